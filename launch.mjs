@@ -1,0 +1,34 @@
+// Runs a script of this project on Node 24: the one npm brought along, or the host's own when it is new enough.
+// Plain JavaScript, because the Node that reads it may be as old as 20.
+import { spawn } from 'node:child_process'
+import { createRequire } from 'node:module'
+import { dirname, join } from 'node:path'
+
+const WANTED_MAJOR = 24
+const require = createRequire(import.meta.url)
+
+function findNode() {
+  if (Number(process.versions.node.split('.')[0]) >= WANTED_MAJOR) return process.execPath
+  try {
+    return join(dirname(require.resolve(`node-linux-${process.arch}/package.json`)), 'bin', 'node')
+  } catch {
+    return undefined
+  }
+}
+
+const node = findNode()
+if (!node) {
+  console.error(
+    `Countersign needs Node ${WANTED_MAJOR}. This is Node ${process.versions.node} on ${process.platform}-${process.arch}, and npm brought none for it: install Node ${WANTED_MAJOR} or newer and start again.`,
+  )
+  process.exit(1)
+}
+
+const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...process.argv.slice(2)], { stdio: 'inherit' })
+// Ctrl-C reaches the whole foreground group by itself; a signal sent to this process alone is passed on.
+for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
+child.on('error', (error) => {
+  console.error(`Could not start ${node}: ${error.message}`)
+  process.exit(1)
+})
+child.on('exit', (code, signal) => process.exit(signal ? 128 + (signal === 'SIGINT' ? 2 : 15) : (code ?? 1)))
