@@ -1,0 +1,10 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { artifactText, compileContracts } from './compile.ts'
+
+test('compiling the sources again gives the committed artifacts, byte for byte', () => {
+  for (const artifact of compileContracts()) {
+    const committed = readFileSync(new URL(`${artifact.contractName}.json`, import.meta.url), 'utf8')
+    expect(artifactText(artifact)).toBe(committed)
+  }
+})
