@@ -1,0 +1,44 @@
+-- The nonce is reserved before any work is done. i: {id, method, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment}
+create or replace function reserve_nonce(i jsonb, run_id text, tenant_id text, at timestamptz) returns void language plpgsql as $$
+declare
+  earlier text;
+begin
+  insert into settlements (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, created_at, updated_at)
+  values (i->>'id', reserve_nonce.run_id, reserve_nonce.tenant_id, i->>'method', 'pending', i->>'network', i->>'asset', i->>'payer', i->>'pay_to',
+          (i->>'amount_micro')::bigint, i->>'nonce', (i->>'valid_before')::bigint, i->'payment', at, at)
+  on conflict (network, asset, payer, nonce) do nothing;
+  if not found then
+    select s.run_id into earlier from settlements s
+    where s.network = i->>'network' and s.asset = i->>'asset' and s.payer = i->>'payer' and s.nonce = i->>'nonce';
+    perform refuse(409, 'nonce_used', jsonb_build_object('run_id', earlier));
+  end if;
+end $$;
+
+-- Writes down that the outcome of a settlement is not known, and when to ask again.
+-- i: {settlement_id, reason, at, next_attempt_at, event}
+create or replace function note_unknown(i jsonb) returns jsonb language plpgsql as $$
+declare
+  before settlements;
+begin
+  select * into strict before from settlements where id = i->>'settlement_id' for update;
+  if before.state not in ('pending', 'unknown') then
+    return jsonb_build_object('state', before.state);
+  end if;
+  update settlements set state = 'unknown', reason = i->>'reason', attempts = attempts + 1,
+    next_attempt_at = (i->>'next_attempt_at')::timestamptz, updated_at = (i->>'at')::timestamptz
+  where id = before.id;
+  if before.state = 'pending' then
+    perform emit_event(i->'event');
+  end if;
+  return jsonb_build_object('state', 'unknown');
+end $$;
+
+-- Hands due settlements to one reconciler for the length of its lease; others skip them.
+create or replace function claim_settlements(at timestamptz, lease interval, most int) returns setof settlements language sql as $$
+  update settlements set next_attempt_at = at + lease
+  where id in (
+    select id from settlements where state in ('pending', 'unknown') and next_attempt_at <= at
+    order by next_attempt_at limit most for update skip locked
+  )
+  returning *
+$$;

@@ -1,0 +1,120 @@
+-- The three transactions of a run, each a function for one run. Every step may be repeated: the same admission finds itself.
+
+create or replace function claim_key(i jsonb, run_id text, at timestamptz) returns void language plpgsql as $$
+declare
+  earlier run_keys;
+begin
+  delete from run_keys where scope = i->>'scope' and route = i->>'route' and key = i->>'key' and expires_at <= at;
+  insert into run_keys (scope, route, key, body_hash, run_id, expires_at)
+  values (i->>'scope', i->>'route', i->>'key', i->>'body_hash', claim_key.run_id, (i->>'expires_at')::timestamptz)
+  on conflict (scope, route, key) do nothing;
+  if not found then
+    select * into earlier from run_keys k where k.scope = i->>'scope' and k.route = i->>'route' and k.key = i->>'key';
+    perform refuse(409, 'key_used', jsonb_build_object('run_id', earlier.run_id, 'same_body', earlier.body_hash = i->>'body_hash'));
+  end if;
+end $$;
+
+create or replace function insert_run(r jsonb) returns void language plpgsql as $$
+begin
+  insert into runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms,
+                    price_micro, instance, admission, created_at, deadline_at)
+  values (r->>'id', r->>'kind', r->>'tenant_id', r->>'payer', r->>'agent_id', r->>'session_id', r->>'loop_id', r->>'action', 'executing', 'pending',
+          r->>'request_hash', r->'request', r->'terms', (r->>'price_micro')::bigint, r->>'instance', r->>'admission',
+          (r->>'created_at')::timestamptz, (r->>'deadline_at')::timestamptz)
+  -- A run that waited for an approval keeps its row and its id.
+  on conflict (id) do update set payer = excluded.payer, agent_id = excluded.agent_id, state = 'executing', outcome = 'pending', terms = excluded.terms,
+    price_micro = excluded.price_micro, instance = excluded.instance, admission = excluded.admission, deadline_at = excluded.deadline_at
+    where runs.state = 'approved';
+  if not found then
+    perform refuse(409, 'run_exists', jsonb_build_object('run_id', r->>'id'));
+  end if;
+end $$;
+
+-- Transaction A. i: {run, key?, settlement, holds[], grants?, pending_entry?, audit?}
+create or replace function admit_run(i jsonb) returns jsonb language plpgsql as $$
+declare
+  at timestamptz := (i#>>'{run,created_at}')::timestamptz;
+  run_id text := i#>>'{run,id}';
+  tenant text := i#>>'{run,tenant_id}';
+begin
+  if exists (select 1 from runs where id = run_id and admission = i#>>'{run,admission}') then
+    return jsonb_build_object('run_id', run_id);
+  end if;
+  perform insert_run(i->'run');
+  if i->'key' <> 'null' then
+    perform claim_key(i->'key', run_id, at);
+  end if;
+  perform reserve_nonce(i->'settlement', run_id, tenant, at);
+  perform consume_grants(i, run_id, at);
+  perform hold_limits(run_id, i->'holds', at);
+  perform ledger_pend(i->'ledger');
+  perform audit_event(i->'audit');
+  return jsonb_build_object('run_id', run_id);
+end $$;
+
+-- Transaction B. The work is done and written down; only now may money move. i: {run_id, admission, result, next_attempt_at}
+create or replace function keep_run(i jsonb) returns jsonb language plpgsql as $$
+begin
+  update runs set state = 'settling', result = i->'result'
+  where id = i->>'run_id' and admission = i->>'admission' and state in ('executing', 'settling');
+  if not found then
+    perform refuse(409, 'run_taken_over', jsonb_build_object('run_id', i->>'run_id'));
+  end if;
+  update settlements set next_attempt_at = (i->>'next_attempt_at')::timestamptz where run_id = i->>'run_id' and state = 'pending';
+  return '{}';
+end $$;
+
+-- Transaction C. Whoever comes first, the request or the reconciler, writes the answer; the other reads it.
+-- i: {run_id, at, settlement: {transaction, block}, post_id, answer: {status, body}, receipt, events[], audit}
+create or replace function complete_run(i jsonb) returns jsonb language plpgsql as $$
+declare
+  run runs;
+  at timestamptz := (i->>'at')::timestamptz;
+begin
+  select * into strict run from runs where id = i->>'run_id' for update;
+  if run.state in ('completed', 'failed') then
+    return jsonb_build_object('status', run.answer_status, 'body', run.answer_body, 'first', false);
+  end if;
+  if run.state <> 'settling' then
+    perform refuse(409, 'run_not_settling', jsonb_build_object('state', run.state));
+  end if;
+  update settlements set state = 'settled', transaction = i#>>'{settlement,transaction}', block = (i#>>'{settlement,block}')::bigint,
+    reason = null, next_attempt_at = null, updated_at = at
+  where run_id = run.id;
+  perform ledger_post(jsonb_build_object('id', i->>'post_id', 'pending_id', i->>'pending_id', 'created_at', at));
+  perform settle_holds(run.id, true);
+  perform issue_receipt(i->'receipt');
+  update runs set state = 'completed', outcome = 'completed', answer_status = (i#>>'{answer,status}')::int, answer_body = i#>>'{answer,body}', finished_at = at
+  where id = run.id;
+  perform emit_event(event) from jsonb_array_elements(i->'events') as event;
+  perform audit_event(i->'audit');
+  return jsonb_build_object('status', i#>'{answer,status}', 'body', i#>'{answer,body}', 'first', true);
+end $$;
+
+-- The way out of every failure before money moved: nothing is charged, everything held goes back.
+-- i: {run_id, at, reason, void_id, answer: {status, body}, receipt?, events[], audit}
+create or replace function abandon_run(i jsonb) returns jsonb language plpgsql as $$
+declare
+  run runs;
+  at timestamptz := (i->>'at')::timestamptz;
+begin
+  select * into strict run from runs where id = i->>'run_id' for update;
+  if run.state in ('completed', 'failed') then
+    return jsonb_build_object('status', run.answer_status, 'body', run.answer_body, 'first', false);
+  end if;
+  if run.state not in ('executing', 'settling') then
+    perform refuse(409, 'run_not_running', jsonb_build_object('state', run.state));
+  end if;
+  update settlements set state = 'failed', reason = i->>'reason', next_attempt_at = null, updated_at = at where run_id = run.id;
+  perform ledger_void(jsonb_build_object('id', i->>'void_id', 'pending_id', i->>'pending_id', 'created_at', at));
+  perform settle_holds(run.id, false);
+  perform restore_grants(run.id, at);
+  if i->'receipt' <> 'null' then
+    perform issue_receipt(i->'receipt');
+  end if;
+  update runs set state = 'failed', outcome = 'failed', answer_status = (i#>>'{answer,status}')::int, answer_body = i#>>'{answer,body}', finished_at = at
+  where id = run.id;
+  perform emit_event(event) from jsonb_array_elements(i->'events') as event;
+  perform audit_event(i->'audit');
+  return jsonb_build_object('status', i#>'{answer,status}', 'body', i#>'{answer,body}', 'first', true);
+end $$;

@@ -1,0 +1,96 @@
+import { Type } from 'typebox'
+import type { App } from '../../platform/http.ts'
+import { microFromUsdc } from '../../platform/money.ts'
+import { invalid } from '../../platform/problem.ts'
+import type { Catalog } from './catalog.ts'
+import {
+  AgentsResponse,
+  CapabilitiesResponse,
+  LaneCreate,
+  LaneRecord,
+  LanesResponse,
+  LaneUpdate,
+  PricingSurfaceResponse,
+  ProvidersQuery,
+  ProvidersResponse,
+} from './catalog.schema.ts'
+import { capabilities, pricingSurface } from './pricing.ts'
+
+const LaneParams = Type.Object({ agent_id: Type.String() })
+
+export function catalogRoutes(app: App, catalog: Catalog) {
+  app.get(
+    '/api/capabilities',
+    { schema: { operationId: 'getCapabilities', tags: ['Discovery'], summary: 'What the service offers', response: { 200: CapabilitiesResponse } } },
+    async () => capabilities(),
+  )
+  app.get(
+    '/api/pricing',
+    { schema: { operationId: 'getPricing', tags: ['Discovery'], summary: 'Every lane with its price', response: { 200: PricingSurfaceResponse } } },
+    async () => pricingSurface(catalog.version(), catalog.all(), catalog.fallback()),
+  )
+  app.get(
+    '/api/providers',
+    {
+      schema: {
+        operationId: 'listProviders',
+        tags: ['Discovery'],
+        summary: 'Providers with trust and pricing hints',
+        querystring: ProvidersQuery,
+        response: { 200: ProvidersResponse },
+      },
+    },
+    async (request) => ({ providers: await catalog.providers(request.query) }),
+  )
+  app.get(
+    '/api/agents',
+    { schema: { operationId: 'listAgents', tags: ['Discovery'], summary: 'Agent lanes with live pricing and statistics', response: { 200: AgentsResponse } } },
+    async () => ({ agents: await catalog.agents() }),
+  )
+  app.get(
+    '/api/lanes',
+    { schema: { operationId: 'listLanes', tags: ['Lanes'], summary: 'The read-only lane catalogue', response: { 200: LanesResponse } } },
+    async () => ({ lanes: catalog.lanes() }),
+  )
+  app.get(
+    '/api/lane',
+    { schema: { operationId: 'manageLanes', tags: ['Lanes'], summary: 'Lanes under management', response: { 200: LanesResponse } } },
+    async () => ({ lanes: catalog.lanes() }),
+  )
+  app.get(
+    '/api/lane/:agent_id',
+    { schema: { operationId: 'getLane', tags: ['Lanes'], summary: 'One lane', params: LaneParams, response: { 200: LaneRecord } } },
+    async (request) => catalog.lane(request.params.agent_id),
+  )
+  app.post(
+    '/api/lane',
+    {
+      schema: { operationId: 'createLane', tags: ['Lanes'], summary: 'Add a lane', body: LaneCreate, response: { 201: LaneRecord } },
+      config: { auth: 'admin' },
+    },
+    async (request, reply) => {
+      const { base_price_usdc, ...lane } = request.body
+      const defaults = { description: lane.display_name, tier: 'standard', recommended_use: lane.display_name, estimated_cost_usd: 0 }
+      reply.code(201)
+      return catalog.createLane({ ...defaults, ...lane, base_price_micro: priceOf(base_price_usdc) })
+    },
+  )
+  app.patch(
+    '/api/lane/:agent_id',
+    {
+      schema: { operationId: 'updateLane', tags: ['Lanes'], summary: 'Change price, model or status of a lane', params: LaneParams, body: LaneUpdate, response: { 200: LaneRecord } },
+      config: { auth: 'admin' },
+    },
+    async (request) => {
+      const { base_price_usdc, ...change } = request.body
+      const price = base_price_usdc === undefined ? {} : { base_price_micro: priceOf(base_price_usdc) }
+      return catalog.updateLane(request.params.agent_id, { ...change, ...price })
+    },
+  )
+}
+
+function priceOf(usdc: number): number {
+  const micro = microFromUsdc(usdc)
+  if (micro === undefined) throw invalid('base_price_usdc has more than six decimals.')
+  return Number(micro)
+}

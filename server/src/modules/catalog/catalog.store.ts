@@ -1,0 +1,37 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { LaneChange } from './price-list.ts'
+
+export async function readLaneChanges(tx: Tx): Promise<LaneChange[]> {
+  const rows = await tx.selectFrom('lanes').select('record').orderBy('agent_id').execute()
+  return rows.map((row) => row.record as LaneChange)
+}
+
+export async function changeLane(tx: Tx, change: LaneChange, at: Date) {
+  await sql`
+    insert into lanes (agent_id, record, updated_at) values (${change.agent_id}, ${JSON.stringify(change)}::jsonb, ${at})
+    on conflict (agent_id) do update set record = lanes.record || excluded.record, updated_at = excluded.updated_at
+  `.execute(tx)
+  await sql`notify catalog`.execute(tx)
+}
+
+export async function readLaneStats(tx: Tx) {
+  const rows = await tx.selectFrom('lane_stats').selectAll().execute()
+  return rows.map((row) => ({
+    agent_id: row.agent_id!,
+    runs: Number(row.runs),
+    success_rate: row.success_rate,
+    p50_ms: row.p50_ms,
+    p95_ms: row.p95_ms,
+  }))
+}
+
+export async function readLaneTrust(tx: Tx) {
+  const rows = await tx.selectFrom('lane_trust').selectAll().execute()
+  return rows.map((row) => ({
+    agent_id: row.agent_id!,
+    receipts: Number(row.receipts),
+    succeeded: Number(row.succeeded),
+    last_seen_at: row.last_seen_at!,
+  }))
+}

@@ -1,0 +1,123 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { Notify } from '../../platform/notify.ts'
+import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import { changeLane, readLaneChanges, readLaneStats, readLaneTrust } from './catalog.store.ts'
+import { buildPriceList, type Lane, type LaneChange, type PriceList, priceRecord } from './price-list.ts'
+
+export type CatalogDeps = {
+  db: Db
+  clock: Clock
+  notify: Pick<Notify, 'listen'>
+  settlement: { network: string; asset: string; payTo: string }
+}
+
+export type ProviderQuery = { category?: string; network?: string; trusted_only?: boolean; limit?: number }
+
+export type Catalog = Awaited<ReturnType<typeof createCatalog>>
+
+const TRUSTED_RECEIPTS = 10
+const TRUSTED_SCORE = 0.9
+
+export async function createCatalog(deps: CatalogDeps) {
+  let list: PriceList = buildPriceList(await readLaneChanges(deps.db))
+  const reload = async () => {
+    list = buildPriceList(await readLaneChanges(deps.db))
+  }
+  deps.notify.listen('catalog', () => void reload().catch(() => {}))
+
+  const find = (agentId: string): Lane | undefined =>
+    agentId === 'default' ? list.fallback : list.lanes.find((lane) => lane.agentId === agentId)
+
+  /** Writes a change and waits until this process serves it; the others hear of it at once. */
+  const write = async (change: LaneChange) => {
+    await changeLane(deps.db, change, deps.clock.now())
+    await reload()
+    return laneRecord(find(change.agent_id)!)
+  }
+
+  return {
+    version: () => list.version,
+    /** The lanes that take work, without the fallback. */
+    active: () => list.lanes.filter((lane) => lane.status === 'active'),
+    all: () => list.lanes,
+    fallback: () => list.fallback,
+    find,
+    reload,
+
+    async agents() {
+      const stats = new Map((await readLaneStats(deps.db)).map((row) => [row.agent_id, row]))
+      return list.lanes.map((lane) => ({
+        ...priceRecord(lane),
+        status: lane.status,
+        stats: stats.get(lane.agentId) ?? { runs: 0, success_rate: null, p50_ms: null, p95_ms: null },
+      }))
+    },
+
+    lanes: () => list.lanes.map(laneRecord),
+
+    lane(agentId: string) {
+      const lane = find(agentId)
+      if (!lane) throw notFound('lane')
+      return laneRecord(lane)
+    },
+
+    async createLane(change: LaneChange & { base_price_micro: number }) {
+      if (find(change.agent_id)) throw conflict(`The lane '${change.agent_id}' exists already; PATCH changes it.`)
+      return write(change)
+    },
+
+    async updateLane(agentId: string, change: Omit<LaneChange, 'agent_id'>) {
+      if (agentId === 'default') throw invalid('The default lane follows the cheapest agent and cannot be changed.')
+      if (!find(agentId)) throw notFound('lane')
+      return write({ agent_id: agentId, ...change })
+    },
+
+    /** Our own lanes as providers. Trust comes from logged receipts and nothing else. */
+    async providers(query: ProviderQuery) {
+      const trust = new Map((await readLaneTrust(deps.db)).map((row) => [row.agent_id, row]))
+      const accepts = [{ scheme: 'exact', ...deps.settlement }].map(({ payTo, ...rest }) => ({ ...rest, pay_to: payTo }))
+      const providers = list.lanes.map((lane) => {
+        const seen = trust.get(lane.agentId)
+        const score = seen ? wilsonLowerBound(seen.succeeded, seen.receipts) : 0
+        return {
+          id: lane.agentId,
+          name: lane.displayName,
+          resource: '/api/run',
+          description: lane.description,
+          category: lane.category,
+          network: deps.settlement.network,
+          tags: [lane.tier, lane.category],
+          trusted: (seen?.receipts ?? 0) >= TRUSTED_RECEIPTS && score >= TRUSTED_SCORE,
+          trust: {
+            score,
+            receipts: seen?.receipts ?? 0,
+            success_rate: seen ? seen.succeeded / seen.receipts : null,
+            last_seen_at: seen?.last_seen_at.toISOString() ?? null,
+          },
+          pricing: { scheme: 'exact', from_usdc: usdcFromMicro(lane.basePriceMicro), to_usdc: usdcFromMicro(lane.priceMicro) },
+          accepts,
+          updated_at: (seen?.last_seen_at ?? deps.clock.now()).toISOString(),
+        }
+      })
+      return providers
+        .filter((provider) => query.category === undefined || provider.category === query.category)
+        .filter((provider) => query.network === undefined || provider.network === query.network)
+        .filter((provider) => !query.trusted_only || provider.trusted)
+        .slice(0, query.limit ?? 100)
+    },
+  }
+}
+
+const laneRecord = (lane: Lane) => ({ ...priceRecord(lane), status: lane.status, model: lane.model })
+
+/** What the success rate is at least, with 95 % confidence: three good receipts are not yet a reputation. */
+function wilsonLowerBound(successes: number, total: number): number {
+  if (total === 0) return 0
+  const z = 1.96
+  const rate = successes / total
+  const centre = rate + (z * z) / (2 * total)
+  const spread = z * Math.sqrt((rate * (1 - rate) + (z * z) / (4 * total)) / total)
+  return Math.round(((centre - spread) / (1 + (z * z) / total)) * 10_000) / 10_000
+}

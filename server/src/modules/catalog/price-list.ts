@@ -1,0 +1,102 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { canonical, sha256 } from '../../platform/canonical.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+
+/** A lane as the price list knows it. Prices are micro-USDC; the estimated cost is a model's figure, not money that moves. */
+export type Lane = {
+  agentId: string
+  displayName: string
+  description: string
+  tier: string
+  category: string
+  recommendedUse: string
+  basePriceMicro: bigint
+  feeMicro: bigint
+  priceMicro: bigint
+  estimatedCostUsd: number
+  status: 'active' | 'paused'
+  model: string | null
+}
+
+/** What an operator may change of a lane, or add as a new one. Kept as a row beside the shipped list. */
+export type LaneChange = {
+  agent_id: string
+  display_name?: string
+  description?: string
+  tier?: string
+  category?: string
+  recommended_use?: string
+  base_price_micro?: number
+  estimated_cost_usd?: number
+  status?: 'active' | 'paused'
+  model?: string | null
+}
+
+type ShippedLane = Required<Omit<LaneChange, 'status' | 'model'>>
+type Shipped = {
+  pricing_version: string
+  cost_model: string
+  orchestration_fee_micro: number
+  lanes: ShippedLane[]
+  default: ShippedLane
+}
+
+const shipped: Shipped = JSON.parse(
+  readFileSync(join(import.meta.dirname, '../../../data/catalog/price-list.json'), 'utf8'),
+)
+
+export const FEE_MICRO = BigInt(shipped.orchestration_fee_micro)
+export const costModel = shipped.cost_model
+
+export type PriceList = { version: string; lanes: Lane[]; fallback: Lane }
+
+export function buildPriceList(changes: readonly LaneChange[]): PriceList {
+  const byId = new Map<string, ShippedLane & LaneChange>(shipped.lanes.map((lane) => [lane.agent_id, lane]))
+  for (const change of changes) byId.set(change.agent_id, { ...byId.get(change.agent_id)!, ...change })
+  const changed = changes.length > 0 ? `+${sha256(canonical(changes)).slice(7, 15)}` : ''
+  return {
+    version: shipped.pricing_version + changed,
+    lanes: [...byId.values()].map(toLane),
+    fallback: toLane(shipped.default),
+  }
+}
+
+function toLane(row: ShippedLane & LaneChange): Lane {
+  const basePriceMicro = BigInt(row.base_price_micro)
+  return {
+    agentId: row.agent_id,
+    displayName: row.display_name,
+    description: row.description,
+    tier: row.tier,
+    category: row.category,
+    recommendedUse: row.recommended_use,
+    basePriceMicro,
+    feeMicro: FEE_MICRO,
+    priceMicro: basePriceMicro + FEE_MICRO,
+    estimatedCostUsd: row.estimated_cost_usd,
+    status: row.status ?? 'active',
+    model: row.model ?? null,
+  }
+}
+
+/** The record that `/api/pricing`, `/api/agents` and `/api/lanes` all show. */
+export function priceRecord(lane: Lane) {
+  const costMicro = BigInt(Math.round(lane.estimatedCostUsd * 1e6))
+  const marginMicro = lane.priceMicro - costMicro
+  return {
+    agent_id: lane.agentId,
+    display_name: lane.displayName,
+    description: lane.description,
+    tier: lane.tier,
+    category: lane.category,
+    recommended_use: lane.recommendedUse,
+    endpoint: 'POST /api/run',
+    base_price_usdc: usdcFromMicro(lane.basePriceMicro),
+    orchestration_fee_usdc: usdcFromMicro(lane.feeMicro),
+    price_usdc: usdcFromMicro(lane.priceMicro),
+    estimated_cost_usd: lane.estimatedCostUsd,
+    estimated_margin_usd: usdcFromMicro(marginMicro),
+    margin_percent: Math.round(Number((marginMicro * 1_000_000n) / lane.priceMicro) / 100) / 100,
+  }
+}

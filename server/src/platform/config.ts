@@ -1,0 +1,187 @@
+/**
+ * The one table of settings. It feeds the start, `/api/env-check` and the README's table.
+ * A wrong value stops the start with a sentence that names the variable.
+ */
+export type SettingGroup =
+  | 'server'
+  | 'admin'
+  | 'database'
+  | 'cache'
+  | 'payments'
+  | 'signing'
+  | 'lanes'
+  | 'governance'
+  | 'brokerage'
+  | 'basis'
+  | 'billing'
+
+type Setting<T> = {
+  group: SettingGroup
+  about: string
+  parse: (text: string) => T
+  fallback: T
+  secret?: boolean
+  /** Must be given by the operator when NODE_ENV is `production`. */
+  production?: boolean
+}
+
+class WrongValue extends Error {}
+
+export class ConfigError extends Error {}
+
+const wrong = (expected: string): never => {
+  throw new WrongValue(expected)
+}
+
+const text = (value: string) => value
+
+const integer = (min: number, max: number) => (value: string) => {
+  const number = Number(value)
+  if (!/^\d+$/.test(value) || number < min || number > max) wrong(`a whole number from ${min} to ${max}`)
+  return number
+}
+
+const oneOf =
+  <T extends string>(...choices: T[]) =>
+  (value: string): T =>
+    choices.find((choice) => choice === value) ?? wrong(`one of ${choices.join(', ')}`)
+
+const webAddress =
+  (...schemes: string[]) =>
+  (value: string) => {
+    const url = URL.canParse(value) ? new URL(value) : undefined
+    if (!url || !schemes.includes(url.protocol.slice(0, -1))) wrong(`an address that starts with ${schemes.join('://, ')}://`)
+    return value.replace(/\/+$/, '')
+  }
+
+const webAddresses = (value: string) =>
+  value
+    .split(',')
+    .map((part) => part.trim())
+    .filter((part) => part !== '')
+    .map(webAddress('http', 'https'))
+
+const evmAddress = (value: string) => {
+  if (!/^0x[0-9a-fA-F]{40}$/.test(value)) wrong('an EVM address: 0x and 40 hexadecimal digits')
+  return value as `0x${string}`
+}
+
+const evmPrivateKeys = (value: string) => {
+  const keys = value.split(',').map((part) => part.trim())
+  if (keys.some((key) => !/^0x[0-9a-fA-F]{64}$/.test(key))) wrong('one or more EVM private keys: 0x and 64 hexadecimal digits each')
+  return keys as `0x${string}`[]
+}
+
+const longSecret = (least: number) => (value: string) => {
+  if (value.length < least) wrong(`at least ${least} characters`)
+  return value
+}
+
+const setting = <T>(row: Setting<T>) => row
+const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T | undefined> => ({ ...row, fallback: undefined })
+
+export const settings = {
+  NODE_ENV: setting({
+    group: 'server',
+    about: '`production` makes the settings marked so required and turns development endpoints off',
+    parse: oneOf('development', 'production', 'test'),
+    fallback: 'development',
+  }),
+  PORT: setting({ group: 'server', about: 'port to listen on; 0 takes a free one', parse: integer(0, 65535), fallback: 4020 }),
+  HOST: setting({ group: 'server', about: 'address to listen on', parse: text, fallback: '127.0.0.1' }),
+  PUBLIC_URL: optional({ group: 'server', about: 'address by which clients reach the service', parse: webAddress('http', 'https') }),
+  COUNTERSIGN_DATA_DIR: setting({ group: 'server', about: 'folder of keys and the embedded database', parse: text, fallback: './.countersign' }),
+  LOG_LEVEL: setting({
+    group: 'server',
+    about: 'least severe log line to print',
+    parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
+    fallback: 'info',
+  }),
+  RATE_LIMIT_ANON_PER_MINUTE: setting({ group: 'server', about: 'requests a minute for an address without a key; 0 is off', parse: integer(0, 10_000_000), fallback: 60 }),
+  RATE_LIMIT_KEY_PER_MINUTE: setting({ group: 'server', about: 'requests a minute for a key or a payer; 0 is off', parse: integer(0, 10_000_000), fallback: 600 }),
+  ADMIN_KEY: optional({ group: 'admin', about: 'key of the administrative endpoints; made once when absent', parse: longSecret(24), secret: true, production: true }),
+  DATABASE_URL: optional({ group: 'database', about: 'your PostgreSQL; without it the embedded one runs', parse: webAddress('postgres', 'postgresql'), secret: true, production: true }),
+  DATABASE_POOL: setting({ group: 'database', about: 'connections a process keeps', parse: integer(3, 200), fallback: 10 }),
+  REDIS_URL: optional({ group: 'cache', about: 'Redis for shared rate limits; never the truth', parse: webAddress('redis', 'rediss'), secret: true }),
+  PAY_TO_ADDRESS: optional({ group: 'payments', about: 'where x402 payments go; made once with the embedded chain', parse: evmAddress, production: true }),
+  FACILITATOR_URL: optional({ group: 'payments', about: 'x402 facilitators, in order of preference, separated by commas', parse: webAddresses }),
+  CHAIN_RPC_URL: optional({ group: 'payments', about: 'JSON-RPC of a real chain; the reconciler asks it', parse: webAddress('http', 'https'), secret: true }),
+  FACILITATOR_PRIVATE_KEY: optional({ group: 'payments', about: 'keys that settle on CHAIN_RPC_URL, separated by commas', parse: evmPrivateKeys, secret: true }),
+  RUN_DEADLINE_SECONDS: setting({ group: 'payments', about: 'how long a lane may work on a run', parse: integer(1, 120), fallback: 120 }),
+  PAYER_EXPOSURE_USDC: setting({ group: 'payments', about: 'most that one payer may have verified and not yet settled', parse: integer(1, 1_000_000), fallback: 100 }),
+  SIGNING_KEY: optional({ group: 'signing', about: 'secret that the signing keys derive from; made once when absent', parse: longSecret(32), secret: true, production: true }),
+  ENCRYPTION_KEY: optional({ group: 'signing', about: 'secret that data at rest is encrypted with; made once when absent', parse: longSecret(32), secret: true, production: true }),
+  LANE_PROVIDER: setting({
+    group: 'lanes',
+    about: 'who does the work: `offline` needs nothing',
+    parse: oneOf('offline', 'openai-compatible', 'anthropic'),
+    fallback: 'offline',
+  }),
+  LANE_BASE_URL: optional({ group: 'lanes', about: 'address of an OpenAI-compatible server or of Anthropic', parse: webAddress('http', 'https') }),
+  LANE_API_KEY: optional({ group: 'lanes', about: 'key of the lane provider', parse: text, secret: true }),
+  LANE_MODEL: optional({ group: 'lanes', about: 'model of every lane that has none of its own', parse: text }),
+  PREAUTH_CLOSE_SECONDS: setting({ group: 'governance', about: 'a pre-authorisation not closed by then is escalated', parse: integer(1, 86_400), fallback: 600 }),
+  APPROVAL_WINDOW_SECONDS: setting({ group: 'governance', about: 'how long an approval waits for a decision', parse: integer(1, 2_592_000), fallback: 86_400 }),
+  RH_APPROVAL_WINDOW_SECONDS: optional({ group: 'brokerage', about: 'approval window of brokerage runs; by instrument when absent', parse: integer(1, 2_592_000) }),
+  RH_OAUTH_CLIENT_ID: optional({ group: 'brokerage', about: 'OAuth client', parse: text }),
+  RH_OAUTH_CLIENT_SECRET: optional({ group: 'brokerage', about: 'OAuth client secret', parse: text, secret: true }),
+  RH_OAUTH_REDIRECT_URI: optional({ group: 'brokerage', about: 'where the broker sends the user back', parse: webAddress('http', 'https') }),
+  RH_OAUTH_AUTHORIZE_URL: optional({ group: 'brokerage', about: 'authorisation address', parse: webAddress('http', 'https') }),
+  RH_OAUTH_TOKEN_URL: optional({ group: 'brokerage', about: 'token address', parse: webAddress('http', 'https') }),
+  RH_OAUTH_SCOPE: optional({ group: 'brokerage', about: 'scope asked for', parse: text }),
+  RH_OAUTH_MODE: setting({ group: 'brokerage', about: '`scaffold` as the interface says, or `strict`', parse: oneOf('scaffold', 'strict'), fallback: 'scaffold' }),
+  STRIPE_SECRET_KEY: optional({ group: 'billing', about: 'Stripe key; without it there is no billing portal', parse: text, secret: true }),
+  STRIPE_API_URL: optional({ group: 'billing', about: 'another address of the Stripe API', parse: webAddress('http', 'https') }),
+}
+
+export type SettingName = keyof typeof settings
+export type Config = { [K in SettingName]: ReturnType<(typeof settings)[K]['parse']> | (typeof settings)[K]['fallback'] } & {
+  /** The settings that the operator gave, as against defaults and secrets made here. */
+  given: ReadonlySet<SettingName>
+}
+
+export const settingNames = Object.keys(settings) as SettingName[]
+
+export function readConfig(env: Record<string, string | undefined>): Config {
+  const given = new Set<SettingName>()
+  const values: Record<string, unknown> = {}
+  for (const name of settingNames) {
+    const row: Setting<unknown> = settings[name]
+    const value = env[name]?.trim()
+    if (value === undefined || value === '') {
+      values[name] = row.fallback
+      continue
+    }
+    given.add(name)
+    values[name] = parseSetting(name, row, value)
+  }
+  const config = { ...values, given } as Config
+  checkTogether(config)
+  return config
+}
+
+function parseSetting(name: SettingName, row: Setting<unknown>, value: string): unknown {
+  try {
+    return row.parse(value)
+  } catch (error) {
+    if (!(error instanceof WrongValue)) throw error
+    const shown = row.secret ? '' : ` '${value.slice(0, 80)}'`
+    throw new ConfigError(`${name}${shown} is not usable: it must be ${error.message}.`)
+  }
+}
+
+function checkTogether(config: Config) {
+  if (config.FACILITATOR_PRIVATE_KEY && !config.CHAIN_RPC_URL)
+    throw new ConfigError('FACILITATOR_PRIVATE_KEY is set without CHAIN_RPC_URL: it needs a chain to settle on.')
+  if (config.CHAIN_RPC_URL && !config.FACILITATOR_PRIVATE_KEY && !config.FACILITATOR_URL)
+    throw new ConfigError('CHAIN_RPC_URL is set without FACILITATOR_PRIVATE_KEY or FACILITATOR_URL: nobody would settle payments.')
+  if ((config.FACILITATOR_URL || config.CHAIN_RPC_URL) && !config.PAY_TO_ADDRESS)
+    throw new ConfigError('PAY_TO_ADDRESS is missing: with a real facilitator or chain it must say where payments go.')
+  if (config.LANE_PROVIDER !== 'offline' && !config.LANE_MODEL)
+    throw new ConfigError(`LANE_MODEL is missing: LANE_PROVIDER '${config.LANE_PROVIDER}' needs a model name.`)
+  if (config.LANE_PROVIDER === 'openai-compatible' && !config.LANE_BASE_URL)
+    throw new ConfigError("LANE_BASE_URL is missing: LANE_PROVIDER 'openai-compatible' needs an address.")
+}
+
+/** Payments run on the embedded chain unless the operator named a facilitator or a chain. */
+export const usesEmbeddedChain = (config: Config) => !config.FACILITATOR_URL && !config.CHAIN_RPC_URL

@@ -1,0 +1,69 @@
+import type { FastifyContextConfig, FastifySchema } from 'fastify'
+import { Type } from 'typebox'
+
+/** Errors answer `{error, message}` everywhere; the rest is additive. */
+export const ErrorResponse = Type.Object(
+  {
+    error: Type.Union(['budget_exceeded', 'policy_blocked', 'invalid_request', 'payment_required', 'error'].map((code) => Type.Literal(code))),
+    message: Type.String(),
+    code: Type.Optional(Type.String()),
+    request_id: Type.Optional(Type.String()),
+    retryable: Type.Optional(Type.Boolean()),
+    details: Type.Optional(Type.Unknown()),
+    next_action: Type.Optional(Type.String()),
+  },
+  { description: 'What went wrong, in a stable code and a sentence.', additionalProperties: true },
+)
+
+export const openapiInfo = (publicUrl: () => string) => ({
+  openapi: '3.1.0' as const,
+  info: {
+    title: 'Countersign',
+    version: '1.7.0',
+    description: 'Execution, payment and attestation for autonomous agents. Paid calls use x402 in USDC on eip155:8453.',
+    license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
+  },
+  servers: [{ url: publicUrl() }],
+  components: {
+    securitySchemes: {
+      apiKey: { type: 'apiKey' as const, in: 'header' as const, name: 'X-API-Key' },
+      adminKey: { type: 'apiKey' as const, in: 'header' as const, name: 'X-Admin-Key' },
+      session: { type: 'apiKey' as const, in: 'cookie' as const, name: 'countersign_session' },
+    },
+  },
+})
+
+const meanings: Record<number, string> = {
+  400: 'The request is not valid.',
+  401: 'A valid credential is missing.',
+  403: 'The credential lacks the right.',
+  404: 'No such record.',
+  413: 'The body is too large.',
+  415: 'The body is not JSON.',
+  429: 'Too many requests.',
+  500: 'Something went wrong on our side.',
+  503: 'A part that is needed cannot be reached at the moment.',
+}
+
+type Described = { schema: FastifySchema; url: string; route: { method: string | string[]; config?: FastifyContextConfig } }
+
+/** Every route can answer the errors that its credential, its body and its parameters imply; the description says so once. */
+export function describeErrors({ schema, url, route }: Described) {
+  if (!schema) return { schema: { hide: true } as FastifySchema, url }
+  const auth = route.config?.auth ?? 'none'
+  const statuses = new Set<number>([500, 503])
+  if (schema.body || schema.querystring || schema.params) statuses.add(400)
+  if (schema.body) for (const status of [413, 415]) statuses.add(status)
+  if (auth !== 'none') statuses.add(401)
+  if (route.config?.scope) statuses.add(403)
+  if (schema.params) statuses.add(404)
+  if (!route.config?.unmetered) statuses.add(429)
+  const given = (schema.response ?? {}) as Record<string, unknown>
+  const errors = Object.fromEntries(
+    [...statuses]
+      .filter((status) => !(status in given))
+      .map((status) => [status, { ...ErrorResponse, description: meanings[status] }]),
+  )
+  const security = { none: undefined, optional: [{}, { apiKey: [] }, { session: [] }], tenant: [{ apiKey: [] }, { session: [] }], admin: [{ adminKey: [] }] }[auth]
+  return { schema: { ...schema, response: { ...given, ...errors }, ...(security && { security }) } as FastifySchema, url }
+}

@@ -1,0 +1,46 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client'
+
+export type Metrics = ReturnType<typeof createMetrics>
+
+export function createMetrics() {
+  const registry = new Registry()
+  collectDefaultMetrics({ register: registry, prefix: 'countersign_' })
+  return {
+    registry,
+    httpSeconds: new Histogram({
+      name: 'countersign_http_request_seconds',
+      help: 'Time to answer a request, by route and status.',
+      labelNames: ['method', 'route', 'status'],
+      buckets: [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10, 60, 120],
+      registers: [registry],
+    }),
+    runs: new Counter({
+      name: 'countersign_runs_total',
+      help: 'Runs and loops by lane and how they ended.',
+      labelNames: ['kind', 'agent_id', 'outcome'],
+      registers: [registry],
+    }),
+    settledMicro: new Counter({
+      name: 'countersign_settled_micro_usdc_total',
+      help: 'Money settled, in micro-USDC.',
+      labelNames: ['kind'],
+      registers: [registry],
+    }),
+    batchSize: new Histogram({
+      name: 'countersign_batch_items',
+      help: 'How many steps shared one commit.',
+      labelNames: ['step'],
+      buckets: [1, 2, 4, 8, 16, 32, 64],
+      registers: [registry],
+    }),
+    gauge: (name: string, help: string, read: () => Promise<number> | number) =>
+      new Gauge({
+        name: `countersign_${name}`,
+        help,
+        registers: [registry],
+        async collect() {
+          this.set(await read())
+        },
+      }),
+  }
+}
