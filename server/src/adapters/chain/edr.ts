@@ -1,0 +1,94 @@
+/** The EVM itself: Nomic Foundation's EDR in this process, in memory, mining a block for every transaction. */
+import { readFileSync } from 'node:fs'
+import { createRequire } from 'node:module'
+import type { Hex } from '../../modules/payments/facilitator.ts'
+import { bytesOf, hexOf, keccak, quantity } from './codec.ts'
+import { type ChainRequest, RpcError } from './rpc.ts'
+
+export const CHAIN_ID = 8453
+/** Where USDC stands on Base: clients pay in no other token unless they are told to. */
+export const USDC: Hex = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
+export const MULTICALL3: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
+export const BLOCK_GAS_LIMIT = 60_000_000n
+
+/** The token's minter. Nobody has its key; the chain's owner acts as it. */
+export const MINTER: Hex = hexOf(keccak(Buffer.from('countersign.development.minter')).subarray(12))
+/** Who writes the journalled state back at a start: not the minter, whose transaction count is part of that state. */
+export const LOADER: Hex = hexOf(keccak(Buffer.from('countersign.development.loader')).subarray(12))
+
+const codeOf = (contract: string) =>
+  (
+    JSON.parse(readFileSync(new URL(`../../../contracts/${contract}.json`, import.meta.url), 'utf8')) as {
+      deployedBytecode: Hex
+    }
+  ).deployedBytecode
+
+type Edr = typeof import('@nomicfoundation/edr')
+type Context = InstanceType<Edr['EdrContext']>
+
+// EDR allows one context in a process.
+let shared: Promise<{ edr: Edr; context: Context }> | undefined
+
+async function loadEdr() {
+  const edr = createRequire(import.meta.url)('@nomicfoundation/edr') as Edr
+  const context = new edr.EdrContext()
+  await context.registerProviderFactory(edr.L1_CHAIN_TYPE, edr.l1ProviderFactory())
+  return { edr, context }
+}
+
+/** A fresh EVM whose token address holds the loader; `finishLoading` puts the token there. */
+export async function createEvm(genesisTime: bigint): Promise<{ send: ChainRequest; finishLoading(): Promise<void> }> {
+  shared ??= loadEdr()
+  const { edr, context } = await shared
+  const provider = await context.createProvider(
+    edr.L1_CHAIN_TYPE,
+    {
+      // Otherwise every block in one second pushes the chain's clock a second ahead, and authorisations expire.
+      allowBlocksWithSameTimestamp: true,
+      allowUnlimitedContractSize: false,
+      bailOnCallFailure: true,
+      bailOnTransactionFailure: false,
+      chainId: BigInt(CHAIN_ID),
+      coinbase: new Uint8Array(20),
+      defaultTransactionGasLimit: BLOCK_GAS_LIMIT,
+      genesisState: [
+        ...edr.l1GenesisState(edr.SpecId.Prague),
+        { address: bytesOf(USDC), code: bytesOf(codeOf('DevUSDCLoader')) },
+        { address: bytesOf(MULTICALL3), code: bytesOf(codeOf('Multicall3')) },
+      ],
+      hardfork: edr.PRAGUE,
+      initialBaseFeePerGas: 0n,
+      minGasPrice: 0n,
+      mining: { autoMine: true, blockGasLimit: BLOCK_GAS_LIMIT, memPool: { order: edr.MineOrdering.Fifo } },
+      network: { genesisBlockGasLimit: BLOCK_GAS_LIMIT, genesisBlockTime: genesisTime },
+      networkId: BigInt(CHAIN_ID),
+      observability: {},
+      ownedAccounts: [],
+      precompileOverrides: [],
+    },
+    { enable: false, decodeConsoleLogInputsCallback: () => [], printLineCallback: () => {} },
+    { subscriptionCallback: () => {} },
+    new edr.ContractDecoder(),
+  )
+  const send: ChainRequest = async (method, params = []) => {
+    const answer = await provider.handleRequest(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+    const body = (typeof answer.data === 'string' ? JSON.parse(answer.data) : answer.data) as {
+      result?: unknown
+      error?: { code: number; message: string; data?: { data?: unknown } | string }
+    }
+    if (body.error) {
+      const { code, message, data } = body.error
+      // Nodes put the revert data itself under `data`; EDR wraps it once more.
+      throw new RpcError(code, message, typeof data === 'object' ? data?.data : data)
+    }
+    return body.result
+  }
+  for (const account of [MINTER, LOADER]) await send('hardhat_impersonateAccount', [account])
+  return { send, finishLoading: async () => void (await send('hardhat_setCode', [USDC, codeOf('DevUSDC')])) }
+}
+
+/** Gas costs nothing on this chain, so nobody needs ether; the base fee would creep up by itself. */
+export async function prepareNextBlock(send: ChainRequest, time: bigint): Promise<void> {
+  await send('hardhat_setNextBlockBaseFeePerGas', ['0x0'])
+  await send('evm_setNextBlockTimestamp', [quantity(time)])
+}

@@ -1,0 +1,252 @@
+/**
+ * The journal of the embedded chain. The chain itself lives in memory; what stands here is what happened, and nothing
+ * else did. A transaction is appended before anybody is told of it, and a start rebuilds the token from these tables.
+ */
+import type { Hex } from '../../modules/payments/facilitator.ts'
+import type { RpcBlock, RpcReceipt, RpcTransaction } from './rpc.ts'
+
+export type TokenEffects = {
+  supplyDeltaMicro: bigint
+  balanceDeltas: { owner: Hex; deltaMicro: bigint }[]
+  authorizations: { authorizer: Hex; nonce: Hex; cancelled: boolean; transaction: Hex }[]
+  allowances: { owner: Hex; spender: Hex; amount: bigint }[]
+  permitNonces: { owner: Hex; count: bigint }[]
+}
+
+export type MinedTransaction = {
+  transaction: RpcTransaction
+  receipt: RpcReceipt
+  /** Null for the faucet's own transactions: nobody signed them. */
+  raw: Hex | null
+}
+
+/** One block as it was mined: header, transactions in order, and what they did to the token. */
+export type MinedBlock = { header: RpcBlock; transactions: MinedTransaction[]; effects: TokenEffects }
+
+export type JournalState = {
+  /** Fences the writer: after another `load`, appends under an older epoch are refused. */
+  epoch: bigint
+  /** No block number up to here may be given out again, whether its block was kept or not. */
+  reservedBlock: bigint
+  time: bigint
+  supplyMicro: bigint
+  balances: AsyncIterable<{ owner: Hex; amountMicro: bigint }[]>
+  authorizations: AsyncIterable<{ authorizer: Hex; nonce: Hex }[]>
+  allowances: AsyncIterable<{ owner: Hex; spender: Hex; amount: bigint }[]>
+  permitNonces: AsyncIterable<{ owner: Hex; count: bigint }[]>
+  accounts: AsyncIterable<{ address: Hex; nonce: bigint }[]>
+}
+
+export type LogQuery = {
+  fromBlock: bigint
+  toBlock: bigint
+  /** When the filter names one authorisation, only its transaction is looked at. */
+  authorization?: { authorizer: Hex; nonce: Hex }
+  /** Transactions looked at; one more than this many is a refusal, not a shorter answer. */
+  limit: number
+}
+
+export type ChainJournal = {
+  /** Takes the journal over from whoever held it, and tells what it holds. */
+  load(): Promise<JournalState>
+  /** Durable when it returns. Throws `JournalTaken` when another process has loaded the journal since. */
+  append(epoch: bigint, block: MinedBlock): Promise<void>
+  reserveBlocks(epoch: bigint, upTo: bigint): Promise<void>
+  transaction(hash: Hex): Promise<{ transaction: RpcTransaction; receipt: RpcReceipt } | null>
+  block(key: { number: bigint } | { hash: Hex }): Promise<{ header: RpcBlock; transactions: RpcTransaction[] } | null>
+  /** Receipts in chain order, or `too_many`. */
+  receipts(query: LogQuery): Promise<RpcReceipt[] | 'too_many'>
+}
+
+export class JournalTaken extends Error {
+  constructor() {
+    super('Another process has taken over the embedded chain.')
+    this.name = 'JournalTaken'
+  }
+}
+
+/** As much of `pg.Pool` as the journal needs. */
+export type Database = { query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }> }
+
+const PAGE = 5_000
+
+export function createPostgresJournal(database: Database): ChainJournal {
+  const select = async <Row>(text: string, values: unknown[]) => (await database.query(text, values)).rows as Row[]
+
+  /** Pages by key, so that a long history is never held in memory at once. */
+  async function* pages<Row extends Record<string, string>>(
+    table: string,
+    key: (keyof Row & string)[],
+    rest: string[],
+  ) {
+    const columns = [...key, ...rest].map((column) => `${column}::text as ${column}`).join(', ')
+    const order = key.join(', ')
+    let after: string[] | undefined
+    for (;;) {
+      const where = after ? `where (${order}) > (${key.map((_, index) => `$${index + 1}`).join(', ')})` : ''
+      const rows = await select<Row>(
+        `select ${columns} from ${table} ${where} order by ${order} limit ${PAGE}`,
+        after ?? [],
+      )
+      if (rows.length > 0) yield rows
+      if (rows.length < PAGE) return
+      const last = rows.at(-1)!
+      after = key.map((column) => last[column]!)
+    }
+  }
+
+  async function* mapped<Row extends Record<string, string>, Item>(
+    source: AsyncIterable<Row[]>,
+    item: (row: Row) => Item,
+  ) {
+    for await (const rows of source) yield rows.map(item)
+  }
+
+  return {
+    async load() {
+      const [head] = await select<{ epoch: string; reserved_block: string; block_time: string; supply: string }>(
+        `insert into chain_head (id, epoch) values (1, 1)
+         on conflict (id) do update set epoch = chain_head.epoch + 1
+         returning epoch::text, reserved_block::text, block_time::text, supply::text`,
+        [],
+      )
+      return {
+        epoch: BigInt(head!.epoch),
+        reservedBlock: BigInt(head!.reserved_block),
+        time: BigInt(head!.block_time),
+        supplyMicro: BigInt(head!.supply),
+        balances: mapped(pages<{ owner: Hex; amount: string }>('chain_balances', ['owner'], ['amount']), (row) => ({
+          owner: row.owner,
+          amountMicro: BigInt(row.amount),
+        })),
+        authorizations: pages<{ authorizer: Hex; nonce: Hex }>('chain_authorizations', ['authorizer', 'nonce'], []),
+        allowances: mapped(
+          pages<{ owner: Hex; spender: Hex; amount: string }>('chain_allowances', ['owner', 'spender'], ['amount']),
+          (row) => ({ owner: row.owner, spender: row.spender, amount: BigInt(row.amount) }),
+        ),
+        permitNonces: mapped(pages<{ owner: Hex; count: string }>('chain_permits', ['owner'], ['count']), (row) => ({
+          owner: row.owner,
+          count: BigInt(row.count),
+        })),
+        accounts: mapped(pages<{ address: Hex; nonce: string }>('chain_accounts', ['address'], ['nonce']), (row) => ({
+          address: row.address,
+          nonce: BigInt(row.nonce),
+        })),
+      }
+    },
+
+    async append(epoch, block) {
+      const { header, transactions, effects } = block
+      const rows = await select(APPEND, [
+        epoch.toString(),
+        BigInt(header.number).toString(),
+        BigInt(header.timestamp).toString(),
+        effects.supplyDeltaMicro.toString(),
+        header.hash,
+        JSON.stringify(header),
+        transactions.map((mined) => mined.transaction.hash),
+        transactions.map((mined) => mined.transaction.from),
+        transactions.map((mined) => (BigInt(mined.transaction.nonce) + 1n).toString()),
+        transactions.map((mined) => mined.raw),
+        transactions.map((mined) => JSON.stringify(mined.transaction)),
+        transactions.map((mined) => JSON.stringify(mined.receipt)),
+        JSON.stringify(effects.balanceDeltas.map((item) => ({ owner: item.owner, delta: item.deltaMicro.toString() }))),
+        JSON.stringify(effects.authorizations),
+        JSON.stringify(effects.allowances.map((item) => ({ ...item, amount: item.amount.toString() }))),
+        JSON.stringify(effects.permitNonces.map((item) => ({ ...item, count: item.count.toString() }))),
+      ])
+      if (rows.length === 0) throw new JournalTaken()
+    },
+
+    async reserveBlocks(epoch, upTo) {
+      const rows = await select(
+        `update chain_head set reserved_block = greatest(reserved_block, $2::bigint)
+         where id = 1 and epoch = $1::bigint returning 1`,
+        [epoch.toString(), upTo.toString()],
+      )
+      if (rows.length === 0) throw new JournalTaken()
+    },
+
+    async transaction(hash) {
+      const [row] = await select<{ transaction: RpcTransaction; receipt: RpcReceipt }>(
+        'select transaction, receipt from chain_transactions where hash = $1',
+        [hash.toLowerCase()],
+      )
+      return row ?? null
+    },
+
+    async block(key) {
+      const [row] = await select<{ header: RpcBlock; transactions: RpcTransaction[] }>(
+        `select header,
+                coalesce((select json_agg(t.transaction order by t.index) from chain_transactions t
+                          where t.block_number = b.number), '[]') as transactions
+         from chain_blocks b where ${'hash' in key ? 'b.hash = $1' : 'b.number = $1::bigint'}`,
+        ['hash' in key ? key.hash.toLowerCase() : key.number.toString()],
+      )
+      return row ?? null
+    },
+
+    async receipts({ fromBlock, toBlock, authorization, limit }) {
+      const rows = authorization
+        ? await select<{ receipt: RpcReceipt }>(
+            `select t.receipt from chain_authorizations a join chain_transactions t on t.hash = a.transaction
+             where a.authorizer = $1 and a.nonce = $2 and t.block_number between $3::bigint and $4::bigint`,
+            [authorization.authorizer, authorization.nonce, fromBlock.toString(), toBlock.toString()],
+          )
+        : await select<{ receipt: RpcReceipt }>(
+            `select receipt from chain_transactions where block_number between $1::bigint and $2::bigint
+             order by block_number, index limit $3`,
+            [fromBlock.toString(), toBlock.toString(), limit + 1],
+          )
+      return rows.length > limit ? 'too_many' : rows.map((row) => row.receipt)
+    },
+  }
+}
+
+/**
+ * One statement, so one round trip and one commit for a whole block. Everything hangs on `head`: a writer whose epoch is
+ * over updates no row there, and then nothing else is written either.
+ */
+const APPEND = `
+with head as (
+  update chain_head
+  set supply = supply + $4::numeric,
+      block_time = greatest(block_time, $3::bigint),
+      reserved_block = greatest(reserved_block, $2::bigint)
+  where id = 1 and epoch = $1::bigint
+  returning epoch
+), new_block as (
+  insert into chain_blocks (number, hash, time, header)
+  select $2::bigint, $5, $3::bigint, $6::json from head
+), sent as (
+  select t.* from head, unnest($7::text[], $8::text[], $9::bigint[], $10::text[], $11::text[], $12::text[])
+    with ordinality as t(hash, sender, account_nonce, raw, transaction, receipt, place)
+), new_transactions as (
+  insert into chain_transactions (hash, block_number, index, raw, transaction, receipt)
+  select hash, $2::bigint, place - 1, raw, transaction::json, receipt::json from sent
+), new_accounts as (
+  insert into chain_accounts (address, nonce)
+  select sender, max(account_nonce) from sent group by sender
+  on conflict (address) do update set nonce = greatest(chain_accounts.nonce, excluded.nonce)
+), moved as (
+  select t.* from head, jsonb_to_recordset($13::jsonb) as t(owner text, delta numeric)
+), known_balances as (
+  update chain_balances b set amount = b.amount + m.delta from moved m where m.owner = b.owner returning b.owner
+), new_balances as (
+  insert into chain_balances (owner, amount)
+  select owner, delta from moved where owner not in (select owner from known_balances)
+), new_authorizations as (
+  insert into chain_authorizations (authorizer, nonce, cancelled, transaction)
+  select t.authorizer, t.nonce, t.cancelled, t.transaction
+  from head, jsonb_to_recordset($14::jsonb) as t(authorizer text, nonce text, cancelled boolean, transaction text)
+), new_allowances as (
+  insert into chain_allowances (owner, spender, amount)
+  select t.owner, t.spender, t.amount
+  from head, jsonb_to_recordset($15::jsonb) as t(owner text, spender text, amount numeric)
+  on conflict (owner, spender) do update set amount = excluded.amount
+), new_permits as (
+  insert into chain_permits (owner, count)
+  select t.owner, t.count from head, jsonb_to_recordset($16::jsonb) as t(owner text, count numeric)
+  on conflict (owner) do update set count = excluded.count
+)
+select epoch from head`

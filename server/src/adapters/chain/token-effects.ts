@@ -1,0 +1,54 @@
+/** What one block did to the token, read from its logs: the token emits a log for every change of its state. */
+import type { Hex } from '../../modules/payments/facilitator.ts'
+import { addressInWord, encodeCall, SELECTOR, TOPIC } from './codec.ts'
+import { USDC } from './edr.ts'
+import type { TokenEffects } from './journal.ts'
+import type { ChainRequest, RpcReceipt } from './rpc.ts'
+
+const NOBODY = `0x${'0'.repeat(40)}`
+
+export async function tokenEffects(receipts: RpcReceipt[], send: ChainRequest): Promise<TokenEffects> {
+  let supplyDeltaMicro = 0n
+  const deltas = new Map<Hex, bigint>()
+  const allowances = new Map<string, TokenEffects['allowances'][number]>()
+  const authorizations: TokenEffects['authorizations'] = []
+  const move = (owner: Hex, deltaMicro: bigint) => {
+    if (owner === NOBODY) supplyDeltaMicro -= deltaMicro
+    else deltas.set(owner, (deltas.get(owner) ?? 0n) + deltaMicro)
+  }
+
+  for (const log of receipts.flatMap((receipt) => receipt.logs)) {
+    const [kind, first, second] = log.topics
+    if (log.address.toLowerCase() !== USDC || !first || !second) continue
+    if (kind === TOPIC.transfer) {
+      move(addressInWord(first), -BigInt(log.data))
+      move(addressInWord(second), BigInt(log.data))
+    } else if (kind === TOPIC.approval) {
+      const [owner, spender] = [addressInWord(first), addressInWord(second)]
+      allowances.set(`${owner}${spender}`, { owner, spender, amount: BigInt(log.data) })
+    } else if (kind === TOPIC.authorizationUsed || kind === TOPIC.authorizationCanceled) {
+      authorizations.push({
+        authorizer: addressInWord(first),
+        nonce: second as Hex,
+        cancelled: kind === TOPIC.authorizationCanceled,
+        transaction: log.transactionHash as Hex,
+      })
+    }
+  }
+
+  // An Approval does not say whether a permit made it, so the counters of those owners are read.
+  const owners = [...new Set([...allowances.values()].map((allowance) => allowance.owner))]
+  const permitNonces = await Promise.all(
+    owners.map(async (owner) => {
+      const count = await send('eth_call', [{ to: USDC, data: encodeCall(SELECTOR.nonces, owner) }, 'latest'])
+      return { owner, count: BigInt(count as string) }
+    }),
+  )
+  return {
+    supplyDeltaMicro,
+    balanceDeltas: [...deltas].map(([owner, deltaMicro]) => ({ owner, deltaMicro })),
+    authorizations,
+    allowances: [...allowances.values()],
+    permitNonces: permitNonces.filter((permit) => permit.count > 0n),
+  }
+}
