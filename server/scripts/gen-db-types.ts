@@ -10,6 +10,7 @@ const scalars: Record<string, string> = {
   float8: 'number',
   numeric: 'string',
   bytea: 'Buffer',
+  json: 'unknown',
   jsonb: 'unknown',
   timestamptz: 'Date',
   date: 'string',

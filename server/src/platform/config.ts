@@ -155,7 +155,7 @@ export function readConfig(env: Record<string, string | undefined>): Config {
     given.add(name)
     values[name] = parseSetting(name, row, value)
   }
-  const config = { ...values, given } as Config
+  const config = { ...values, given } as unknown as Config
   checkTogether(config)
   return config
 }

@@ -87,8 +87,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   useStrictBodies(app)
   useValidators(app)
   const methods = createMethodGuard(app)
-  app.decorateRequest('caller', null as unknown as Caller)
-  app.decorateRequest('limitAs', null as unknown as FastifyRequest['limitAs'])
+  app.decorateRequest<Caller | null>('caller', null)
+  app.decorateRequest<FastifyRequest['limitAs'] | null>('limitAs', null)
 
   app.addHook('onRequest', async (request, reply) => {
     reply.header('x-request-id', request.id)

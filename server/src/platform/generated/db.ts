@@ -1,0 +1,279 @@
+// Made by `npm run gen` from the migrations; not edited by hand.
+import type { Generated } from 'kysely'
+
+export type ApiKeys = {
+  id: string
+  tenant_id: string
+  name: string
+  prefix: string
+  hash: string
+  scopes: string[]
+  created_at: Date
+  expires_at: Date | null
+  revoked_at: Date | null
+  replaced_by: string | null
+}
+
+export type AuditEvents = {
+  id: string
+  tenant_id: string
+  type: string
+  occurred_at: Date
+  actor: string
+  subject: string
+  decision: string | null
+  policy_ids: Generated<string[]>
+  input_hash: string | null
+  data: Generated<unknown>
+  seq: bigint | null
+  prev_hash: string | null
+  hash: string | null
+}
+
+export type ChainAccounts = {
+  address: string
+  nonce: bigint
+}
+
+export type ChainAllowances = {
+  owner: string
+  spender: string
+  amount: string
+}
+
+export type ChainAuthorizations = {
+  authorizer: string
+  nonce: string
+  cancelled: boolean
+  transaction: string
+}
+
+export type ChainBalances = {
+  owner: string
+  amount: string
+}
+
+export type ChainBlocks = {
+  number: bigint
+  hash: string
+  time: bigint
+  header: unknown
+}
+
+export type ChainHead = {
+  id: number
+  epoch: bigint
+  reserved_block: Generated<bigint>
+  block_time: Generated<bigint>
+  supply: Generated<string>
+}
+
+export type ChainPermits = {
+  owner: string
+  count: string
+}
+
+export type ChainTransactions = {
+  hash: string
+  block_number: bigint
+  index: number
+  raw: string | null
+  transaction: unknown
+  receipt: unknown
+}
+
+export type Events = {
+  id: string
+  tenant_id: string
+  type: string
+  data: unknown
+  created_at: Date
+  dispatched_at: Date | null
+}
+
+export type Holds = {
+  holder: string
+  scope: string
+  period: string
+  amount_micro: bigint
+  on_success: string
+  state: Generated<string>
+  created_at: Date
+}
+
+export type IdempotencyAnswers = {
+  scope: string
+  route: string
+  key: string
+  body_hash: string
+  status: number
+  answer: string
+  expires_at: Date
+}
+
+export type LaneStats = {
+  agent_id: string | null
+  runs: bigint | null
+  success_rate: number | null
+  p50_ms: number | null
+  p95_ms: number | null
+}
+
+export type LaneTrust = {
+  agent_id: string | null
+  receipts: bigint | null
+  succeeded: bigint | null
+  last_seen_at: Date | null
+}
+
+export type Lanes = {
+  agent_id: string
+  record: unknown
+  updated_at: Date
+}
+
+export type LedgerEntries = {
+  transaction_id: string
+  line: number
+  account: string
+  layer: string
+  asset: string
+  amount_micro: bigint
+}
+
+export type LedgerTransactions = {
+  id: string
+  tenant_id: string | null
+  kind: string
+  pending_id: string | null
+  code: string
+  ref: string
+  created_at: Date
+}
+
+export type Limits = {
+  scope: string
+  period: string
+  limit_micro: bigint
+  soft_limit_micro: bigint | null
+  spent_micro: Generated<bigint>
+  reserved_micro: Generated<bigint>
+}
+
+export type Receipts = {
+  id: string
+  run_id: string | null
+  tenant_id: string | null
+  kind: string
+  agent_id: string | null
+  payer: string | null
+  issued_at: Date
+  body: string
+  hash: string
+  prev_hash: string | null
+  log_index: bigint | null
+}
+
+export type RunKeys = {
+  scope: string
+  route: string
+  key: string
+  body_hash: string
+  run_id: string
+  expires_at: Date
+}
+
+export type Runs = {
+  id: string
+  kind: string
+  tenant_id: string | null
+  payer: string | null
+  agent_id: string
+  session_id: string
+  loop_id: string
+  action: string
+  state: string
+  outcome: string
+  request_hash: string
+  request: unknown
+  terms: unknown
+  price_micro: bigint
+  result: unknown
+  answer_status: number | null
+  answer_body: string | null
+  instance: string | null
+  admission: string | null
+  created_at: Date
+  deadline_at: Date
+  finished_at: Date | null
+}
+
+export type Settlements = {
+  id: string
+  run_id: string
+  tenant_id: string | null
+  method: string
+  state: string
+  network: string
+  asset: string
+  payer: string
+  pay_to: string
+  amount_micro: bigint
+  nonce: string
+  valid_before: bigint
+  payment: unknown
+  transaction: string | null
+  block: bigint | null
+  reason: string | null
+  attempts: Generated<number>
+  next_attempt_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
+export type SigningKeys = {
+  kid: string
+  purpose: string
+  jwk: unknown
+  created_at: Date
+  retired_at: Date | null
+}
+
+export type Tenants = {
+  id: string
+  org_name: string
+  email: string
+  use_case: string | null
+  plan: Generated<string>
+  status: Generated<string>
+  created_at: Date
+  updated_at: Date
+}
+
+export type DB = {
+  api_keys: ApiKeys
+  audit_events: AuditEvents
+  chain_accounts: ChainAccounts
+  chain_allowances: ChainAllowances
+  chain_authorizations: ChainAuthorizations
+  chain_balances: ChainBalances
+  chain_blocks: ChainBlocks
+  chain_head: ChainHead
+  chain_permits: ChainPermits
+  chain_transactions: ChainTransactions
+  events: Events
+  holds: Holds
+  idempotency_answers: IdempotencyAnswers
+  lane_stats: LaneStats
+  lane_trust: LaneTrust
+  lanes: Lanes
+  ledger_entries: LedgerEntries
+  ledger_transactions: LedgerTransactions
+  limits: Limits
+  receipts: Receipts
+  run_keys: RunKeys
+  runs: Runs
+  settlements: Settlements
+  signing_keys: SigningKeys
+  tenants: Tenants
+}
