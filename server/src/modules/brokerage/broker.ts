@@ -1,0 +1,236 @@
+/**
+ * The broker port: who holds the accounts and executes the orders.
+ * Adapters import this file and nothing else of this module.
+ *
+ * A broker never throws for what the outside world does: failure is a result. What it cannot know it calls `unknown`,
+ * and the caller then asks `find` by client order id instead of placing a second order.
+ */
+export const INSTRUMENT_TYPES = ['equity', 'perp', 'crypto', 'rwa', 'earn', 'spend'] as const
+export type InstrumentType = (typeof INSTRUMENT_TYPES)[number]
+
+/** `buy` also opens or adds to a long (perp), deposits (earn) and pays (spend); `sell` is the way back, or a short (perp). */
+export type OrderSide = 'buy' | 'sell'
+export type TimeInForce = 'day' | 'gtc' | 'ioc' | 'fok'
+export type Session = 'open' | 'closed' | 'holiday' | 'always'
+
+/** What a broker says about one thing it trades. Fields of other instrument types are absent. */
+export type Instrument = {
+  type: InstrumentType
+  symbol: string
+  name: string
+  /** The smallest step of a quantity and of a price. */
+  lotE8: bigint
+  tickE8: bigint
+  feeTier: string
+  takerFeeBps: number
+  settlementLag: 'T+0' | 'T+1'
+  perp?: { maintenanceMarginBps: number; maxLeverage: number }
+  crypto?: { baseAsset: string; quoteAsset: string; network: string }
+  rwa?: { underlyingAsset: string; tokenContract: string; chain: string; multiplier: number }
+  earn?: { yieldRateBps: number; lockDays: number; earlyExitPenaltyBps: number; protocol: string }
+  spend?: { merchantId: string; category: string; rail: string }
+}
+
+export type Quote = {
+  symbol: string
+  bidE8: bigint
+  askE8: bigint
+  /** The price that margin, funding and drift are measured against. */
+  markE8: bigint
+  source: string
+  observedAt: Date
+  session: Session
+  /** When the session opens next; null when it is open, or never closes. */
+  nextOpen: Date | null
+  halted: boolean
+  /** Funding of a perp for the current interval, in millionths; positive means longs pay. */
+  fundingRatePpm?: number
+}
+
+/** What a wrapper's basis reading says that a trade in it must respect. */
+export type RwaReading = {
+  symbol: string
+  underlying: string
+  chain: string
+  tokenContract: string
+  multiplier: number
+  wrapperPriceE8: bigint
+  basisBps: number
+  nearReferenceUsd: number
+  creation: 'open' | 'closed'
+  halted: boolean
+  asOf: Date
+  source: string
+}
+
+export type BrokerPosition = {
+  type: InstrumentType
+  symbol: string
+  /** Negative for a short. */
+  quantityE8: bigint
+  /** What the open quantity cost, fees apart. */
+  costMicro: bigint
+  marginMicro: bigint
+  leverageE2: bigint | null
+  liquidationPriceE8: bigint | null
+  lockedUntil: Date | null
+}
+
+export type BrokerAccount = {
+  accountId: string
+  currency: string
+  cashMicro: bigint
+  /** Sale proceeds that have not settled, and what open orders hold: neither can be spent. */
+  unsettledMicro: bigint
+  heldMicro: bigint
+  buyingPowerMicro: bigint
+  equityMicro: bigint
+  positions: BrokerPosition[]
+}
+
+export type OrderRequest = {
+  accountId: string
+  /** The broker executes one order for one client order id, however often it is sent. */
+  clientOrderId: string
+  type: InstrumentType
+  symbol: string
+  side: OrderSide
+  quantityE8: bigint
+  orderType: 'market' | 'limit'
+  limitPriceE8: bigint | null
+  /** The worst price a market order may get: the house's collar, enforced where the order is executed. */
+  worstPriceE8: bigint | null
+  tif: TimeInForce
+  leverageE2: bigint | null
+  /** Nothing may fill after this moment. */
+  executeBy: Date
+}
+
+export type Fill = {
+  fillId: string
+  quantityE8: bigint
+  priceE8: bigint
+  feeMicro: bigint
+  at: Date
+}
+
+/** `working` may still fill; every other status is final. A cancelled or expired order keeps what it had filled. */
+export type OrderStatus = 'working' | 'filled' | 'cancelled' | 'expired' | 'rejected'
+
+export type BrokerOrder = {
+  brokerOrderId: string
+  clientOrderId: string
+  symbol: string
+  side: OrderSide
+  quantityE8: bigint
+  status: OrderStatus
+  /** Why a final order did not fill completely, in the broker's words. */
+  reason: string | null
+  filledE8: bigint
+  fills: Fill[]
+}
+
+export type Failed = {
+  ok: false
+  /** `unknown_symbol`, `unsupported`: ask differently. `unavailable`: ask later, nothing has happened. */
+  reason: 'unknown_symbol' | 'unsupported' | 'unavailable'
+  message: string
+}
+
+/** `unavailable` is certain that no order was taken; `unknown` is not. */
+export type PlaceOutcome =
+  | { outcome: 'placed'; order: BrokerOrder }
+  | { outcome: 'rejected'; reason: string }
+  | { outcome: 'unavailable'; reason: string; retryAfterSeconds: number }
+  | { outcome: 'unknown'; reason: string }
+
+export type FindOutcome =
+  | { outcome: 'found'; order: BrokerOrder }
+  | { outcome: 'not_found' }
+  | { outcome: 'unknown'; reason: string }
+
+export type CancelOutcome =
+  | { outcome: 'done'; order: BrokerOrder }
+  | { outcome: 'not_found' }
+  | { outcome: 'unknown'; reason: string }
+
+export type Broker = {
+  id: string
+  mode: 'paper' | 'live'
+  /** A request that was lost on the way may still arrive within this time; only after it is `not_found` final. */
+  inFlightMs: number
+  supports(type: InstrumentType): boolean
+  instrument(type: InstrumentType, symbol: string): Promise<{ ok: true; instrument: Instrument } | Failed>
+  quote(type: InstrumentType, symbol: string): Promise<{ ok: true; quote: Quote } | Failed>
+  /** What an order of this size would cost above the touch, before it is sent. */
+  estimate(
+    type: InstrumentType,
+    symbol: string,
+    quantityE8: bigint,
+  ): Promise<{ ok: true; slippageBps: number } | Failed>
+  account(accountId: string): Promise<{ ok: true; account: BrokerAccount } | Failed>
+  place(order: OrderRequest): Promise<PlaceOutcome>
+  find(accountId: string, clientOrderId: string): Promise<FindOutcome>
+  /** Stops what is still working. An order that had already ended is `done` as it ended. */
+  cancel(accountId: string, clientOrderId: string): Promise<CancelOutcome>
+}
+
+// Amounts belong to the port, because both of its sides must round alike: prices and quantities are bigints of 1e-8
+// (`…E8`), money is bigint micro-USDC (`…Micro`), leverage is bigint hundredths (`…E2`).
+
+export const E8 = 100_000_000n
+const E8_SQUARED_TO_MICRO = 10_000_000_000n
+
+/** Rounds half away from zero; the divisor is positive. */
+export function divideRounded(value: bigint, divisor: bigint): bigint {
+  const twice = 2n * absolute(value) + divisor
+  const rounded = twice / (2n * divisor)
+  return value < 0n ? -rounded : rounded
+}
+
+export function divideUp(value: bigint, divisor: bigint): bigint {
+  const floor = value / divisor
+  return value > 0n && value % divisor !== 0n ? floor + 1n : floor
+}
+
+export const least = (first: bigint, ...others: bigint[]) => others.reduce((a, b) => (b < a ? b : a), first)
+
+export const absolute = (value: bigint) => (value < 0n ? -value : value)
+
+/** Price times quantity as money. */
+export const notionalMicro = (priceE8: bigint, quantityE8: bigint) =>
+  divideRounded(priceE8 * quantityE8, E8_SQUARED_TO_MICRO)
+
+/** The average price at which this much money bought this quantity. */
+export const averagePriceE8 = (micro: bigint, quantityE8: bigint) =>
+  quantityE8 === 0n ? 0n : divideRounded(micro * E8_SQUARED_TO_MICRO, quantityE8)
+
+const DECIMAL = /^(-?)(\d{1,30})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/
+
+/** A decimal text as a bigint of `10^-scale`, or undefined when it is no number or has digits finer than that. */
+export function parseDecimal(text: string, scale: number): bigint | undefined {
+  const parts = DECIMAL.exec(text)
+  if (!parts) return undefined
+  const [, sign, whole, fraction = '', exponent = '0'] = parts
+  const shift = scale + Number(exponent) - fraction.length
+  const digits = BigInt(whole + fraction)
+  if (shift > 60) return undefined
+  if (shift < 0 && digits % 10n ** BigInt(-shift) !== 0n) return undefined
+  const value = shift >= 0 ? digits * 10n ** BigInt(shift) : digits / 10n ** BigInt(-shift)
+  return sign ? -value : value
+}
+
+/** The shortest plain decimal text of a bigint of `10^-scale`. */
+export function formatDecimal(value: bigint, scale: number): string {
+  const digits = absolute(value)
+    .toString()
+    .padStart(scale + 1, '0')
+  const fraction = digits.slice(digits.length - scale).replace(/0+$/, '')
+  const whole = digits.slice(0, digits.length - scale)
+  return `${value < 0n ? '-' : ''}${whole}${fraction && scale > 0 ? `.${fraction}` : ''}`
+}
+
+/** A JSON number as a bigint of 1e-8, or undefined when it is not finite or finer than that. */
+export const e8FromNumber = (value: number) => (Number.isFinite(value) ? parseDecimal(String(value), 8) : undefined)
+
+export const numberFromE8 = (value: bigint) => Number(formatDecimal(value, 8))
