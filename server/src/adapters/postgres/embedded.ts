@@ -1,4 +1,4 @@
-import { mkdirSync, realpathSync, rmdirSync } from 'node:fs'
+import { mkdirSync, realpathSync } from 'node:fs'
 import { join } from 'node:path'
 import { chooseAccount } from './account.ts'
 import { findNativeDir, placeBinaries } from './binaries.ts'
@@ -52,9 +52,7 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     pid: supervisor.pid,
     isUp: supervisor.isUp,
     onChange: supervisor.onChange,
-    stop: async () => {
-      if ((await supervisor.stop()) === 'stopped') removeIfEmpty(site.socketFolder)
-    },
+    stop: supervisor.stop,
   }
 }
 
@@ -77,13 +75,5 @@ async function prepareSite(options: EmbeddedPostgresOptions): Promise<Site> {
     settings,
     socketFolder,
     serverLog: createServerLog(join(dataDir, 'postgres.log')),
-  }
-}
-
-function removeIfEmpty(folder: string): void {
-  try {
-    rmdirSync(folder)
-  } catch {
-    // Another process has begun to use it, or it is gone already.
   }
 }

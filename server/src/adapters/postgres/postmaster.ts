@@ -31,9 +31,18 @@ const pidFilePath = (cluster: string) => join(cluster, 'postmaster.pid')
 
 export function readPidFile(cluster: string): PidFile | undefined {
   const lines = readLines(pidFilePath(cluster))
-  const pid = Number.parseInt(lines[0] ?? '', 10)
-  if (!(pid > 0)) return undefined
+  const pid = toPid(lines[0])
+  if (pid === undefined) return undefined
   return { pid, socketFolder: lines[4] || undefined, ready: lines[7]?.trim() === 'ready' }
+}
+
+const socketLockPath = (socketFolder: string) => `${socketFile(socketFolder)}.lock`
+
+const readPid = (path: string) => toPid(readLines(path)[0])
+
+function toPid(text: string | undefined): number | undefined {
+  const pid = Number.parseInt(text ?? '', 10)
+  return pid > 0 ? pid : undefined
 }
 
 function readLines(path: string): string[] {
@@ -50,10 +59,17 @@ function readLines(path: string): string[] {
  * the server and refuses to start. Call only when no server of this cluster runs.
  */
 export function removeStaleLocks({ cluster, socketFolder }: Site): void {
-  for (const path of [pidFilePath(cluster), `${socketFile(socketFolder)}.lock`]) {
-    const pid = Number.parseInt(readLines(path)[0] ?? '', 10)
-    if (pid > 0 && isAlive(pid) && identify(pid, cluster) === 'stranger') rmSync(path, { force: true })
+  for (const path of [pidFilePath(cluster), socketLockPath(socketFolder)]) {
+    const pid = readPid(path)
+    if (pid !== undefined && isAlive(pid) && identify(pid, cluster) === 'stranger') rmSync(path, { force: true })
   }
+}
+
+/** Removes the folder of the socket, with what a killed server left in it, unless another process has begun to use it. */
+export function removeSocketFolder({ cluster, socketFolder }: Site): void {
+  const pid = readPid(socketLockPath(socketFolder))
+  if (pid !== undefined && identify(pid, cluster) === 'server') return
+  rmSync(socketFolder, { recursive: true, force: true })
 }
 
 /**

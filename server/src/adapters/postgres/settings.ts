@@ -16,6 +16,8 @@ const DEFAULTS: Settings = {
   jit: 'off',
   // One query, one core: a report must not take the machine from the runs. It also spares the 64 MB /dev/shm of containers.
   max_parallel_workers_per_gather: '0',
+  // Nothing replicates from here, so the process that would look after it is spared.
+  max_logical_replication_workers: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
   // An error's text, details and statement can hold what callers sent us. They go to the session that caused them, not to a file.

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from './log.ts'
-import { readPidFile, type Site, stopPostmaster } from './postmaster.ts'
+import { readPidFile, removeSocketFolder, type Site, stopPostmaster } from './postmaster.ts'
 import type { Presence } from './presence.ts'
 import { identify } from './processes.ts'
 import { type Reached, reachServer } from './reach-server.ts'
@@ -10,8 +10,7 @@ import { socketFile } from './socket-folder.ts'
 
 export type Supervisor = {
   start(): Promise<void>
-  /** `left` when another process still uses the server. */
-  stop(): Promise<'stopped' | 'left'>
+  stop(): Promise<void>
   pid(): number | undefined
   isUp(): boolean
   onChange(listener: (up: boolean) => void): () => void
@@ -35,7 +34,7 @@ export function createSupervisor({ site, presence, log }: { site: Site; presence
   let current: Reached | undefined
   let watching: Promise<void> | undefined
   let housekeeping: NodeJS.Timeout | undefined
-  let stopped: Promise<'stopped' | 'left'> | undefined
+  let stopped: Promise<void> | undefined
 
   const become = (next: Reached | undefined) => {
     const changed = (current === undefined) !== (next === undefined)
@@ -103,12 +102,12 @@ export function createSupervisor({ site, presence, log }: { site: Site; presence
     }
   }
 
-  function stop(): Promise<'stopped' | 'left'> {
+  function stop(): Promise<void> {
     stopped ??= end()
     return stopped
   }
 
-  async function end(): Promise<'stopped' | 'left'> {
+  async function end(): Promise<void> {
     ending.abort()
     clearInterval(housekeeping)
     // A restart under way is called off first; it leaves no server that is only starting.
@@ -120,7 +119,7 @@ export function createSupervisor({ site, presence, log }: { site: Site; presence
     if (reached && alone === false) {
       await reached.session.close()
       log.info({ pid: reached.pid }, 'Left the database server running: another process of Countersign uses it.')
-      return 'left'
+      return
     }
     if (reached && alone) {
       const way = await stopPostmaster(reached.pid, cluster)
@@ -128,7 +127,7 @@ export function createSupervisor({ site, presence, log }: { site: Site; presence
     }
     await reached?.session.close()
     presence.clear()
-    return 'stopped'
+    removeSocketFolder(site)
   }
 
   /** The server may be coming back from a crash at this very moment: it is waited for, so as to stop it in order. */
