@@ -1,0 +1,204 @@
+import { createHash } from 'node:crypto'
+import { expect, test } from 'vitest'
+import type { LaneTask } from '../../modules/runs/lane.ts'
+import { createOfflineLane } from './offline.ts'
+
+const lane = createOfflineLane()
+
+const task = (agentId: string, text: string, context: string[] = []): LaneTask => ({
+  runId: 'run_test',
+  agentId,
+  task: text,
+  context,
+  deadline: new Date('2026-11-16T15:02:00Z'),
+  signal: new AbortController().signal,
+})
+
+async function outputOf(agentId: string, text: string, context: string[] = []): Promise<string> {
+  const result = await lane.execute(task(agentId, text, context))
+  if (!result.ok) throw new Error(result.message)
+  return result.output
+}
+
+const AGENTS = [
+  'analyst-v1',
+  'coder-v1',
+  'comedian-v1',
+  'researcher-v2',
+  'strategist-v1',
+  'support-v1',
+  'writer-v1',
+  'default',
+]
+
+test('the analyst measures labelled numbers and names the outlier', async () => {
+  const output = await outputOf('analyst-v1', 'Analyse revenue: Jan 120, Feb 131, Mar 128, Apr 140, May 390, Jun 150')
+  expect(output).toContain('mean 176.5, median 135.5')
+  expect(output).toContain('Outliers: 390 (May). Without them the mean is 133.8.')
+})
+
+test('the analyst reads CSV, groups by category and finds correlation', async () => {
+  const output = await outputOf(
+    'analyst-v1',
+    'Which region?\n\nregion,sales,cost\nnorth,100,50\nsouth,80,45\nnorth,120,55\nsouth,70,44',
+  )
+  expect(output).toContain('| north | 2 | 220 | 110 | 59.5 % |')
+  expect(output).toMatch(/sales and cost: r = 0\.\d+ \(strong\)/)
+})
+
+test('the analyst without numbers says so instead of inventing some', async () => {
+  expect(await outputOf('analyst-v1', 'Analyse the mood of our team')).toContain('no numbers, table or JSON')
+})
+
+test('an answer asked for as JSON is JSON, whatever the lane', async () => {
+  for (const agentId of AGENTS) {
+    const output = await outputOf(
+      agentId,
+      'Return JSON only about cats and dogs: 3, 4, 5, 60. Cats sleep a lot. Dogs bark at night.',
+    )
+    expect(JSON.parse(output)).toHaveProperty('summary')
+  }
+})
+
+test('a word limit is kept', async () => {
+  const output = await outputOf(
+    'researcher-v2',
+    'Summarise in under 40 words:\n\nThe bridge opened in 1932. It carries 160,000 cars a day. Repairs may cost 90 million dollars. The council has not decided.',
+  )
+  expect(output.split(/\s+/).length).toBeLessThanOrEqual(40)
+})
+
+test('the researcher quotes sentences that stand in the material', async () => {
+  const material =
+    'Caffeine blocks adenosine. A 2013 study found that caffeine six hours before bed cost 41 minutes of sleep. Some people metabolise it slowly. The effect may depend on genes.'
+  const output = await outputOf('researcher-v2', `What does the text say about sleep?\n\n${material}`)
+  const quotes = [...output.matchAll(/“([^”]+)” \[sentence/g)].map((match) => match[1]!)
+  expect(quotes.length).toBeGreaterThan(1)
+  for (const quote of quotes) expect(material).toContain(quote)
+  expect(output).toContain('Hedged: “The effect may depend on genes.”')
+})
+
+test('the writer tightens given words and adds no fact', async () => {
+  const output = await outputOf(
+    'writer-v1',
+    'Shorten this: In order to utilize the new system, it is important to note that all staff must make a decision prior to the end of the month.',
+  )
+  expect(output).toContain('To use the new system, all staff must decide before the end of the month.')
+})
+
+test('the support desk triages, reads the facts and sees the chargeback coming', async () => {
+  const output = await outputOf(
+    'support-v1',
+    'Customer says: I was charged twice for order #A1234 ($59.90) and nobody replied! Unacceptable. I want it back or I will call my bank.',
+  )
+  expect(output).toContain('| category | billing |')
+  expect(output).toContain('Reference: A1234')
+  expect(output).toContain('chargeback risk')
+})
+
+test('the coder finds the syntax error, its line and the smells of what parses', async () => {
+  const broken = await outputOf('coder-v1', 'Fix:\n```ts\nconst a: number = 1\nlet b = ;\n```')
+  expect(broken).toContain('Line 2, column 9')
+  const smelly = await outputOf(
+    'coder-v1',
+    'Review:\n```js\nfunction f(a, b) {\n  var x = 1\n  if (a == b && x) console.log(a)\n}\n```',
+  )
+  expect(smelly).toContain('the most complex is `f` with 3 paths')
+  expect(smelly).toContain('Line 2: `var` leaks')
+  expect(smelly).toContain("describe('f'")
+})
+
+test('the coder reads Python, SQL and JSON too', async () => {
+  const python = await outputOf(
+    'coder-v1',
+    'Review\n\ndef f(a, b=[]):\n    try:\n        return a\n    except:\n        pass\n',
+  )
+  expect(python).toContain('mutable default argument')
+  expect(python).toContain('bare `except:`')
+  const sql = await outputOf('coder-v1', 'Check\n```sql\nDELETE FROM users;\nSELEC 1\n```')
+  expect(sql).toContain('`DELETE` without `WHERE` touches every row.')
+  expect(sql).toContain('Line 2, column 1: Unexpected `SELEC`')
+  expect(await outputOf('coder-v1', 'Check\n```json\n{"a": [1, 2,]}\n```')).toContain(
+    'Line 1, column 13: A trailing comma',
+  )
+})
+
+test('the strategist weighs a given matrix and says which weight would change the answer', async () => {
+  const output = await outputOf(
+    'strategist-v1',
+    'Rank:\n\noption,cost,speed,quality\nAWS,3,4,5\nGCP,4,4,4\nOn-prem,5,1,3\nweight,50,20,30',
+  )
+  expect(output).toContain('“GCP” leads with 4 of 5')
+  expect(output).toContain('cost: at a weight of 37.5 % (now 50 %) “AWS” draws level.')
+})
+
+test('the comedian keeps to the topic and to the number asked for', async () => {
+  const output = await outputOf('comedian-v1', 'Tell me four jokes about databases')
+  expect(output).toContain('4 jokes')
+  expect(output.match(/databases/gi)!.length).toBeGreaterThanOrEqual(4)
+})
+
+test('every lane says that it is no model and stays within its bound', async () => {
+  const long = `Explain this:\n\n${'The river rose by 3 metres in 2021. Nobody had expected it. '.repeat(500)}`
+  for (const agentId of AGENTS) {
+    expect(await outputOf(agentId, 'Plan a picnic for ten people')).toMatch(/no language model/)
+    expect((await outputOf(agentId, long)).length).toBeLessThanOrEqual(12_000)
+  }
+})
+
+test('hostile text neither throws nor takes long', async () => {
+  const bombs = [
+    `\`\`\`ts\n${'a?(b)=>('.repeat(30)}x${'):c'.repeat(30)}\n\`\`\``,
+    `\`\`\`js\n${'+'.repeat(20_000)}c\n\`\`\``,
+    `\`\`\`js\na${'.b()'.repeat(5000)}\n\`\`\``,
+    `\`\`\`sql\nselect ${'not '.repeat(900)}b\n\`\`\``,
+    `\`\`\`python\n${'def (\n'.repeat(4000)}\n\`\`\``,
+    `${'['.repeat(15_000)}${']'.repeat(15_000)}`,
+    `a${' '.repeat(31_000)}b`,
+    '“'.repeat(31_000),
+    '\n'.repeat(31_000),
+    'between a '.repeat(3000),
+    '1,'.repeat(15_000),
+    '😀'.repeat(15_000),
+    '',
+  ]
+  for (const bomb of bombs) {
+    for (const agentId of AGENTS) {
+      const started = performance.now()
+      expect(typeof (await outputOf(agentId, bomb))).toBe('string')
+      expect(performance.now() - started).toBeLessThan(3000)
+    }
+  }
+})
+
+test('the same task gives the same bytes on every machine; other bytes need a new version', async () => {
+  const digests: Record<string, string> = {}
+  for (const agentId of AGENTS) {
+    const texts = [
+      'Compare cats vs dogs on cost and speed: 3, 4, 5, 60.',
+      'Fix:\n```js\nlet a = (1 == 2)\n```',
+      'Summarise:\n\nRain fell in May. It may fall again. Nobody knows why, 12 people asked.',
+    ]
+    const first = await Promise.all(texts.map((text) => outputOf(agentId, text, ['Earlier: the user likes tea.'])))
+    const second = await Promise.all(texts.map((text) => outputOf(agentId, text, ['Earlier: the user likes tea.'])))
+    expect(second).toEqual(first)
+    digests[agentId] = createHash('sha256').update(first.join('\0')).digest('hex').slice(0, 16)
+  }
+  expect(digests).toMatchInlineSnapshot(`
+    {
+      "analyst-v1": "cc2a1a5b60856853",
+      "coder-v1": "f45f411d664b0497",
+      "comedian-v1": "765fa75d3ff55ba0",
+      "default": "6f40f6fbff025fb9",
+      "researcher-v2": "d4ac95a32eef3272",
+      "strategist-v1": "11747f61abe44627",
+      "support-v1": "f315f551219b44bb",
+      "writer-v1": "b275e81f2a7b4da7",
+    }
+  `)
+})
+
+test('a run whose deadline has passed is a failure, not work', async () => {
+  const result = await lane.execute({ ...task('default', 'hello'), signal: AbortSignal.abort() })
+  expect(result).toMatchObject({ ok: false, reason: 'timeout', retryable: true })
+})

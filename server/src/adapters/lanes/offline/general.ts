@@ -1,0 +1,81 @@
+import { analyse } from './analyst.ts'
+import { type Brief, topicOf } from './brief.ts'
+import { review } from './coder.ts'
+import type { Report } from './report.ts'
+import { research } from './researcher.ts'
+import { sourcesOf } from './source.ts'
+import { readTable } from './tables.ts'
+import { capitalise, clip, contentWordsOf, frequencies, sentencesOf, wordsOf } from './text.ts'
+
+const METHOD =
+  'Offline general lane: does what the shape of the task allows (code, numbers, text) by rule, no language model.'
+
+/** The lane of last resort: it does what the task's own shape allows, and says which lane would do more. */
+export async function help(brief: Brief): Promise<Report> {
+  if (sourcesOf(brief).length > 0) return borrowed(await review(brief), 'coder-v1')
+  const table = readTable(brief)
+  if (table && table.rows >= 4) return borrowed(analyse(brief), 'analyst-v1')
+  if (sentencesOf(brief.material).length >= 3) return borrowed(research(brief), 'researcher-v2')
+  return orient(brief)
+}
+
+const borrowed = (report: Report, lane: string): Report => ({
+  ...report,
+  lane: 'default',
+  sections: [
+    ...report.sections,
+    {
+      heading: 'A closer fit',
+      lines: [`Ask for \`${lane}\` to have this kind of task judged and checked as that lane's work.`],
+    },
+  ],
+  method: METHOD,
+})
+
+function orient(brief: Brief): Report {
+  const topic = topicOf(brief, 120)
+  const words = wordsOf(brief.task)
+  const keywords = frequencies(contentWordsOf(brief.task))
+    .slice(0, 6)
+    .map(([word]) => word)
+  const question = brief.task.includes('?')
+  return {
+    lane: 'default',
+    title: clip(capitalise(topic.includes(' ') ? topic : brief.task), 80),
+    summary: question
+      ? `You asked: “${clip(sentencesOf(brief.task).find((sentence) => sentence.text.endsWith('?'))?.text ?? brief.task, 200)}” This lane has no model and no sources, so it will not guess an answer; it can help you get to one.`
+      : `Understood as ${words.length} words about ${keywords.slice(0, 3).join(', ') || 'nothing in particular'}. Here is a way to get it done.`,
+    sections: [
+      {
+        heading: 'What the task says',
+        lines: [
+          `Length: ${words.length} words.`,
+          `Key words: ${keywords.join(', ') || 'none'}.`,
+          `Numbers: ${(brief.task.match(/\d[\d.,]*/g) ?? []).slice(0, 6).join(', ') || 'none'}.`,
+        ],
+      },
+      {
+        heading: 'A checklist to finish it',
+        lines: [
+          `Write down the result you want from “${clip(topic, 60)}” in one sentence.`,
+          'List what you already know and what you would have to look up.',
+          'Name who decides that it is done, and by when.',
+          'Do the part that could fail first.',
+        ],
+      },
+      {
+        heading: 'Lanes that do more with the right material',
+        lines: [
+          'analyst-v1: paste a table, CSV or numbers.',
+          'coder-v1: paste code in a ``` fence.',
+          'researcher-v2: paste a source text and a question.',
+          'writer-v1: paste a draft, or name the kind of text.',
+          'support-v1: paste a customer’s message.',
+          'strategist-v1: name the options and the criteria.',
+          'comedian-v1: name a topic.',
+        ],
+      },
+    ],
+    method: METHOD,
+  }
+}

@@ -1,0 +1,385 @@
+import type { Brief } from './brief.ts'
+import type { Report } from './report.ts'
+import { clip, sentencesOf, wordsOf } from './text.ts'
+
+const METHOD =
+  'Offline support desk: triage by rule and word lists, no language model, no access to accounts or orders.'
+
+type Category = { name: string; words: readonly string[]; steps: readonly string[]; ask: string; promise: string }
+
+const CATEGORIES: readonly Category[] = [
+  {
+    name: 'security',
+    words: [
+      'hacked',
+      'stolen',
+      'fraud',
+      'fraudulent',
+      'unauthorized',
+      'unauthorised',
+      'breach',
+      'phishing',
+      'compromised',
+      'scam',
+      'suspicious',
+    ],
+    steps: [
+      'Freeze the account and end its sessions before anything else.',
+      'Check recent logins and payments; keep the evidence.',
+      'Hand to the security team with the times noted.',
+    ],
+    ask: 'when you first noticed it and what you saw',
+    promise: 'We are securing the account first and will tell you what we find.',
+  },
+  {
+    name: 'refund',
+    words: [
+      'refund',
+      'refunded',
+      'money',
+      'back',
+      'return',
+      'returned',
+      'chargeback',
+      'reimburse',
+      'reimbursement',
+      'moneyback',
+    ],
+    steps: [
+      'Check the order against the refund window.',
+      'If it qualifies, start the refund and note the reference.',
+      'If it does not, offer credit or replacement and say why.',
+    ],
+    ask: 'the order number and the date of purchase',
+    promise: 'Once we have those we will tell you whether a refund applies and when it would arrive.',
+  },
+  {
+    name: 'billing',
+    words: [
+      'charged',
+      'charge',
+      'invoice',
+      'billing',
+      'billed',
+      'payment',
+      'card',
+      'subscription',
+      'twice',
+      'overcharged',
+      'price',
+      'fee',
+      'renewal',
+      'renewed',
+    ],
+    steps: [
+      'Compare the charge with the plan and the invoice.',
+      'Look for a duplicate or a failed retry.',
+      'Correct the invoice or explain the line item.',
+    ],
+    ask: 'the invoice number or the last four digits and date of the charge',
+    promise: 'We will check the charge line by line and correct it if it is ours.',
+  },
+  {
+    name: 'delivery',
+    words: [
+      'delivery',
+      'delivered',
+      'shipping',
+      'shipped',
+      'package',
+      'parcel',
+      'order',
+      'arrived',
+      'arrive',
+      'tracking',
+      'courier',
+      'late',
+      'missing',
+      'lost',
+    ],
+    steps: [
+      'Look up the tracking number and the last scan.',
+      'Open a trace with the carrier if the last scan is over two days old.',
+      'Offer reshipment or refund if the trace fails.',
+    ],
+    ask: 'the order or tracking number and the delivery address on file',
+    promise: 'We will trace the parcel and come back with its position.',
+  },
+  {
+    name: 'access',
+    words: [
+      'login',
+      'log',
+      'password',
+      'locked',
+      'account',
+      'reset',
+      'signin',
+      'sign',
+      'verification',
+      '2fa',
+      'code',
+      'username',
+      'access',
+    ],
+    steps: [
+      'Confirm the address on file without revealing it.',
+      'Send a fresh reset link; check that mail is not suppressed.',
+      'If two-factor is lost, start the recovery path.',
+    ],
+    ask: 'the e-mail address on the account and the message you see',
+    promise: 'We will send a fresh link and stay with you until you are in.',
+  },
+  {
+    name: 'fault',
+    words: [
+      'broken',
+      'error',
+      'crash',
+      'crashes',
+      'crashing',
+      'bug',
+      'fails',
+      'failed',
+      'freezes',
+      'slow',
+      'down',
+      'outage',
+      'working',
+      'stopped',
+      'blank',
+      'stuck',
+      'update',
+      'defective',
+      'damaged',
+    ],
+    steps: [
+      'Reproduce with the same version and device.',
+      'Check the status page and recent releases.',
+      'Offer the workaround, then file the defect with the steps.',
+    ],
+    ask: 'the version, the device and the exact error text',
+    promise: 'We will try to reproduce it and give you a workaround or a fix date.',
+  },
+  {
+    name: 'cancellation',
+    words: [
+      'cancel',
+      'cancelled',
+      'cancellation',
+      'close',
+      'unsubscribe',
+      'leave',
+      'leaving',
+      'downgrade',
+      'terminate',
+    ],
+    steps: [
+      'Confirm what is to be cancelled and from when.',
+      'Say what is lost and what stays.',
+      'Cancel, confirm in writing, ask for the reason once.',
+    ],
+    ask: 'which subscription to cancel and from which date',
+    promise: 'We will confirm the cancellation in writing.',
+  },
+  {
+    name: 'how-to',
+    words: [
+      'how',
+      'where',
+      'setup',
+      'install',
+      'configure',
+      'export',
+      'change',
+      'settings',
+      'guide',
+      'tutorial',
+      'use',
+    ],
+    steps: [
+      'Give the shortest path, one step a line.',
+      'Link the article that has pictures.',
+      'Ask whether it worked.',
+    ],
+    ask: 'which plan and device you use',
+    promise: 'We will send the exact steps for your version.',
+  },
+]
+
+const NEGATIVE = new Set(
+  'angry annoyed awful bad broken complaint damaged defective disappointed disappointing disgusting fail failed failing frustrated frustrating furious hate horrible incompetent late lied lost missing mistake never outrageous pathetic poor problem ridiculous rude scam slow stuck terrible unacceptable unhappy unhelpful upset useless waiting waste worst wrong'.split(
+    ' ',
+  ),
+)
+const POSITIVE = new Set(
+  'amazing appreciate awesome excellent fantastic glad good great happy helpful kind love loved nice patient perfect pleased quick thank thanks wonderful'.split(
+    ' ',
+  ),
+)
+const NEGATIONS = new Set([
+  'not',
+  'no',
+  "isn't",
+  "wasn't",
+  "don't",
+  "doesn't",
+  "didn't",
+  "can't",
+  "won't",
+  'hardly',
+  'never',
+])
+
+/** Category, priority, sentiment, the facts found, a reply to send and the steps behind it. */
+export function support(brief: Brief): Report {
+  const text = brief.material || brief.task
+  const words = wordsOf(text)
+  const ranked = CATEGORIES.map((category) => ({
+    category,
+    hits: words.filter((word) => category.words.includes(word)),
+  }))
+    .filter((entry) => entry.hits.length > 0)
+    .sort((a, b) => b.hits.length - a.hits.length)
+  const main = ranked[0]?.category ?? CATEGORIES.at(-1)!
+  const mood = moodOf(words, text)
+  const flags = flagsOf(text)
+  const priority = priorityOf(main, mood, flags)
+  const facts = factsOf(text)
+  return {
+    lane: 'support',
+    title: `Ticket: ${main.name}, ${priority.level}`,
+    summary: `${/^u/.test(mood.name) ? 'An' : 'A'} ${mood.name} customer with a ${main.name} matter, priority ${priority.level}: ${priority.reason}`,
+    sections: [
+      {
+        heading: 'Triage',
+        table: {
+          columns: ['field', 'value'],
+          rows: [
+            ['category', main.name],
+            [
+              'also touches',
+              ranked
+                .slice(1, 3)
+                .map((entry) => entry.category.name)
+                .join(', ') || 'nothing else',
+            ],
+            ['matched words', [...new Set(ranked[0]?.hits ?? [])].slice(0, 6).join(', ') || 'none'],
+            ['priority', `${priority.level} (${priority.reason})`],
+            ['sentiment', `${mood.name} (${mood.negative} negative, ${mood.positive} positive words)`],
+            ['flags', flags.join(', ') || 'none'],
+          ],
+        },
+      },
+      {
+        heading: 'Facts in the message',
+        lines: facts.length > 0 ? facts : ['No order number, amount, date or address was given.'],
+      },
+      { heading: 'Reply to send', prose: replyTo(main, mood, facts, text) },
+      {
+        heading: 'Steps for the agent',
+        lines: [...main.steps, ...(flags.length > 0 ? [`Escalate: ${flags.join(', ')}.`] : [])],
+      },
+    ],
+    method: METHOD,
+  }
+}
+
+type Mood = { name: 'upset' | 'unhappy' | 'neutral' | 'friendly'; negative: number; positive: number }
+
+/** A feeling word within two words after a negation counts for the other side. */
+function moodOf(words: readonly string[], text: string): Mood {
+  let negative = 0
+  let positive = 0
+  words.forEach((word, at) => {
+    const turned = NEGATIONS.has(words[at - 1] ?? '') || NEGATIONS.has(words[at - 2] ?? '')
+    if (NEGATIVE.has(word)) turned && word !== 'never' ? positive++ : negative++
+    else if (POSITIVE.has(word)) turned ? negative++ : positive++
+  })
+  const shouting = (text.match(/\b[A-Z]{4,}\b/g)?.length ?? 0) >= 2 || (text.match(/!/g)?.length ?? 0) >= 3
+  const balance = negative + (shouting ? 2 : 0) - positive
+  return {
+    name: balance >= 4 ? 'upset' : balance >= 1 ? 'unhappy' : balance <= -1 ? 'friendly' : 'neutral',
+    negative,
+    positive,
+  }
+}
+
+function flagsOf(text: string): string[] {
+  const flags: [string, RegExp][] = [
+    ['legal threat', /\b(?:lawyer|attorney|sue|legal action|court|ombudsman|trading standards)\b/i],
+    ['chargeback risk', /\b(?:chargeback|dispute (?:the|this) (?:charge|payment)|my bank)\b/i],
+    ['public complaint', /\b(?:review|twitter|trustpilot|facebook|reddit|news|social media)\b/i],
+    ['leaving', /\b(?:cancel|switch(?:ing)? to|competitor|leaving|close my account)\b/i],
+    ['safety', /\b(?:fire|smoke|burn(?:t|ed)?|injur\w{1,6}|hospital|unsafe|shock)\b/i],
+    ['personal data', /\b(?:gdpr|ccpa|privacy|personal data|delete my data)\b/i],
+    [
+      'repeat contact',
+      /\b(?:again|second time|third time|still no|weeks ago|no one (?:answers|replied)|nobody (?:answers|replied))\b/i,
+    ],
+  ]
+  return flags.filter(([, pattern]) => pattern.test(text)).map(([name]) => name)
+}
+
+function priorityOf(
+  category: Category,
+  mood: Mood,
+  flags: readonly string[],
+): { level: 'P1' | 'P2' | 'P3' | 'P4'; reason: string } {
+  if (flags.includes('safety')) return { level: 'P1', reason: 'somebody may be harmed.' }
+  if (category.name === 'security') return { level: 'P1', reason: 'the account may be in other hands.' }
+  if (flags.includes('legal threat') || flags.includes('chargeback risk'))
+    return { level: 'P2', reason: `${flags.join(' and ')}.` }
+  if (mood.name === 'upset' || flags.includes('repeat contact'))
+    return { level: 'P2', reason: 'the customer is losing patience.' }
+  if (category.name === 'how-to' && mood.name !== 'unhappy')
+    return { level: 'P4', reason: 'a question, nothing is broken.' }
+  return { level: 'P3', reason: 'an ordinary case, answer the same day.' }
+}
+
+function factsOf(text: string): string[] {
+  const kinds: [string, RegExp][] = [
+    [
+      'Reference',
+      /\b(?:order|ticket|invoice|case|booking|ref(?:erence)?|tracking)\s?(?:number|no\.?|id)?\s?[:#]?\s?#?([A-Z0-9-]{0,20}\d[A-Z0-9-]{0,20})/gi,
+    ],
+    [
+      'Amount',
+      /([$€£]\s?\d[\d,]{0,12}(?:\.\d{1,2})?|\b\d[\d,]{0,12}(?:\.\d{1,2})?\s?(?:USD|EUR|GBP|USDC|dollars|euros|pounds)\b)/gi,
+    ],
+    [
+      'Date',
+      /\b(\d{4}-\d{2}-\d{2}|\d{1,2}[/.]\d{1,2}[/.]\d{2,4}|(?:january|february|march|april|may|june|july|august|september|october|november|december) \d{1,2}|yesterday|last (?:week|month|monday|tuesday|wednesday|thursday|friday))\b/gi,
+    ],
+    ['E-mail', /\b([\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4})\b/g],
+    ['Error', /\b((?:error|code)\s?[:#]?\s?[A-Z]{0,6}[-_]?\d{2,6})\b/gi],
+  ]
+  return kinds.flatMap(([name, pattern]) => {
+    const found = [...text.matchAll(pattern)].map((match) => match[1]!.trim())
+    return found.length > 0 ? [`${name}: ${[...new Set(found)].slice(0, 4).join(', ')}`] : []
+  })
+}
+
+function replyTo(category: Category, mood: Mood, facts: readonly string[], text: string): string {
+  const openings: Record<Mood['name'], string> = {
+    upset: 'I am sorry. You should not have had to write this, and I will see it through myself.',
+    unhappy: 'I am sorry about the trouble, and thank you for telling us plainly.',
+    neutral: 'Thank you for getting in touch.',
+    friendly: 'Thank you for the kind words, and for getting in touch.',
+  }
+  const restated = sentencesOf(text)[0]?.text
+  const known =
+    facts.length > 0
+      ? `I have noted from your message: ${facts.join('; ')}.`
+      : `To start, please send me ${category.ask}.`
+  return [
+    'Hello,',
+    openings[mood.name],
+    restated ? `As I understand it: “${clip(restated, 200)}”` : '',
+    `${known} ${category.promise}`,
+    'You can answer this message directly; it reaches me.',
+    'Kind regards,\n[agent name]',
+  ]
+    .filter(Boolean)
+    .join('\n\n')
+}
