@@ -1,0 +1,33 @@
+/** The largest integer whose square is not above n. Newton's method from above, so it only falls. */
+export function integerSqrt(n: bigint): bigint {
+  if (n < 0n) throw new RangeError('A negative number has no square root here.')
+  if (n < 2n) return n
+  let root = 1n << BigInt((n.toString(2).length + 1) >> 1)
+  for (;;) {
+    const next = (root + n / root) >> 1n
+    if (next >= root) return root
+    root = next
+  }
+}
+
+export const ceilDivide = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
+
+/** Prices enter the exact arithmetic as fractions over this many decimals; doubles carry no more than that. */
+const DECIMALS = 12
+export const FRACTION_ONE = 10n ** BigInt(DECIMALS)
+
+/** A finite number as a bigint fraction over FRACTION_ONE, cut at twelve decimals. */
+export function toFraction(value: number): bigint {
+  if (!Number.isFinite(value) || Math.abs(value) >= 1e15) throw new RangeError(`${value} is not a price.`)
+  const text = value.toFixed(DECIMALS)
+  return BigInt(text.replace('.', ''))
+}
+
+/** An amount of atomic units as a number of whole ones. Fifteen significant digits survive, which is what JSON carries. */
+export function fromUnits(units: bigint, decimals: number): number {
+  const negative = units < 0n
+  const digits = (negative ? -units : units).toString().padStart(decimals + 1, '0')
+  const whole = digits.slice(0, digits.length - decimals)
+  const value = Number(decimals === 0 ? whole : `${whole}.${digits.slice(-decimals)}`)
+  return negative ? -value : value
+}

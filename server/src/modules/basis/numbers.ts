@@ -1,0 +1,22 @@
+export const BPS = 10_000
+export const MINUTE_MS = 60_000
+
+/** Past this age a mandatory input may no longer be called live. */
+export const STALE_MS = 15 * MINUTE_MS
+
+/** Rounded to what is published and signed. Anything that is no number stops here rather than in an answer. */
+export function roundTo(value: number, decimals: number): number {
+  if (!Number.isFinite(value)) throw new RangeError(`${value} must not be published.`)
+  const rounded = Number(value.toFixed(decimals))
+  return rounded === 0 ? 0 : rounded
+}
+
+export const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value))
+
+export const isPrice = (value: number) => Number.isFinite(value) && value > 0
+
+export function median(values: readonly number[]): number {
+  const sorted = [...values].sort((a, b) => a - b)
+  const middle = sorted.length >> 1
+  return sorted.length % 2 ? sorted[middle]! : (sorted[middle - 1]! + sorted[middle]!) / 2
+}

@@ -1,0 +1,65 @@
+import { FRACTION_ONE, integerSqrt } from './integer-math.ts'
+
+/**
+ * Concentrated liquidity counts prices in ticks of one basis point: price = 1.0001^tick, kept as a square root with
+ * 96 fractional bits. Both must come out bit for bit as the pool's own, or the depth would be off by a unit.
+ */
+export const MIN_TICK = -887_272
+export const MAX_TICK = 887_272
+export const Q96 = 1n << 96n
+const Q192 = 1n << 192n
+const Q128 = 1n << 128n
+const MAX_UINT256 = (1n << 256n) - 1n
+const TICK_BITS = 20
+const WORKING_BITS = 512n
+
+/**
+ * 2^128 ÷ √1.0001^(2^i) for each bit i of a tick, rounded to the nearest integer.
+ * Worked out with 512 bits and rounded once, which gives the pool's constants exactly.
+ */
+const bitRatios = (() => {
+  const ratios: bigint[] = []
+  let power = integerSqrt((10_000n << (2n * WORKING_BITS)) / 10_001n)
+  const shift = WORKING_BITS - 128n
+  for (let bit = 0; bit < TICK_BITS; bit += 1) {
+    ratios.push((power + (1n << (shift - 1n))) >> shift)
+    power = (power * power) >> WORKING_BITS
+  }
+  return ratios
+})()
+
+/** √(1.0001^tick) with 96 fractional bits, rounded up. */
+export function sqrtPriceAtTick(tick: number): bigint {
+  if (!Number.isInteger(tick) || tick < MIN_TICK || tick > MAX_TICK) throw new RangeError(`${tick} is not a tick.`)
+  const distance = Math.abs(tick)
+  let ratio = Q128
+  for (let bit = 0; bit < TICK_BITS; bit += 1) if (distance & (1 << bit)) ratio = (ratio * bitRatios[bit]!) >> 128n
+  if (tick > 0) ratio = MAX_UINT256 / ratio
+  return (ratio >> 32n) + (ratio & 0xffff_ffffn ? 1n : 0n)
+}
+
+export const MIN_SQRT_PRICE = sqrtPriceAtTick(MIN_TICK)
+export const MAX_SQRT_PRICE = sqrtPriceAtTick(MAX_TICK)
+
+/** How a pool's raw price (atomic token1 for one atomic token0) reads as the price of a whole wrapper token in quote. */
+export type PoolUnits = { wrapperIsToken0: boolean; wrapperDecimals: number; quoteDecimals: number }
+
+/** The pool's square-root price at which a whole wrapper token costs `priceFraction` (over FRACTION_ONE) of quote. */
+export function sqrtPriceOf(priceFraction: bigint, units: PoolUnits): bigint {
+  if (priceFraction <= 0n) throw new RangeError('A price is above zero.')
+  const quoteUnits = priceFraction * 10n ** BigInt(units.quoteDecimals)
+  const wrapperUnits = FRACTION_ONE * 10n ** BigInt(units.wrapperDecimals)
+  const square = units.wrapperIsToken0 ? (quoteUnits * Q192) / wrapperUnits : (wrapperUnits * Q192) / quoteUnits
+  return clampSqrtPrice(integerSqrt(square))
+}
+
+/** The price of a whole wrapper token in quote, over FRACTION_ONE. */
+export function priceOf(sqrtPriceX96: bigint, units: PoolUnits): bigint {
+  const square = sqrtPriceX96 * sqrtPriceX96
+  const scale = FRACTION_ONE * 10n ** BigInt(units.wrapperDecimals)
+  const quoteOne = 10n ** BigInt(units.quoteDecimals)
+  return units.wrapperIsToken0 ? (square * scale) / (Q192 * quoteOne) : (Q192 * scale) / (square * quoteOne)
+}
+
+const clampSqrtPrice = (value: bigint) =>
+  value <= MIN_SQRT_PRICE ? MIN_SQRT_PRICE + 1n : value >= MAX_SQRT_PRICE ? MAX_SQRT_PRICE - 1n : value
