@@ -1,0 +1,102 @@
+import { Type } from 'typebox'
+import { receiptKinds } from './sign-receipt.ts'
+
+const nullable = (description: string) =>
+  Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], { description })
+const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+const kind = Type.Union(receiptKinds.map((name) => Type.Literal(name)))
+
+export const ReceiptLog = Type.Object(
+  {
+    origin: Type.String(),
+    index: Type.Integer(),
+    inclusion_proof: Type.Array(Type.String()),
+    checkpoint: Type.String(),
+  },
+  { description: 'Where the receipt stands in the public log, with the proof.' },
+)
+
+export const ReceiptRecord = Type.Object(
+  {
+    schema: Type.Literal('run-receipt/v1'),
+    receipt_id: Type.String(),
+    run_id: Type.String(),
+    loop_id: nullableText('The loop the run belongs to'),
+    issued_at: Type.String({ format: 'date-time' }),
+    kind,
+    agent_id: nullableText('The lane that did the work'),
+    route: nullable('How the lane was chosen'),
+    pricing: nullable('What it cost and why'),
+    governance: nullable('What policies, mandates and people decided'),
+    request_hash: nullableText('SHA-256 of the canonical request'),
+    input_hash: nullableText('SHA-256 of the task'),
+    output_hash: nullableText('SHA-256 of the output'),
+    verification: nullable('What was checked about the output'),
+    settlement: nullable('The payment'),
+    prev_hash: nullableText('Hash of the receipt before this one of the same run'),
+    charged: Type.Optional(
+      Type.Boolean({ description: 'Whether money moved; false proves that a failed run cost nothing' }),
+    ),
+    signature: Type.Object({ alg: Type.Literal('ed25519'), key_id: Type.String(), value: Type.String() }),
+    log: Type.Union([ReceiptLog, Type.Null()]),
+  },
+  {
+    additionalProperties: true,
+    description: 'A signed public receipt. It holds hashes, never the task or the output.',
+  },
+)
+
+const filterText = Type.Optional(Type.String({ minLength: 1, maxLength: 200 }))
+
+export const ReceiptsQuery = Type.Object(
+  {
+    agent_id: filterText,
+    kind: Type.Optional(kind),
+    run_id: filterText,
+    payer: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Address that paid' })),
+    since: Type.Optional(Type.String({ format: 'date-time', description: 'Issued at this time or later' })),
+    until: Type.Optional(Type.String({ format: 'date-time', description: 'Issued before this time' })),
+    limit: Type.Integer({ minimum: 1, maximum: 100, default: 20 }),
+    cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'next_cursor of the page before' })),
+  },
+  { additionalProperties: false },
+)
+
+export const ReceiptsResponse = Type.Object({
+  receipts: Type.Array(ReceiptRecord),
+  has_more: Type.Boolean(),
+  next_cursor: Type.Union([Type.String(), Type.Null()]),
+})
+
+export const ReceiptParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
+
+export const JwksResponse = Type.Object({
+  keys: Type.Array(
+    Type.Object({
+      kty: Type.String(),
+      crv: Type.String(),
+      x: Type.String(),
+      kid: Type.String(),
+      use: Type.String(),
+      alg: Type.String(),
+      purpose: Type.String({ description: 'What the key signs, and nothing else' }),
+    }),
+  ),
+})
+
+export const DidResponse = Type.Object(
+  {
+    '@context': Type.Array(Type.String()),
+    id: Type.String(),
+    verificationMethod: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        type: Type.String(),
+        controller: Type.String(),
+        publicKeyJwk: Type.Object({ kty: Type.String(), crv: Type.String(), x: Type.String() }),
+      }),
+    ),
+    assertionMethod: Type.Array(Type.String()),
+  },
+  { description: 'did:web document of the service.' },
+)

@@ -1,0 +1,57 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import { payerKey, type ReceiptKind } from './sign-receipt.ts'
+
+/** The public columns: whose receipt it is stays out, so that no query for the public can leak it. */
+const publicColumns = ['id', 'body', 'hash', 'prev_hash', 'log_index'] as const
+
+export type StoredReceipt = {
+  id: string
+  body: string
+  hash: string
+  prev_hash: string | null
+  log_index: bigint | null
+}
+
+export type ReceiptFilter = {
+  agent_id?: string
+  kind?: ReceiptKind
+  run_id?: string
+  payer?: string
+  since?: string
+  until?: string
+}
+
+/** Newest first by (issued_at, id); the cursor is the id of the last receipt of the page before. */
+export async function listReceipts(
+  tx: Tx,
+  filter: ReceiptFilter,
+  page: { limit: number; cursor?: string },
+): Promise<StoredReceipt[]> {
+  let query = tx.selectFrom('receipts').select(publicColumns)
+  if (filter.agent_id !== undefined) query = query.where('agent_id', '=', filter.agent_id)
+  if (filter.run_id !== undefined) query = query.where('run_id', '=', filter.run_id)
+  if (filter.payer !== undefined) query = query.where('payer', '=', payerKey(filter.payer))
+  // Heads of audit chains are in the log for auditors; who looks for receipts means receipts.
+  query = filter.kind ? query.where('kind', '=', filter.kind) : query.where('kind', '<>', 'audit_head')
+  if (filter.since !== undefined) query = query.where('issued_at', '>=', new Date(filter.since))
+  if (filter.until !== undefined) query = query.where('issued_at', '<', new Date(filter.until))
+  if (page.cursor !== undefined)
+    query = query.where(sql<boolean>`(issued_at, id) < (select issued_at, id from receipts where id = ${page.cursor})`)
+  return query.orderBy('issued_at', 'desc').orderBy('id', 'desc').limit(page.limit).execute()
+}
+
+export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefined> =>
+  tx.selectFrom('receipts').select(publicColumns).where('id', '=', id).executeTakeFirst()
+
+export const findReceiptByHash = (tx: Tx, hash: string): Promise<StoredReceipt | undefined> =>
+  tx.selectFrom('receipts').select(publicColumns).where('hash', '=', hash).executeTakeFirst()
+
+/** The newest receipt of a run: the one that no other continues. */
+export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | null> {
+  const { rows } = await sql<{ hash: string }>`
+    select hash from receipts r
+    where run_id = ${runId} and not exists (select 1 from receipts n where n.run_id = r.run_id and n.prev_hash = r.hash)
+  `.execute(tx)
+  return rows[0]?.hash ?? null
+}

@@ -1,0 +1,132 @@
+import { canonical, sha256 } from '../../platform/canonical.ts'
+import type { Signer } from '../../platform/keys.ts'
+
+export const receiptKinds = [
+  'run',
+  'loop',
+  'topup',
+  'preauth',
+  'rh_run',
+  'refund',
+  'correction',
+  'failure',
+  'audit_head',
+] as const
+export type ReceiptKind = (typeof receiptKinds)[number]
+
+type Members = Record<string, unknown>
+
+/**
+ * Everything a receipt states. Hashes stand in for the task and the output, which are never public.
+ * `tenant_id` and `payer` are for our own table: the tenant is in no receipt, the payer only inside `settlement`.
+ */
+export type ReceiptDraft = {
+  receipt_id: string
+  run_id: string
+  loop_id: string | null
+  issued_at: string
+  kind: ReceiptKind
+  agent_id: string | null
+  route: Members | null
+  pricing: Members | null
+  governance: Members | null
+  request_hash: string | null
+  input_hash: string | null
+  output_hash: string | null
+  verification: Members | null
+  settlement: Members | null
+  /** The `row.hash` of the receipt before this one of the same run. */
+  prev_hash: string | null
+  /** Whether money moved; a failed run proves with it that none did. */
+  charged?: boolean
+  /** The head of an audit chain, in receipts of kind `audit_head`. */
+  audit?: { chain: string; seq: number; hash: string }
+  tenant_id: string | null
+  payer: string | null
+}
+
+export type ReceiptSignature = { alg: 'ed25519'; key_id: string; value: string }
+
+/** A receipt as callers get it. `log` is null until the sequencer has given it its place. */
+export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer'> & {
+  schema: 'run-receipt/v1'
+  signature: ReceiptSignature
+  log: unknown
+}
+
+/** What the SQL function `issue_receipt` takes. */
+export type ReceiptRow = {
+  id: string
+  run_id: string
+  tenant_id: string | null
+  kind: ReceiptKind
+  agent_id: string | null
+  payer: string | null
+  issued_at: string
+  /** Canonical JSON with the signature and without `log`: these bytes are the entry of the log. */
+  body: string
+  /** Plain SHA-256 of `body`, by which the next receipt names this one. The log hashes the same bytes as a leaf (RFC 6962). */
+  hash: string
+  prev_hash: string | null
+}
+
+export type SignedReceipt = { receipt: PublicReceipt; row: ReceiptRow }
+
+/** An entry of the log is written with a 16-bit length, and one that does not fit would block all behind it. */
+export const MAX_RECEIPT_BYTES = 65_535
+
+/** Ed25519 has no randomness of its own: the same draft gives the same bytes, whoever finishes the run. */
+export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt {
+  const content = contentOf(draft)
+  const signature: ReceiptSignature = {
+    alg: 'ed25519',
+    key_id: signer.keyId,
+    value: signer.sign(canonical(content)).toString('base64'),
+  }
+  const body = canonical({ ...content, signature })
+  if (Buffer.byteLength(body) > MAX_RECEIPT_BYTES)
+    throw new Error(`The receipt ${draft.receipt_id} is larger than ${MAX_RECEIPT_BYTES} bytes.`)
+  const { receipt_id, run_id, tenant_id, kind, agent_id, issued_at, prev_hash } = draft
+  const payer = draft.payer === null ? null : payerKey(draft.payer)
+  const row = {
+    id: receipt_id,
+    run_id,
+    tenant_id,
+    kind,
+    agent_id,
+    payer,
+    issued_at,
+    body,
+    hash: sha256(body),
+    prev_hash,
+  }
+  // Read back from the signed bytes, so that what a caller sees is what was signed, to the last member.
+  return { receipt: { ...JSON.parse(body), log: null }, row }
+}
+
+/** An EVM address is the same in any case; receipts are found by it in lower case. */
+export const payerKey = (payer: string): string => (/^0x/i.test(payer) ? payer.toLowerCase() : payer)
+
+/** Names every public member, so that nothing else of a draft can ever become public. */
+function contentOf(draft: ReceiptDraft) {
+  return {
+    schema: 'run-receipt/v1',
+    receipt_id: draft.receipt_id,
+    run_id: draft.run_id,
+    loop_id: draft.loop_id,
+    issued_at: draft.issued_at,
+    kind: draft.kind,
+    agent_id: draft.agent_id,
+    route: draft.route,
+    pricing: draft.pricing,
+    governance: draft.governance,
+    request_hash: draft.request_hash,
+    input_hash: draft.input_hash,
+    output_hash: draft.output_hash,
+    verification: draft.verification,
+    settlement: draft.settlement,
+    prev_hash: draft.prev_hash,
+    ...(draft.charged !== undefined && { charged: draft.charged }),
+    ...(draft.audit && { audit: draft.audit }),
+  }
+}
