@@ -135,6 +135,8 @@ function clusterOf(dataDir: string): string | undefined {
 
 export async function query<Row extends pg.QueryResultRow>(connection: Connection, text: string): Promise<Row[]> {
   const client = new pg.Client(connection)
+  // A server that is killed under the query fails the query; the connection's own error says the same again.
+  client.on('error', () => undefined)
   await client.connect()
   try {
     return (await client.query<Row>(text)).rows

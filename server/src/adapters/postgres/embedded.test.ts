@@ -144,6 +144,25 @@ test('a killed server is down, then up again with its rows', async () => {
   expect(await query(database.connection, 'select number from notes')).toEqual([{ number: 1 }])
 })
 
+test('a query that goes on after its server was killed does not hold up the next server', async () => {
+  const database = await bench.start({ dataDir: makeDataDir(), settings: quick })
+  const endless = query(database.connection, 'select count(*) from generate_series(1, 1e12::bigint)').catch(
+    (error: Error) => error.message,
+  )
+  await until('the query is at work', async () => {
+    const [row] = await query(
+      database.connection,
+      `select count(*)::int as busy from pg_stat_activity where query like '%1e12%' and pid <> pg_backend_pid()`,
+    )
+    return row?.busy === 1
+  })
+  process.kill(database.pid()!, 'SIGKILL')
+  await until('the loss was seen', () => !database.isUp())
+  await until('it is up again', () => database.isUp())
+  expect(database.sentences.join()).toContain('still at work: ending them first')
+  expect(await endless).toContain('Connection terminated')
+})
+
 test('stop during a restart leaves nothing running', async () => {
   const dataDir = makeDataDir()
   const cluster = join(dataDir, 'postgres')

@@ -4,11 +4,11 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { identify, isAlive } from './processes.ts'
+import { findOrphans, identify, isAlive } from './processes.ts'
 import { serverEnvironment } from './server-environment.ts'
 import type { ServerLog } from './server-log.ts'
 import { type Settings, toFlags } from './settings.ts'
-import { socketFile } from './socket-folder.ts'
+import { nameCluster, socketFile } from './socket-folder.ts'
 
 /** Everything it takes to run the server of one cluster. */
 export type Site = {
@@ -77,9 +77,10 @@ export function removeSocketFolder({ cluster, socketFolder }: Site): void {
  * running when we die; the next start finds it by its lock file.
  */
 export function spawnPostmaster({ cluster, socketFolder, account, binaries, settings, serverLog }: Site): ChildProcess {
+  const flags = toFlags(settings, { clusterName: nameCluster(cluster), socketFolder })
   const log = serverLog.open()
   try {
-    const child = spawn(binaries.postgres, ['-D', cluster, ...toFlags(settings, socketFolder)], {
+    const child = spawn(binaries.postgres, ['-D', cluster, ...flags], {
       cwd: '/',
       env: serverEnvironment,
       detached: true,
@@ -100,6 +101,14 @@ export async function stopPostmaster(pid: number, cluster: string): Promise<'fas
   signal(pid, 'SIGQUIT')
   if (await waitUntilGone(pid, cluster, IMMEDIATE_STOP_LIMIT_MS)) return 'immediate'
   throw new Error(`The database server (process ${pid}) does not stop.`)
+}
+
+/**
+ * Ends what a killed server left behind. Its processes mostly end by themselves, but one that is busy with a query
+ * does not look up before it is done, and as long as it uses the old server's memory no new server can start.
+ */
+export function endOrphans(cluster: string): void {
+  for (const pid of findOrphans(nameCluster(cluster), cluster)) signal(pid, 'SIGQUIT')
 }
 
 function signal(pid: number, name: NodeJS.Signals): void {

@@ -2,7 +2,7 @@ import type { ChildProcess } from 'node:child_process'
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Log } from './log.ts'
-import { readPidFile, removeStaleLocks, type Site, spawnPostmaster, stopPostmaster } from './postmaster.ts'
+import { endOrphans, readPidFile, removeStaleLocks, type Site, spawnPostmaster, stopPostmaster } from './postmaster.ts'
 import type { Presence } from './presence.ts'
 import { identify } from './processes.ts'
 import { openSession, type Session } from './session.ts'
@@ -77,8 +77,12 @@ export async function reachServer({ site, presence, log, signal }: ReachDeps): P
     removeStaleLocks(site)
     const launch = await launchServer(site, signal)
     if (launch.reached) return launch.reached
-    if (launch.failure === 'orphans') say('Processes of a killed database server are still ending: waiting for them.')
-    else if (launch.failure !== 'taken') throw new Error(`The database server did not start: ${launch.failure}`)
+    if (launch.failure === 'orphans') {
+      say('Processes of the killed database server are still at work: ending them first.')
+      endOrphans(cluster)
+    } else if (launch.failure !== 'taken') {
+      throw new Error(`The database server did not start: ${launch.failure}`)
+    }
     await pause()
   }
 }

@@ -30,12 +30,15 @@ const DEFAULTS: Settings = {
 
 const NAME = /^[a-z][a-z0-9_]*(\.[a-z0-9_]+)?$/
 
+type Fixed = { clusterName: string; socketFolder: string }
+
 /** The last `-c` of a name wins: settings override the defaults, and nothing overrides where the server listens. */
-export function toFlags(settings: Settings, socketFolder: string): string[] {
+export function toFlags(settings: Settings, { clusterName, socketFolder }: Fixed): string[] {
   const wrong = Object.keys(settings).find((name) => !NAME.test(name))
   if (wrong !== undefined) throw new Error(`'${wrong}' is not the name of a PostgreSQL setting.`)
   const fixed: Settings = {
     port: String(PORT),
+    cluster_name: clusterName,
     listen_addresses: '',
     unix_socket_directories: socketFolder,
     logging_collector: 'off',

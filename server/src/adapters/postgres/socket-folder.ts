@@ -9,6 +9,10 @@ import { PORT } from './settings.ts'
 const MAX_SOCKET_PATH_BYTES = 103
 const MAX_NAMES = 16
 
+/** Short, and one cluster's own. The server's processes carry it in their titles too. */
+export const nameCluster = (cluster: string) =>
+  `countersign-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`
+
 export const socketFile = (folder: string) => join(folder, `.s.PGSQL.${PORT}`)
 
 /**
@@ -16,10 +20,10 @@ export const socketFile = (folder: string) => join(folder, `.s.PGSQL.${PORT}`)
  * The temporary folder is everyone's, so a name that somebody else took already is passed over, never trusted.
  */
 export function makeSocketFolder(cluster: string, account: Account | undefined): string {
-  const key = createHash('sha256').update(cluster).digest('hex').slice(0, 12)
+  const name = nameCluster(cluster)
   for (const base of temporaryFolders(account)) {
     for (let n = 0; n < MAX_NAMES; n += 1) {
-      const folder = join(base, n === 0 ? `countersign-${key}` : `countersign-${key}-${n}`)
+      const folder = join(base, n === 0 ? name : `${name}-${n}`)
       if (Buffer.byteLength(socketFile(folder)) <= MAX_SOCKET_PATH_BYTES && claimFolder(folder, account)) return folder
     }
   }
