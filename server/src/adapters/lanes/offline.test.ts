@@ -117,7 +117,7 @@ test('the coder reads Python, SQL and JSON too', async () => {
   expect(python).toContain('bare `except:`')
   const sql = await outputOf('coder-v1', 'Check\n```sql\nDELETE FROM users;\nSELEC 1\n```')
   expect(sql).toContain('`DELETE` without `WHERE` touches every row.')
-  expect(sql).toContain('Line 2, column 1: Unexpected `SELEC`')
+  expect(sql).toContain('Line 2, column 7: Unexpected `1`')
   expect(await outputOf('coder-v1', 'Check\n```json\n{"a": [1, 2,]}\n```')).toContain(
     'Line 1, column 13: A trailing comma',
   )
