@@ -174,7 +174,7 @@ describe('shares per token', () => {
         fc.double({ min: 1, max: 5000, noNaN: true }),
         fc.integer({ min: -3600, max: 800 }),
         (ratio, price, seconds) => {
-          const changedAt = ago(monday, seconds > 0 ? seconds : 0)
+          const changedAt = ago(monday, Math.max(0, seconds))
           const multiplier: Multiplier = { ...plain, value: ratio, previous: 1, changedAt }
           const publishedAt = ago(monday, 400)
           const share = publishedAt < changedAt ? price : price / ratio
