@@ -64,6 +64,9 @@ test('a writer may let a character speak', async () => {
 test('JSON, lists and word limits that were asked for are checked', async () => {
   const task = 'Return JSON with the sleep minutes lost to caffeine'
   expect(await failed({ task, output: '{"minutes": 41, "cause": "caffeine sleep"}' })).toEqual([])
+  expect(
+    await failed({ task, output: '{"summary": "Forty-one minutes of sleep went to caffeine", "minutes": 41}' }),
+  ).toEqual([])
   expect(await failed({ task, output: '```json\n{"minutes": 41, "note": "caffeine sleep"}\n```' })).toEqual([])
   expect(await failed({ task, output: 'Sure! {"minutes lost to caffeine and too little sleep": 41' })).toEqual([
     'format_kept',

@@ -250,9 +250,13 @@ function quotesExist(input: VerifyOutputInput): OutputCheck {
   }
 }
 
-/** A straight mark opens a quotation only after a space or a bracket: inside JSON and code it is syntax. */
+/** Straight marks are syntax in JSON and after a bracket or an equals sign in code; there only the curly ones quote. */
 const quotesOf = (output: string) =>
-  [...output.matchAll(/“([^“”\n]{20,600})”|(?<![^\s(])"([^"\n]{20,600})"(?![:\]}])/g)]
+  [
+    ...output.matchAll(
+      isJson(output) ? /“([^“”\n]{20,600})”/g : /“([^“”\n]{20,600})”|(?<![^\s(])"([^"\n]{20,600})"(?![:\]}])/g,
+    ),
+  ]
     .map((match) => (match[1] ?? match[2])!.trim())
     .filter((quote) => countWords(quote) >= 5)
     .slice(0, 50)
