@@ -89,6 +89,7 @@ export type Events = {
   data: unknown
   created_at: Date
   dispatched_at: Date | null
+  only_for: string | null
 }
 
 export type Holds = {
@@ -160,6 +161,36 @@ export type Limits = {
   reserved_micro: Generated<bigint>
 }
 
+export type PaperAccounts = {
+  venue: string
+  account_id: string
+  book: unknown
+  active: boolean
+  looked_at: Date
+}
+
+export type PaperJournal = {
+  venue: string
+  account_id: string
+  tx: bigint
+  line: number
+  account: string
+  asset: string
+  amount: string
+  code: string
+  ref: string
+  at: Date
+}
+
+export type PaperOrders = {
+  venue: string
+  client_order_id: string
+  account_id: string
+  status: string
+  body: unknown
+  placed_at: Date
+}
+
 export type Receipts = {
   id: string
   run_id: string | null
@@ -172,6 +203,86 @@ export type Receipts = {
   hash: string
   prev_hash: string | null
   log_index: bigint | null
+}
+
+export type RhFills = {
+  run_id: string
+  fill_id: string
+  quantity_e8: bigint
+  price_e8: bigint
+  gross_micro: bigint
+  fee_micro: bigint
+  filled_at: Date
+}
+
+export type RhOauthAccounts = {
+  rh_account_id: string
+  tenant_id: string
+  tokens: string
+  metadata: Generated<unknown>
+  created_at: Date
+  updated_at: Date
+}
+
+export type RhOauthStates = {
+  state_hash: string
+  tenant_id: string
+  code_verifier: string
+  expires_at: Date
+}
+
+export type RhReceipts = {
+  id: string
+  run_id: string
+  tenant_id: string
+  instrument_type: string
+  broker: string
+  status: string
+  body: unknown
+  hash: string
+  prev_hash: string | null
+  created_at: Date
+  superseded_at: Date | null
+}
+
+export type RhRuns = {
+  id: string
+  tenant_id: string
+  key_id: string
+  agent_id: string | null
+  instrument_type: string
+  symbol: string
+  broker: string
+  mode: string
+  state: string
+  reason: string | null
+  client_order_id: string | null
+  notional_micro: bigint
+  terms: unknown
+  instrument: unknown
+  policy: unknown
+  approval: unknown
+  expires_at: Date | null
+  execute_by: Date
+  approved_at: Date | null
+  approved_by: string | null
+  approved_by_claimed: string | null
+  lease_until: Date | null
+  attempts: Generated<number>
+  sent_at: Date | null
+  next_attempt_at: Date | null
+  broker_order_id: string | null
+  order_state: unknown
+  created_at: Date
+  updated_at: Date
+  finished_at: Date | null
+}
+
+export type RhTenants = {
+  tenant_id: string
+  killed_at: Date | null
+  killed_by: string | null
+  kill_reason: string | null
 }
 
 export type RunKeys = {
@@ -208,6 +319,15 @@ export type Runs = {
   finished_at: Date | null
 }
 
+export type Sessions = {
+  id: string
+  tenant_id: string
+  key_id: string
+  hash: string
+  created_at: Date
+  expires_at: Date
+}
+
 export type Settlements = {
   id: string
   run_id: string
@@ -223,6 +343,7 @@ export type Settlements = {
   valid_before: bigint
   payment: unknown
   transaction: string | null
+  shared_transaction: Generated<boolean>
   block: bigint | null
   reason: string | null
   attempts: Generated<number>
@@ -248,6 +369,45 @@ export type Tenants = {
   status: Generated<string>
   created_at: Date
   updated_at: Date
+  billing_customer_id: string | null
+}
+
+export type WebhookDeliveries = {
+  id: string
+  subscription_id: string
+  tenant_id: string
+  event_id: string
+  seq: bigint
+  state: Generated<string>
+  attempts: Generated<number>
+  round_attempts: Generated<number>
+  next_attempt_at: Date | null
+  claim: string | null
+  last_status: number | null
+  last_error: string | null
+  last_ms: number | null
+  last_attempt_at: Date | null
+  created_at: Date
+  delivered_at: Date | null
+}
+
+export type WebhookSubscriptions = {
+  id: string
+  tenant_id: string
+  url: string
+  events: string[]
+  is_active: Generated<boolean>
+  disabled_reason: string | null
+  secret: string
+  earlier_secret: string | null
+  earlier_secret_until: Date | null
+  last_seq: Generated<bigint>
+  standing: Generated<string>
+  failures: Generated<number>
+  failing_since: Date | null
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
 }
 
 export type DB = {
@@ -270,10 +430,22 @@ export type DB = {
   ledger_entries: LedgerEntries
   ledger_transactions: LedgerTransactions
   limits: Limits
+  paper_accounts: PaperAccounts
+  paper_journal: PaperJournal
+  paper_orders: PaperOrders
   receipts: Receipts
+  rh_fills: RhFills
+  rh_oauth_accounts: RhOauthAccounts
+  rh_oauth_states: RhOauthStates
+  rh_receipts: RhReceipts
+  rh_runs: RhRuns
+  rh_tenants: RhTenants
   run_keys: RunKeys
   runs: Runs
+  sessions: Sessions
   settlements: Settlements
   signing_keys: SigningKeys
   tenants: Tenants
+  webhook_deliveries: WebhookDeliveries
+  webhook_subscriptions: WebhookSubscriptions
 }

@@ -1,0 +1,38 @@
+import { type Config, type SettingGroup, type SettingName, settingNames, settings } from '../../platform/config.ts'
+
+export type EnvCheck = {
+  status: 'ok' | 'incomplete'
+  missing_required: string[]
+  services: Record<string, { required: Record<string, string>; optional: Record<string, string> }>
+}
+
+const MISSING = '[missing]'
+
+/**
+ * Which settings the service has, never what they are. `made` are those it made itself (keys, a payee), with their
+ * length: to the operator they count as set. In production the settings marked so are required and must be given.
+ */
+export function envCheck(config: Config, made: ReadonlyMap<SettingName, number>): EnvCheck {
+  const services: EnvCheck['services'] = {}
+  const missing: string[] = []
+  for (const name of settingNames) {
+    const { group, secret, production } = settings[name] as {
+      group: SettingGroup
+      secret?: boolean
+      production?: boolean
+    }
+    const required = config.NODE_ENV === 'production' && production === true
+    services[group] ??= { required: {}, optional: {} }
+    const shown = show(config, made, name, secret === true)
+    services[group][required ? 'required' : 'optional'][name] = shown
+    if (required && shown === MISSING) missing.push(name)
+  }
+  return { status: missing.length === 0 ? 'ok' : 'incomplete', missing_required: missing, services }
+}
+
+function show(config: Config, made: ReadonlyMap<SettingName, number>, name: SettingName, secret: boolean): string {
+  const given = config.given.has(name)
+  const length = given ? String(config[name]).length : made.get(name)
+  if (length === undefined) return MISSING
+  return secret ? `[set, ${length} chars]` : '[set]'
+}

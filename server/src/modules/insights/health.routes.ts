@@ -1,0 +1,64 @@
+import { Type } from 'typebox'
+import type { App } from '../../platform/http.ts'
+import type { EnvCheck } from './env-check.ts'
+import type { Health } from './health.ts'
+
+const PartState = Type.Union(
+  (['ok', 'embedded', 'not_configured', 'unreachable'] as const).map((state) => Type.Literal(state)),
+)
+
+const healthFields = { redis: PartState, supabase: PartState }
+const HealthResponse = Type.Object({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
+  ...healthFields,
+})
+
+const EnvCheckResponse = Type.Object({
+  status: Type.Union([Type.Literal('ok'), Type.Literal('incomplete')]),
+  missing_required: Type.Array(Type.String()),
+  services: Type.Record(
+    Type.String(),
+    Type.Object({
+      required: Type.Record(Type.String(), Type.String()),
+      optional: Type.Record(Type.String(), Type.String()),
+    }),
+  ),
+})
+
+export function healthRoutes(app: App, deps: { health: Health; envCheck: () => EnvCheck }) {
+  app.get(
+    '/api/health',
+    {
+      schema: {
+        operationId: 'getHealth',
+        tags: ['Discovery'],
+        summary: 'Whether the service and what it leans on are well',
+        response: {
+          200: { ...HealthResponse, description: 'All is well.' },
+          503: { ...HealthResponse, description: 'A dependency cannot be reached.' },
+        },
+      },
+      // Probes come often and from one address; they must not be told to go away.
+      config: { unmetered: true },
+    },
+    async (_request, reply) => {
+      const report = await deps.health.report()
+      return reply
+        .code(report.status === 'ok' ? 200 : 503)
+        .header('cache-control', 'no-store')
+        .send(report)
+    },
+  )
+  app.get(
+    '/api/env-check',
+    {
+      schema: {
+        operationId: 'getEnvCheck',
+        tags: ['Discovery'],
+        summary: 'Which settings are set, never what they are',
+        response: { 200: EnvCheckResponse },
+      },
+    },
+    async () => deps.envCheck(),
+  )
+}

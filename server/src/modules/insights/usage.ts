@@ -1,0 +1,16 @@
+import { sql } from 'kysely'
+import type { Db } from '../../platform/db.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+
+/** What a tenant used since a moment: runs that did work, what they cost it, and its live subscriptions. */
+export async function readTenantUsage(db: Db, tenantId: string, since: Date) {
+  const { rows } = await sql<{ runs: bigint; spend_micro: bigint; webhook_subscriptions: bigint }>`
+    select runs, spend_micro, webhook_subscriptions from tenant_usage(${tenantId}, ${since})
+  `.execute(db)
+  const { runs, spend_micro, webhook_subscriptions } = rows[0]!
+  return {
+    runs: Number(runs),
+    spend_usdc: usdcFromMicro(spend_micro),
+    webhook_subscriptions: Number(webhook_subscriptions),
+  }
+}

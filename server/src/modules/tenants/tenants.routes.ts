@@ -1,0 +1,204 @@
+import type { FastifyReply } from 'fastify'
+import { tenantOf } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import * as schema from './tenants.schema.ts'
+import { onboardingGuide, type Tenants } from './tenants.ts'
+
+export function tenantsRoutes(app: App, tenants: Tenants) {
+  app.get(
+    '/api/onboard',
+    {
+      schema: {
+        operationId: 'describeOnboarding',
+        tags: ['Onboarding'],
+        summary: 'How to become a tenant, step by step',
+        response: { 200: schema.OnboardingGuide },
+      },
+    },
+    async () => onboardingGuide,
+  )
+  app.post(
+    '/api/onboard',
+    {
+      schema: {
+        operationId: 'onboard',
+        tags: ['Onboarding'],
+        summary: 'Become a tenant',
+        description:
+          'The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet.',
+        body: schema.OnboardRequest,
+        response: { 201: schema.OnboardResponse },
+      },
+    },
+    async (request, reply) => {
+      const asking = {
+        scope: `address:${request.ip}`,
+        idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
+      }
+      return sendAnswer(reply, await tenants.onboard(asking, request.body))
+    },
+  )
+  app.get(
+    '/api/me',
+    {
+      schema: {
+        operationId: 'getMe',
+        tags: ['Identity'],
+        summary: 'Who the caller is',
+        description: 'A key of a suspended tenant answers 403 here and everywhere.',
+        response: { 200: schema.MeResponse },
+      },
+      config: { auth: 'tenant' },
+    },
+    async (request) => tenants.me(tenantOf(request.caller)),
+  )
+  app.get(
+    '/api/me/plan',
+    {
+      schema: {
+        operationId: 'getMyPlan',
+        tags: ['Identity'],
+        summary: "The plan's features and limits, and this month's usage",
+        response: { 200: schema.MyPlanResponse },
+      },
+      config: { auth: 'tenant' },
+    },
+    async (request) => tenants.myPlan(tenantOf(request.caller)),
+  )
+  adminRoutes(app, tenants)
+}
+
+function adminRoutes(app: App, tenants: Tenants) {
+  const config = { auth: 'admin' } as const
+  const tags = ['Admin']
+  const askingOf = (request: { headers: Record<string, string | string[] | undefined>; body: unknown }) => ({
+    scope: 'operator',
+    idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
+  })
+
+  app.post(
+    '/api/admin/tenants',
+    {
+      schema: {
+        operationId: 'createTenant',
+        tags,
+        summary: 'Create a tenant with its first key',
+        body: schema.TenantCreate,
+        response: { 201: schema.TenantCreated },
+      },
+      config,
+    },
+    async (request, reply) => sendAnswer(reply, await tenants.createTenant(askingOf(request), request.body)),
+  )
+  app.get(
+    '/api/admin/tenants',
+    {
+      schema: {
+        operationId: 'listTenants',
+        tags,
+        summary: 'Tenants, newest first',
+        querystring: schema.TenantsQuery,
+        response: { 200: schema.TenantsResponse },
+      },
+      config,
+    },
+    async (request) => tenants.listTenants(request.query),
+  )
+  app.get(
+    '/api/admin/tenants/:id',
+    {
+      schema: {
+        operationId: 'getTenant',
+        tags,
+        summary: 'One tenant',
+        params: schema.TenantParams,
+        response: { 200: schema.TenantRecord },
+      },
+      config,
+    },
+    async (request) => tenants.getTenant(request.params.id),
+  )
+  app.patch(
+    '/api/admin/tenants/:id',
+    {
+      schema: {
+        operationId: 'updateTenant',
+        tags,
+        summary: 'Change plan, status or particulars of a tenant',
+        description: 'A suspended tenant is refused with 403 on every node at once.',
+        params: schema.TenantParams,
+        body: schema.TenantUpdate,
+        response: { 200: schema.TenantRecord },
+      },
+      config,
+    },
+    async (request) => tenants.changeTenant(request.params.id, request.body),
+  )
+  app.post(
+    '/api/admin/tenants/:id/keys',
+    {
+      schema: {
+        operationId: 'createKey',
+        tags,
+        summary: 'Create a key for a tenant',
+        description: 'Without scopes the key has those of an onboarded one: read, run, control, mandate.',
+        params: schema.TenantParams,
+        body: schema.KeyCreate,
+        response: { 201: schema.KeyCreated },
+      },
+      config,
+    },
+    async (request, reply) =>
+      sendAnswer(reply, await tenants.createKey(askingOf(request), request.params.id, request.body)),
+  )
+  app.get(
+    '/api/admin/tenants/:id/keys',
+    {
+      schema: {
+        operationId: 'listKeys',
+        tags,
+        summary: "A tenant's keys, newest first; never the keys themselves",
+        params: schema.TenantParams,
+        querystring: schema.KeysQuery,
+        response: { 200: schema.KeysResponse },
+      },
+      config,
+    },
+    async (request) => tenants.listKeys(request.params.id, request.query),
+  )
+  app.delete(
+    '/api/admin/keys/:key_id',
+    {
+      schema: {
+        operationId: 'revokeKey',
+        tags,
+        summary: 'Revoke a key at once, on every node',
+        params: schema.KeyParams,
+        response: { 200: schema.KeyRecord },
+      },
+      config,
+    },
+    async (request) => tenants.revokeKey(request.params.key_id),
+  )
+  app.post(
+    '/api/admin/keys/:key_id/rotate',
+    {
+      schema: {
+        operationId: 'rotateKey',
+        tags,
+        summary: 'Replace a key; the old one stays valid for an overlap',
+        params: schema.KeyParams,
+        body: schema.KeyRotate,
+        response: { 201: schema.KeyRotated },
+      },
+      config,
+    },
+    async (request, reply) =>
+      sendAnswer(reply, await tenants.rotateKey(askingOf(request), request.params.key_id, request.body)),
+  )
+}
+
+/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
+export const sendAnswer = (reply: FastifyReply, answer: Answered) =>
+  reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.text)

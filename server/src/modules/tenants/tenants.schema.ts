@@ -1,0 +1,160 @@
+import { Type } from 'typebox'
+import { keyScopes } from '../../platform/auth-context.ts'
+import { planNames } from './plans.ts'
+
+const nullableText = Type.Union([Type.String(), Type.Null()])
+const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Union(values.map((value) => Type.Literal(value as T[number])))
+
+const OrgName = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
+const Email = Type.String({ format: 'email', maxLength: 254 })
+const UseCase = Type.String({ maxLength: 2000 })
+const IdempotencyKey = Type.Optional(Type.String({ maxLength: 255 }))
+const PlanName = oneOf(planNames)
+const Status = oneOf(['active', 'suspended'] as const)
+const Scopes = Type.Array(oneOf(keyScopes), { minItems: 1, maxItems: keyScopes.length, uniqueItems: true })
+
+export const OnboardRequest = Type.Object(
+  { org_name: OrgName, email: Email, use_case: Type.Optional(UseCase), idempotency_key: IdempotencyKey },
+  { additionalProperties: false },
+)
+
+export const OnboardResponse = Type.Object({
+  tenant_id: Type.String(),
+  api_key: Type.String({ description: 'Shown once; only its hash is kept.' }),
+  key_prefix: Type.String(),
+  plan: PlanName,
+  next_steps: Type.Array(Type.String()),
+})
+
+export const OnboardingGuide = Type.Object({
+  endpoint: Type.String(),
+  required: Type.Array(Type.String()),
+  optional: Type.Array(Type.String()),
+  steps: Type.Array(Type.String()),
+})
+
+export const MeResponse = Type.Object({
+  orgId: Type.String(),
+  org_name: Type.String(),
+  email: Type.String(),
+  plan: PlanName,
+  tenant_id: Type.String(),
+  role: oneOf(['admin', 'owner', 'operator', 'agent', 'viewer'] as const),
+  auth: oneOf(['key', 'session'] as const),
+  scopes: Type.Array(Type.String()),
+  key_id: Type.String(),
+})
+
+const Features = Type.Record(Type.String(), Type.Boolean())
+
+export const MyPlanResponse = Type.Object({
+  plan: PlanName,
+  features: Features,
+  limits: Type.Record(Type.String(), Type.Number()),
+  usage: Type.Object({
+    runs: Type.Integer(),
+    spend_usdc: Type.Number(),
+    webhook_subscriptions: Type.Integer(),
+    api_keys: Type.Integer(),
+    since: Type.String({ format: 'date-time' }),
+  }),
+  renews_at: nullableText,
+})
+
+export const PlanResponse = Type.Object({ plan: PlanName, features: Features })
+
+export const TenantCreate = Type.Object(
+  {
+    org_name: OrgName,
+    email: Email,
+    use_case: Type.Optional(UseCase),
+    plan: Type.Optional(PlanName),
+    idempotency_key: IdempotencyKey,
+  },
+  { additionalProperties: false },
+)
+
+export const TenantUpdate = Type.Object(
+  {
+    org_name: Type.Optional(OrgName),
+    email: Type.Optional(Email),
+    use_case: Type.Optional(Type.Union([UseCase, Type.Null()])),
+    plan: Type.Optional(PlanName),
+    status: Type.Optional(Status),
+    billing_customer_id: Type.Optional(Type.Union([Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }), Type.Null()])),
+  },
+  { additionalProperties: false, minProperties: 1 },
+)
+
+const tenantFields = {
+  tenant_id: Type.String(),
+  org_name: Type.String(),
+  email: Type.String(),
+  use_case: nullableText,
+  plan: PlanName,
+  status: Status,
+  billing_customer_id: nullableText,
+  created_at: Type.String({ format: 'date-time' }),
+  updated_at: Type.String({ format: 'date-time' }),
+}
+
+export const TenantRecord = Type.Object(tenantFields)
+export const TenantCreated = Type.Object({
+  ...tenantFields,
+  key_id: Type.String(),
+  api_key: Type.String({ description: 'Shown once; only its hash is kept.' }),
+  key_prefix: Type.String(),
+})
+
+const paging = {
+  cursor: Type.Optional(Type.String({ maxLength: 64 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+}
+const more = { has_more: Type.Boolean(), next_cursor: nullableText }
+
+export const TenantsQuery = Type.Object(
+  { ...paging, plan: Type.Optional(PlanName), status: Type.Optional(Status) },
+  { additionalProperties: false },
+)
+export const TenantsResponse = Type.Object({ tenants: Type.Array(TenantRecord), ...more })
+
+export const KeyCreate = Type.Object(
+  {
+    name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    scopes: Type.Optional(Scopes),
+    expires_at: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
+    idempotency_key: IdempotencyKey,
+  },
+  { additionalProperties: false },
+)
+
+const keyFields = {
+  key_id: Type.String(),
+  tenant_id: Type.String(),
+  name: Type.String(),
+  key_prefix: Type.String(),
+  scopes: Type.Array(Type.String()),
+  created_at: Type.String({ format: 'date-time' }),
+  expires_at: nullableText,
+  revoked_at: nullableText,
+  replaced_by: nullableText,
+}
+
+export const KeyRecord = Type.Object(keyFields)
+const createdFields = { ...keyFields, api_key: Type.String({ description: 'Shown once; only its hash is kept.' }) }
+export const KeyCreated = Type.Object(createdFields)
+export const KeysQuery = Type.Object(paging, { additionalProperties: false })
+export const KeysResponse = Type.Object({ keys: Type.Array(KeyRecord), ...more })
+
+export const KeyRotate = Type.Object(
+  {
+    overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 30 * 24 * 60 * 60 })),
+    idempotency_key: IdempotencyKey,
+  },
+  { additionalProperties: false },
+)
+export const KeyRotated = Type.Object({ ...createdFields, replaces: KeyRecord })
+
+export const TenantParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
+export const KeyParams = Type.Object({ key_id: Type.String({ maxLength: 64 }) })

@@ -1,0 +1,362 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import { type Authenticate, type KeyScope, keyScopes, type TenantCaller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Keys } from '../../platform/keys.ts'
+import type { Notify } from '../../platform/notify.ts'
+import { conflict, forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
+import { couldBeApiKey, hashApiKey, makeApiKey } from './api-key.ts'
+import { createKnownKeys } from './known-keys.ts'
+import { defaultPlan, type Feature, planOf } from './plans.ts'
+import * as store from './tenants.store.ts'
+
+/** What happened, for those who subscribed to it and for the audit trail. Written in the transaction of the change. */
+export type Occurrence = {
+  tenantId: string
+  type: string
+  actor: string
+  subject: string
+  data: Record<string, unknown>
+  at: Date
+}
+
+export type Usage = { runs: number; spend_usdc: number; webhook_subscriptions: number }
+
+export type TenantsDeps = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  keys: Pick<Keys, 'fingerprint'>
+  notify: Pick<Notify, 'listen'>
+  idempotency: Idempotency
+  adminKey: string
+  keyPerMinute: number
+  emit(
+    tx: Tx,
+    event: { tenantId: string; type: 'key.created' | 'key.revoked'; data: Record<string, unknown>; at: Date },
+  ): Promise<void>
+  audit(tx: Tx, event: Occurrence): Promise<void>
+  usage(tenantId: string, since: Date): Promise<Usage>
+}
+
+export type Asking = { scope: string; idempotencyKey: string | undefined }
+export type NewTenant = { org_name: string; email: string; use_case?: string; plan?: string }
+export type NewKey = { name?: string; scopes?: KeyScope[]; expires_at?: string }
+
+export type Tenants = ReturnType<typeof createTenants>
+
+/** What an onboarded key may do; `admin` has to be granted. */
+const onboardedScopes: readonly KeyScope[] = keyScopes.filter((scope) => scope !== 'admin')
+const OVERLAP_SECONDS = 24 * 60 * 60
+const OPERATOR = 'operator'
+
+export function createTenants(deps: TenantsDeps) {
+  const known = createKnownKeys(deps)
+  const adminDigest = digest(deps.adminKey)
+
+  const authenticate: Authenticate = {
+    async key(apiKey) {
+      if (!couldBeApiKey(deps.keys, apiKey)) return undefined
+      return known.callerBy(hashApiKey(deps.keys, apiKey), 'key', (hash) => store.findKeyByHash(deps.db, hash))
+    },
+    admin: (adminKey) => timingSafeEqual(digest(adminKey), adminDigest),
+  }
+
+  const tenantRow = async (tx: Tx, id: string) => {
+    const row = await store.readTenant(tx, id)
+    if (!row) throw notFound('tenant')
+    return row
+  }
+
+  const addTenant = async (tx: Tx, wanted: NewTenant) => {
+    const at = deps.clock.now()
+    return store.insertTenant(tx, {
+      id: deps.ids.next('ten'),
+      org_name: wanted.org_name,
+      email: wanted.email,
+      use_case: wanted.use_case ?? null,
+      plan: wanted.plan ?? defaultPlan,
+      status: 'active',
+      created_at: at,
+      updated_at: at,
+    })
+  }
+
+  const addKey = async (tx: Tx, tenantId: string, wanted: NewKey, actor: string) => {
+    const at = deps.clock.now()
+    const fresh = makeApiKey(deps.keys)
+    const row = await store.insertKey(tx, {
+      id: deps.ids.next('key'),
+      tenant_id: tenantId,
+      name: wanted.name ?? 'default',
+      prefix: fresh.prefix,
+      hash: fresh.hash,
+      scopes: wanted.scopes ?? onboardedScopes,
+      created_at: at,
+      expires_at: expiryOf(wanted, at),
+    })
+    await tellKey(tx, 'key.created', row, actor, at)
+    return { ...keyRecord(row), api_key: fresh.apiKey }
+  }
+
+  const tellKey = async (tx: Tx, type: 'key.created' | 'key.revoked', key: store.KeyRow, actor: string, at: Date) => {
+    const data = { key_id: key.id, key_prefix: key.prefix, name: key.name, scopes: key.scopes }
+    await deps.emit(tx, { tenantId: key.tenant_id, type, data, at })
+    await deps.audit(tx, { tenantId: key.tenant_id, type, actor, subject: key.id, data, at })
+  }
+
+  const once = (
+    asking: Asking,
+    route: string,
+    body: unknown,
+    work: (tx: Tx) => Promise<{ status: number; body: unknown }>,
+  ): Promise<Answered> => deps.idempotency.once({ scope: asking.scope, route, key: asking.idempotencyKey, body }, work)
+
+  return {
+    authenticate,
+    /** The credential of `POST /api/session`; the same look-up as the header's. */
+    known,
+
+    onboard: (asking: Asking, body: NewTenant) =>
+      once(asking, 'POST /api/onboard', body, async (tx) => {
+        const { org_name, email, use_case } = body
+        const tenant = await addTenant(tx, { org_name, email, use_case })
+        const key = await addKey(tx, tenant.id, { name: 'onboarding' }, tenant.id)
+        return {
+          status: 201,
+          body: {
+            tenant_id: tenant.id,
+            api_key: key.api_key,
+            key_prefix: key.key_prefix,
+            plan: tenant.plan,
+            next_steps: nextSteps,
+          },
+        }
+      }),
+
+    async me(caller: TenantCaller) {
+      const tenant = await tenantRow(deps.db, caller.tenantId)
+      return {
+        orgId: tenant.id,
+        org_name: tenant.org_name,
+        email: tenant.email,
+        plan: tenant.plan,
+        tenant_id: tenant.id,
+        role: roleOf(caller.scopes),
+        auth: caller.auth,
+        scopes: [...caller.scopes],
+        key_id: caller.keyId,
+      }
+    },
+
+    async myPlan(caller: TenantCaller) {
+      const tenant = await tenantRow(deps.db, caller.tenantId)
+      const { features, limits } = planOf(tenant.plan)
+      const { since, until } = monthOf(deps.clock.now())
+      return {
+        plan: tenant.plan,
+        features,
+        limits: { ...limits, requests_per_minute: deps.keyPerMinute },
+        usage: {
+          ...(await deps.usage(tenant.id, since)),
+          api_keys: await store.countLiveKeys(deps.db, tenant.id, deps.clock.now()),
+          since: since.toISOString(),
+        },
+        renews_at: until.toISOString(),
+      }
+    },
+
+    /** What anybody may know who knows a tenant's id: its plan's name and the catalogue's features of that plan. */
+    async planById(tenantId: string) {
+      const tenant = await store.readTenant(deps.db, tenantId)
+      const { plan, features } = planOf(tenant?.plan ?? defaultPlan)
+      return { plan, features }
+    },
+
+    /** For the features that a plan has to include; the refusal says which plan has them. */
+    async needFeature(caller: TenantCaller, feature: Feature) {
+      const { plan } = await tenantRow(deps.db, caller.tenantId)
+      if (!planOf(plan).features[feature]) throw forbidden(`The plan '${plan}' does not include ${feature}.`)
+    },
+
+    /** The limit of the tenant's plan, with the tenant held so that what is counted next stays true until commit. */
+    async planLimit(tx: Tx, tenantId: string, limit: 'webhook_subscriptions' | 'api_keys') {
+      const tenant = await store.lockTenant(tx, tenantId)
+      if (!tenant) throw notFound('tenant')
+      return planOf(tenant.plan).limits[limit]
+    },
+
+    createTenant: (asking: Asking, body: NewTenant) =>
+      once(asking, 'POST /api/admin/tenants', body, async (tx) => {
+        const tenant = await addTenant(tx, body)
+        const key = await addKey(tx, tenant.id, { name: 'first' }, OPERATOR)
+        const { key_id, api_key, key_prefix } = key
+        return { status: 201, body: { ...tenantRecord(tenant), key_id, api_key, key_prefix } }
+      }),
+
+    async listTenants(filter: Omit<store.TenantFilter, 'limit'> & { limit?: number }) {
+      const limit = filter.limit ?? 50
+      const page = cut(await store.listTenants(deps.db, { ...filter, limit }), limit)
+      return { tenants: page.rows.map(tenantRecord), ...page.more }
+    },
+
+    getTenant: async (id: string) => tenantRecord(await tenantRow(deps.db, id)),
+
+    async changeTenant(id: string, change: store.TenantChange) {
+      const at = deps.clock.now()
+      const row = await deps.db.transaction().execute(async (tx) => {
+        const changed = await store.changeTenant(tx, id, change, at)
+        if (!changed) throw notFound('tenant')
+        await deps.audit(tx, {
+          tenantId: id,
+          type: 'tenant.updated',
+          actor: OPERATOR,
+          subject: id,
+          data: { changed: Object.keys(change).sort(), plan: changed.plan, status: changed.status },
+          at,
+        })
+        await store.tellEveryNode(tx, id)
+        return changed
+      })
+      known.forget(id)
+      return tenantRecord(row)
+    },
+
+    createKey: (asking: Asking, tenantId: string, body: NewKey) =>
+      once(asking, `POST /api/admin/tenants/${tenantId}/keys`, body, async (tx) => {
+        const tenant = await store.lockTenant(tx, tenantId)
+        if (!tenant) throw notFound('tenant')
+        const most = planOf(tenant.plan).limits.api_keys
+        if ((await store.countLiveKeys(tx, tenantId, deps.clock.now())) >= most)
+          throw forbidden(`The plan '${tenant.plan}' allows ${most} live keys; revoke one first.`)
+        return { status: 201, body: await addKey(tx, tenantId, body, OPERATOR) }
+      }),
+
+    async listKeys(tenantId: string, query: { cursor?: string; limit?: number }) {
+      await tenantRow(deps.db, tenantId)
+      const limit = query.limit ?? 50
+      const page = cut(await store.listKeys(deps.db, tenantId, { cursor: query.cursor, limit }), limit)
+      return { keys: page.rows.map(keyRecord), ...page.more }
+    },
+
+    /** Revoking twice is the same as once: the first time stands. */
+    async revokeKey(id: string) {
+      const row = await deps.db.transaction().execute(async (tx) => {
+        const key = await store.lockKey(tx, id)
+        if (!key) throw notFound('key')
+        if (key.revoked_at) return key
+        const at = deps.clock.now()
+        const revoked = await store.changeKey(tx, id, { revoked_at: at })
+        await tellKey(tx, 'key.revoked', revoked, OPERATOR, at)
+        await store.tellEveryNode(tx, id)
+        return revoked
+      })
+      known.forget(id)
+      return keyRecord(row)
+    },
+
+    /** A new key with the same rights; the old one stays valid for the overlap, so that nobody has to stop to change it. */
+    async rotateKey(asking: Asking, id: string, body: { overlap_seconds?: number }) {
+      const answer = await once(asking, `POST /api/admin/keys/${id}/rotate`, body, async (tx) => {
+        const old = await store.lockKey(tx, id)
+        if (!old) throw notFound('key')
+        const at = deps.clock.now()
+        if (old.revoked_at || (old.expires_at && old.expires_at <= at)) throw conflict('This key is no longer valid.')
+        if (old.replaced_by) throw conflict('This key has been rotated already.')
+        const { name, expires_at } = old
+        const fresh = await addKey(
+          tx,
+          old.tenant_id,
+          { name, scopes: old.scopes as KeyScope[], expires_at: expires_at?.toISOString() },
+          OPERATOR,
+        )
+        const until = new Date(at.getTime() + (body.overlap_seconds ?? OVERLAP_SECONDS) * 1000)
+        const replaced = await store.changeKey(tx, id, {
+          expires_at: expires_at && expires_at < until ? expires_at : until,
+          replaced_by: fresh.key_id,
+        })
+        await store.tellEveryNode(tx, id)
+        return { status: 201, body: { ...fresh, replaces: keyRecord(replaced) } }
+      })
+      known.forget(id)
+      return answer
+    },
+
+    /** Refuses with the words of the header's check, so that a session cannot be used to learn more about a key. */
+    async callerOfKey(apiKey: string): Promise<TenantCaller> {
+      const caller = await authenticate.key(apiKey)
+      if (!caller) throw unauthorized('This API key is not valid.')
+      return caller
+    },
+  }
+}
+
+const nextSteps = [
+  'Keep api_key in a secret store: it is shown only now.',
+  'GET /api/pricing shows every lane with its price.',
+  'POST /api/run with X-API-Key and an x402 payment runs a task for this tenant.',
+  'POST /api/budgets and POST /api/policies set what your agents may spend.',
+  'POST /api/webhooks tells your systems what happened.',
+]
+
+export const onboardingGuide = {
+  endpoint: 'POST /api/onboard',
+  required: ['org_name', 'email'],
+  optional: ['use_case'],
+  steps: ['POST /api/onboard with org_name and email; the answer holds your key.', ...nextSteps],
+}
+
+// Compared as digests, so that neither the length nor the place of the first difference shows in the time taken.
+const digest = (text: string) => createHash('sha256').update(text).digest()
+
+function roleOf(scopes: readonly KeyScope[]): string {
+  if (scopes.includes('admin')) return 'admin'
+  if (scopes.includes('mandate')) return 'owner'
+  if (scopes.includes('control')) return 'operator'
+  return scopes.includes('run') ? 'agent' : 'viewer'
+}
+
+function expiryOf(wanted: NewKey, now: Date): Date | null {
+  if (!wanted.expires_at) return null
+  const at = new Date(wanted.expires_at)
+  if (at <= now) throw invalid('expires_at lies in the past.')
+  return at
+}
+
+function monthOf(now: Date) {
+  const at = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
+  return { since: at(0), until: at(1) }
+}
+
+/** One row more than asked for was read: it says whether there is another page, and is not shown. */
+function cut<T extends { id: string }>(rows: T[], limit: number) {
+  const shown = rows.slice(0, limit)
+  const has_more = rows.length > limit
+  return { rows: shown, more: { has_more, next_cursor: has_more ? shown.at(-1)!.id : null } }
+}
+
+const tenantRecord = (row: store.TenantRow) => ({
+  tenant_id: row.id,
+  org_name: row.org_name,
+  email: row.email,
+  use_case: row.use_case,
+  plan: row.plan,
+  status: row.status,
+  billing_customer_id: row.billing_customer_id,
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+const keyRecord = (row: store.KeyRow) => ({
+  key_id: row.id,
+  tenant_id: row.tenant_id,
+  name: row.name,
+  key_prefix: row.prefix,
+  scopes: row.scopes,
+  created_at: row.created_at.toISOString(),
+  expires_at: row.expires_at?.toISOString() ?? null,
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+  replaced_by: row.replaced_by,
+})

@@ -1,0 +1,41 @@
+/** Everything a subscription can ask for, besides `*`. */
+export const eventTypes = [
+  'run.completed',
+  'run.blocked',
+  'run.failed',
+  'run.escalated',
+  'approval.requested',
+  'approval.approved',
+  'approval.rejected',
+  'approval.expired',
+  'preauth.created',
+  'preauth.closed',
+  'preauth.escalated',
+  'budget.threshold_reached',
+  'budget.exceeded',
+  'settlement.settled',
+  'settlement.failed',
+  'settlement.unknown',
+  'settlement.refunded',
+  'receipt.issued',
+  'policy.created',
+  'policy.updated',
+  'alert.created',
+  'rh_run.pending',
+  'rh_run.approved',
+  'rh_run.cancelled',
+  'rh_run.executed',
+  'rh_run.rejected',
+  'wallet.topped_up',
+  'escrow.held',
+  'escrow.released',
+  'escrow.refunded',
+  'key.created',
+  'key.revoked',
+  'basis.window_changed',
+] as const
+
+export type EventType = (typeof eventTypes)[number]
+
+/** What `POST /api/webhooks/{id}/test` sends; nobody can subscribe to it. */
+export const TEST_EVENT = 'webhook.test'
