@@ -1,0 +1,76 @@
+import { canonicalize } from './canonicalize.ts'
+import { isJsonObject, isShortText, isTime, type JsonObject } from './checks.ts'
+import { utf8 } from './encoding.ts'
+import { hashJson } from './hash-json.ts'
+
+export const ATTESTATION_SCHEMA = 'basis-attestation/v1'
+
+/** Where a figure of the attestation comes from; `sha256` is the hash of the raw body, served by that hash. */
+export type EvidenceSource = {
+  id: string
+  url: string | null
+  published_at: string | null
+  block: number | string | null
+  sha256: string | null
+}
+
+export type AttestationEvidence = {
+  hash: string
+  mode: 'live' | 'preview'
+  valid_until: string
+  seq: number
+  /** CAIP-19. */
+  asset: string
+  prev_hash: string | null
+  sources: readonly EvidenceSource[]
+}
+
+/** The six members that are signed. Everything else beside them in an attestation is unsigned. */
+export type AttestationContent = {
+  schema: typeof ATTESTATION_SCHEMA
+  symbol: string
+  chain: string
+  as_of: string
+  snapshot: { wrapper_price: number; reference_price: number; basis_bps: number; underlying_state: string }
+  backing: {
+    issuer: string
+    ratio: number
+    report_url: string | null
+    report_as_of: string | null
+    restated_by: string
+    evidence: AttestationEvidence
+  }
+}
+
+export const MAX_SOURCES = 1000
+
+/** The signed part of an attestation, whatever else it carries. */
+export const attestationContent = (attestation: object): JsonObject => {
+  const { schema, symbol, chain, as_of, snapshot, backing } = attestation as JsonObject
+  return { schema, symbol, chain, as_of, snapshot, backing }
+}
+
+/** What the attesting key signs: the canonical bytes of exactly the six members. */
+export const attestationSigningBytes = (attestation: object): Uint8Array =>
+  utf8(canonicalize(attestationContent(attestation)))
+
+/** `backing.evidence.hash`, which anyone can compute again from the sources. */
+export const evidenceHash = (sources: readonly object[]): string => hashJson(sources)
+
+/** What is wrong with the form of an attestation, or undefined. */
+export function attestationProblem(attestation: unknown): string | undefined {
+  if (!isJsonObject(attestation)) return 'An attestation is a JSON object.'
+  const { schema, symbol, chain, as_of, snapshot, backing, preview } = attestation
+  if (schema !== ATTESTATION_SCHEMA) return `The schema is not '${ATTESTATION_SCHEMA}'.`
+  if (!isShortText(symbol) || !isShortText(chain)) return "'symbol' and 'chain' must be texts."
+  if (!isTime(as_of)) return "'as_of' must be an ISO 8601 time in UTC."
+  if (!isJsonObject(snapshot) || !isJsonObject(backing)) return "'snapshot' and 'backing' must be objects."
+  if (typeof preview !== 'boolean') return "'preview' must be true or false."
+  const { evidence } = backing
+  if (!isJsonObject(evidence)) return "'backing.evidence' must be an object."
+  if (evidence.mode !== 'live' && evidence.mode !== 'preview') return "'backing.evidence.mode' must be live or preview."
+  if (!Array.isArray(evidence.sources) || evidence.sources.length > MAX_SOURCES) {
+    return `'backing.evidence.sources' must be a list of at most ${MAX_SOURCES} sources.`
+  }
+  return undefined
+}

@@ -1,0 +1,113 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import { bitFlips, fillerHashes, issuerKey, LOG_ORIGIN, logKey, makeCheckpoint, strangerKey } from '../test/fixtures.ts'
+import { checkpointSignatureLine, checkpointText, parseCheckpoint, verifyCheckpoint } from './checkpoint.ts'
+import { fromUtf8, toBase64, utf8 } from './encoding.ts'
+import { emptyRoot, rootOfLeafHashes } from './merkle-tree.ts'
+import { formatNote, formatVerifierKey, NOTE_COSIGNATURE_V1, NOTE_ED25519 } from './note.ts'
+
+type PublicLog = { log: string; origin: string; keys: string[]; note: string }
+const publicLogs: PublicLog[] = JSON.parse(
+  readFileSync(new URL('../testdata/public-checkpoints.json', import.meta.url), 'utf8'),
+)
+
+const leafHashes = fillerHashes(7)
+const note = makeCheckpoint(leafHashes)
+const trust = { origin: LOG_ORIGIN, keys: [logKey.jwk] }
+
+describe('checkpoints of public logs', () => {
+  test.each(publicLogs)('of $log', ({ origin, keys, note: signed }) => {
+    const result = verifyCheckpoint(signed, { origin, keys })
+    expect(result).toMatchObject({ ok: true, signedBy: [keys[0]!.split('+')[0]] })
+    expect(verifyCheckpoint(signed.replace(/^(.*\n)(\d)/, '$11$2'), { origin, keys }).ok).toBe(false)
+  })
+})
+
+test('what a log signs is read back by whoever has its key', () => {
+  const root = rootOfLeafHashes(leafHashes)
+  const text = checkpointText({ origin: LOG_ORIGIN, size: 7, root })
+  expect(text).toBe(`${LOG_ORIGIN}\n7\n${toBase64(root)}\n`)
+  const result = verifyCheckpoint(note, trust)
+  expect(result).toMatchObject({ ok: true, checkpoint: { origin: LOG_ORIGIN, size: 7, root, extensions: [] } })
+})
+
+test('a key may come as a verifier key line', () => {
+  const line = formatVerifierKey({ name: LOG_ORIGIN, type: NOTE_ED25519, publicKey: logKey.publicKey })
+  expect(verifyCheckpoint(note, { origin: LOG_ORIGIN, keys: [line] }).ok).toBe(true)
+  const witness = formatVerifierKey({ name: LOG_ORIGIN, type: NOTE_COSIGNATURE_V1, publicKey: logKey.publicKey })
+  expect(verifyCheckpoint(note, { origin: LOG_ORIGIN, keys: [witness] }).ok).toBe(false)
+})
+
+test('any flipped bit anywhere in a checkpoint fails', () => {
+  for (const changed of bitFlips(utf8(note))) {
+    const text = fromUtf8(changed)
+    if (text !== undefined) expect(verifyCheckpoint(text, trust).ok, text).toBe(false)
+  }
+})
+
+test('signatures of unknown keys are passed over, also beside the right one', () => {
+  const text = checkpointText({ origin: LOG_ORIGIN, size: 7, root: rootOfLeafHashes(leafHashes) })
+  const lines = [strangerKey, logKey].map(({ publicKey, sign }) =>
+    checkpointSignatureLine(LOG_ORIGIN, publicKey, sign(utf8(text))),
+  )
+  const both = formatNote(text, lines)
+  expect(verifyCheckpoint(both, trust).ok).toBe(true)
+  expect(verifyCheckpoint(both, { ...trust, keys: [issuerKey.jwk] })).toMatchObject({
+    ok: false,
+    reason: /No trusted key/,
+  })
+  expect(verifyCheckpoint(both, { ...trust, keys: [] }).ok).toBe(false)
+})
+
+test('a bad signature in the name of a trusted key spoils the note, although another verifies', () => {
+  const text = checkpointText({ origin: LOG_ORIGIN, size: 7, root: rootOfLeafHashes(leafHashes) })
+  const bad = checkpointSignatureLine(LOG_ORIGIN, issuerKey.publicKey, logKey.sign(utf8(text)))
+  const good = checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, logKey.sign(utf8(text)))
+  const spoiled = formatNote(text, [good, bad])
+  expect(verifyCheckpoint(spoiled, trust).ok).toBe(true)
+  expect(verifyCheckpoint(spoiled, { ...trust, keys: [logKey.jwk, issuerKey.jwk] })).toMatchObject({
+    ok: false,
+    reason: /does not verify/,
+  })
+})
+
+test("another log's checkpoint is refused, even when signed with the same key", () => {
+  const other = makeCheckpoint(leafHashes, logKey, 'other.test/log')
+  expect(verifyCheckpoint(other, trust)).toMatchObject({ ok: false, reason: expect.stringMatching(/other\.test/) })
+})
+
+test('extension lines are kept apart', () => {
+  const text = `${checkpointText({ origin: LOG_ORIGIN, size: 7, root: rootOfLeafHashes(leafHashes) })}more\n`
+  const signed = formatNote(text, [checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, logKey.sign(utf8(text)))])
+  expect(verifyCheckpoint(signed, trust)).toMatchObject({ ok: true, checkpoint: { extensions: ['more'] } })
+})
+
+describe('malformed checkpoints are no checkpoints', () => {
+  const root = toBase64(rootOfLeafHashes(leafHashes))
+  const line = checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, new Uint8Array(64))
+  test.each([
+    ['two lines', `${LOG_ORIGIN}\n7\n`],
+    ['a blank line inside', `${LOG_ORIGIN}\n7\n${root}\n\nmore\n`],
+    ['a leading zero', `${LOG_ORIGIN}\n07\n${root}\n`],
+    ['a sign', `${LOG_ORIGIN}\n+7\n${root}\n`],
+    ['a size beyond 2^53', `${LOG_ORIGIN}\n9007199254740992\n${root}\n`],
+    ['a size of twenty digits', `${LOG_ORIGIN}\n18446744073709551615\n${root}\n`],
+    ['a short root', `${LOG_ORIGIN}\n7\nAAAA\n`],
+    ['a root in base64url', `${LOG_ORIGIN}\n7\n${root.replace(/[+/]/g, '-')}-\n`],
+    ['an empty tree with another root', `${LOG_ORIGIN}\n0\n${root}\n`],
+  ])('%s', (_, text) => {
+    expect(parseCheckpoint(`${text}\n${line}`)).toBeUndefined()
+  })
+
+  test('what is no text at all', () => {
+    for (const other of [undefined, null, 7, {}, [], '']) expect(verifyCheckpoint(other, trust).ok).toBe(false)
+  })
+
+  test('and none can be made of such parts', () => {
+    expect(() => checkpointText({ origin: '', size: 7, root })).toThrow('origin')
+    expect(() => checkpointText({ origin: 'a\nb', size: 7, root })).toThrow('origin')
+    expect(() => checkpointText({ origin: LOG_ORIGIN, size: -1, root })).toThrow('tree size')
+    expect(() => checkpointText({ origin: LOG_ORIGIN, size: 7, root: 'AAAA' })).toThrow('32 bytes')
+    expect(checkpointText({ origin: LOG_ORIGIN, size: 0, root: emptyRoot() })).toContain('\n0\n')
+  })
+})

@@ -1,0 +1,163 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { bitFlips, fillerHashes } from '../test/fixtures.ts'
+import { consistencyProof, consistencyProofFromNodes, consistencyRanges, verifyConsistency } from './consistency.ts'
+import { toBase64, toHex, utf8 } from './encoding.ts'
+import { MAX_PROOF_HASHES } from './inclusion.ts'
+import { emptyRoot, hashLeaf, nodesInMemory, rootOfLeafHashes, rootOfNodes } from './merkle-tree.ts'
+
+const leafHashes = fillerHashes(256)
+const read = nodesInMemory(leafHashes)
+const roots = Array.from({ length: 257 }, (_, size) => rootOfNodes(size, read))
+const claimOf = (oldSize: number, newSize: number) => ({
+  oldSize,
+  newSize,
+  oldRoot: roots[oldSize]!,
+  newRoot: roots[newSize]!,
+  proof: consistencyProofFromNodes(oldSize, newSize, read),
+})
+
+describe('RFC 6962 section 2.1.3', () => {
+  // The example: from 3 leaves to 7 is [c, d, g, l], from 4 is [l], from 6 is [i, j, k].
+  const seven = fillerHashes(7)
+  const range = (start: number, end: number) => toHex(rootOfLeafHashes(seven.slice(start, end)))
+  test.each([
+    [3, [range(2, 3), range(3, 4), range(0, 2), range(4, 7)]],
+    [4, [range(4, 7)]],
+    [6, [range(4, 6), range(6, 7), range(0, 4)]],
+  ])('from %i leaves to 7', (oldSize, proof) => {
+    expect(consistencyProof(seven, oldSize).map(toHex)).toEqual(proof)
+  })
+})
+
+test('every pair of sizes up to 256 leaves is consistent', () => {
+  for (let newSize = 0; newSize <= 256; newSize += 1) {
+    for (let oldSize = 0; oldSize <= newSize; oldSize += 1) {
+      if (!verifyConsistency(claimOf(oldSize, newSize))) throw new Error(`from ${oldSize} to ${newSize}`)
+    }
+  }
+})
+
+test('a rolled-back log is caught: the smaller tree never passes for the newer one', () => {
+  for (let newSize = 1; newSize <= 64; newSize += 1) {
+    for (let oldSize = 0; oldSize < newSize; oldSize += 1) {
+      const { oldRoot, newRoot, proof } = claimOf(oldSize, newSize)
+      expect(verifyConsistency({ oldSize: newSize, oldRoot: newRoot, newSize: oldSize, newRoot: oldRoot, proof })).toBe(
+        false,
+      )
+    }
+  }
+})
+
+test('a forked log is caught: one changed leaf below the old size, and no proof of the fork fits the old root', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 200 }), fc.nat(56), fc.nat(199), (oldSize, more, at) => {
+      const newSize = oldSize + more
+      const forkAt = at % oldSize
+      const fork = leafHashes.slice(0, newSize).with(forkAt, hashLeaf(utf8('rewritten')))
+      const newRoot = rootOfLeafHashes(fork)
+      const own = claimOf(oldSize, newSize)
+      expect(verifyConsistency({ ...own, newRoot, proof: consistencyProof(fork, oldSize) })).toBe(false)
+      expect(verifyConsistency({ ...own, newRoot })).toBe(false)
+      // The fork is a sound log of its own, so only the old root can give it away.
+      const forkedOldRoot = rootOfLeafHashes(fork.slice(0, oldSize))
+      expect(
+        verifyConsistency({ ...own, oldRoot: forkedOldRoot, newRoot, proof: consistencyProof(fork, oldSize) }),
+      ).toBe(true)
+    }),
+    { numRuns: 150 },
+  )
+})
+
+test('a truncated log is caught: without its last leaf it is no longer the log of the checkpoint', () => {
+  for (let newSize = 2; newSize <= 64; newSize += 1) {
+    const whole = claimOf(newSize - 1, newSize)
+    const cut = { ...whole, newRoot: roots[newSize - 1]! }
+    expect(verifyConsistency(cut)).toBe(false)
+    expect(
+      verifyConsistency({ ...whole, oldSize: newSize, oldRoot: roots[newSize]!, newRoot: roots[newSize - 1]! }),
+    ).toBe(false)
+  }
+})
+
+test.each([
+  [6, 13],
+  [8, 13],
+  [1, 2],
+  [7, 7],
+])('any flipped bit in either root or the proof fails, from %i to %i', (oldSize, newSize) => {
+  const claim = claimOf(oldSize, newSize)
+  for (const oldRoot of bitFlips(claim.oldRoot)) expect(verifyConsistency({ ...claim, oldRoot })).toBe(false)
+  for (const newRoot of bitFlips(claim.newRoot)) expect(verifyConsistency({ ...claim, newRoot })).toBe(false)
+  claim.proof.forEach((step, i) => {
+    for (const changed of bitFlips(step))
+      expect(verifyConsistency({ ...claim, proof: claim.proof.with(i, changed) })).toBe(false)
+  })
+})
+
+test('a proof holds for its own two sizes only', () => {
+  fc.assert(
+    fc.property(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), (a, b, c, d) => {
+      const [oldSize, newSize] = [Math.min(a, b), Math.max(a, b)] as [number, number]
+      const { proof } = claimOf(oldSize, newSize)
+      fc.pre(oldSize > 0 && oldSize < newSize && (c !== oldSize || d !== newSize) && c > 0 && c < d)
+      expect(verifyConsistency({ oldSize: c, oldRoot: roots[c]!, newSize: d, newRoot: roots[d]!, proof })).toBe(false)
+    }),
+    { numRuns: 300 },
+  )
+})
+
+describe('malformed claims are false', () => {
+  const good = claimOf(6, 13)
+  const first = good.proof[0]!
+  test.each<[string, Record<string, unknown>]>([
+    ['a fraction of a size', { oldSize: 6.5 }],
+    ['a negative size', { oldSize: -6 }],
+    ['a size as text', { newSize: '13' }],
+    ['a size beyond 2^53', { newSize: 2 ** 53 }],
+    ['an old size of zero with a proof', { oldSize: 0, oldRoot: emptyRoot() }],
+    ['an empty proof', { proof: [] }],
+    ['a proof cut short', { proof: good.proof.slice(0, -1) }],
+    ['a proof with one hash more', { proof: [...good.proof, first] }],
+    ['an endless proof', { proof: Array.from({ length: MAX_PROOF_HASHES + 1 }, () => first) }],
+    ['a short hash in the proof', { proof: good.proof.with(1, first.slice(1)) }],
+    ['a proof that is no list', { proof: { length: 0 } }],
+    ['a short root', { newRoot: first.slice(1) }],
+  ])('%s', (_, change) => {
+    expect(verifyConsistency(good)).toBe(true)
+    expect(verifyConsistency({ ...good, ...change } as typeof good)).toBe(false)
+  })
+
+  test('an empty tree has the root of nothing, old or new', () => {
+    expect(verifyConsistency({ oldSize: 0, oldRoot: emptyRoot(), newSize: 5, newRoot: roots[5]!, proof: [] })).toBe(
+      true,
+    )
+    expect(verifyConsistency({ oldSize: 0, oldRoot: roots[1]!, newSize: 5, newRoot: roots[5]!, proof: [] })).toBe(false)
+    expect(verifyConsistency({ oldSize: 0, oldRoot: roots[1]!, newSize: 0, newRoot: roots[1]!, proof: [] })).toBe(false)
+  })
+
+  test('a proof of a roll-back cannot be asked for', () => {
+    expect(() => consistencyRanges(7, 6)).toThrow('cannot extend')
+    expect(consistencyRanges(0, 6)).toEqual([])
+    expect(consistencyRanges(6, 6)).toEqual([])
+  })
+
+  test('hashes may be base64', () => {
+    const { proof, oldRoot, newRoot, ...sizes } = good
+    const texts = { ...sizes, oldRoot: toBase64(oldRoot), newRoot: toBase64(newRoot), proof: proof.map(toBase64) }
+    expect(verifyConsistency(texts)).toBe(true)
+  })
+})
+
+test('sampled pairs of sizes up to 10,000 leaves are consistent', () => {
+  const many = nodesInMemory(fillerHashes(10_000))
+  fc.assert(
+    fc.property(fc.nat(10_000), fc.nat(10_000), (a, b) => {
+      const [oldSize, newSize] = [Math.min(a, b), Math.max(a, b)]
+      const proof = consistencyProofFromNodes(oldSize, newSize, many)
+      const [oldRoot, newRoot] = [rootOfNodes(oldSize, many), rootOfNodes(newSize, many)]
+      expect(verifyConsistency({ oldSize, oldRoot, newSize, newRoot, proof })).toBe(true)
+    }),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,115 @@
+import { readFileSync } from 'node:fs'
+import { describe, expect, test } from 'vitest'
+import {
+  bitFlips,
+  fillerHashes,
+  issuerKey,
+  LOG_ORIGIN,
+  logKey,
+  makeCheckpoint,
+  type TestKey,
+  testKey,
+} from '../test/fixtures.ts'
+import { verifyCheckpoint } from './checkpoint.ts'
+import { cosignatureLine, cosignatureMessage, verifyCosignatures } from './cosignature.ts'
+import { fromUtf8, utf8 } from './encoding.ts'
+import { formatVerifierKey, NOTE_COSIGNATURE_V1, NOTE_ED25519, parseNote } from './note.ts'
+
+type PublicLog = { log: string; origin: string; keys: string[]; witnesses: string[]; note: string }
+const publicLogs: PublicLog[] = JSON.parse(
+  readFileSync(new URL('../testdata/public-checkpoints.json', import.meta.url), 'utf8'),
+)
+
+const TIME = 1_763_305_200
+const witnessOne = testKey(11)
+const witnessTwo = testKey(12)
+const checkpoint = makeCheckpoint(fillerHashes(7))
+const { text } = parseNote(checkpoint)!
+const lineOf = (name: string, { publicKey, sign }: TestKey, time = TIME) =>
+  cosignatureLine({ name, publicKey }, time, sign(cosignatureMessage(text, time)))
+const cosigned = checkpoint + lineOf('w1.test', witnessOne) + lineOf('w2.test', witnessTwo)
+const one = { name: 'w1.test', key: witnessOne.jwk }
+const two = { name: 'w2.test', key: witnessTwo.jwk }
+
+describe('cosignatures of public witnesses', () => {
+  test.each(publicLogs.filter(({ witnesses }) => witnesses.length > 0))(
+    'on a checkpoint of $log',
+    ({ witnesses, note }) => {
+      const result = verifyCosignatures(note, { witnesses, quorum: witnesses.length })
+      expect(result.ok).toBe(true)
+      expect(result.cosignatures.map(({ name }) => name)).toEqual(witnesses.map((line) => line.split('+')[0]))
+      expect(verifyCosignatures(note.replace(/^(.*\n)(\d)/, '$11$2'), { witnesses }).ok).toBe(false)
+    },
+  )
+})
+
+test('the message is the header, the time and the whole checkpoint', () => {
+  expect(fromUtf8(cosignatureMessage(text, TIME))).toBe(`cosignature/v1\ntime ${TIME}\n${text}`)
+})
+
+test('a quorum of known witnesses, and the log signature stays valid beside them', () => {
+  expect(verifyCosignatures(cosigned, { witnesses: [one, two], quorum: 2 })).toMatchObject({
+    ok: true,
+    cosignatures: [
+      { name: 'w1.test', time: TIME },
+      { name: 'w2.test', time: TIME },
+    ],
+  })
+  expect(verifyCosignatures(cosigned, { witnesses: [one, two], quorum: 3 }).ok).toBe(false)
+  expect(verifyCosignatures(checkpoint, { witnesses: [one, two] }).ok).toBe(false)
+  expect(verifyCosignatures(cosigned, { witnesses: [], quorum: 0 }).ok).toBe(false)
+  expect(verifyCheckpoint(cosigned, { origin: LOG_ORIGIN, keys: [logKey.jwk] }).ok).toBe(true)
+})
+
+test('one witness counts once, however often or under how many names it signs', () => {
+  const twice =
+    checkpoint +
+    lineOf('w1.test', witnessOne) +
+    lineOf('w1.test', witnessOne, TIME + 1) +
+    lineOf('alias.test', witnessOne)
+  const witnesses = [one, { name: 'alias.test', key: witnessOne.jwk }]
+  expect(verifyCosignatures(twice, { witnesses, quorum: 2 }).ok).toBe(false)
+  expect(verifyCosignatures(twice, { witnesses, quorum: 1 }).ok).toBe(true)
+})
+
+test('any flipped bit of the checkpoint text or of a cosignature fails', () => {
+  const signed = checkpoint + lineOf('w1.test', witnessOne)
+  const logLine = checkpoint.slice(text.length + 1)
+  let tried = 0
+  for (const changed of bitFlips(utf8(signed))) {
+    const flipped = fromUtf8(changed)
+    // The log's own line is not what a witness signs; it has its own check.
+    if (flipped === undefined || !flipped.includes(logLine)) continue
+    tried += 1
+    expect(verifyCosignatures(flipped, { witnesses: [one] }).ok, flipped).toBe(false)
+  }
+  expect(tried).toBeGreaterThan(1000)
+})
+
+test('a witness key is no log key, nor the other way round', () => {
+  const asLog = formatVerifierKey({ name: 'w1.test', type: NOTE_ED25519, publicKey: witnessOne.publicKey })
+  const asWitness = formatVerifierKey({ name: 'w1.test', type: NOTE_COSIGNATURE_V1, publicKey: witnessOne.publicKey })
+  expect(verifyCosignatures(cosigned, { witnesses: [asLog] }).ok).toBe(false)
+  expect(verifyCosignatures(cosigned, { witnesses: [asWitness] }).ok).toBe(true)
+  expect(verifyCosignatures(checkpoint, { witnesses: [{ name: LOG_ORIGIN, key: logKey.jwk }] }).ok).toBe(false)
+})
+
+test('a cosignature from the future is refused once a time is given, within a small skew', () => {
+  const at = (seconds: number) => verifyCosignatures(cosigned, { witnesses: [one], now: new Date(seconds * 1000) })
+  expect(at(TIME).ok).toBe(true)
+  expect(at(TIME - 299).ok).toBe(true)
+  expect(at(TIME - 301)).toMatchObject({ ok: false, reason: expect.stringMatching(/future/) })
+})
+
+test('malformed cosignatures are answers, not errors', () => {
+  const short =
+    checkpoint + cosignatureLine({ name: 'w1.test', publicKey: witnessOne.publicKey }, TIME, new Uint8Array(63))
+  expect(verifyCosignatures(short, { witnesses: [one] })).toMatchObject({
+    ok: false,
+    reason: expect.stringMatching(/does not verify/),
+  })
+  expect(verifyCosignatures('nonsense', { witnesses: [one] }).ok).toBe(false)
+  expect(verifyCosignatures(cosigned, { witnesses: ['nonsense', { name: 'x', key: { kty: 'RSA' } }] }).ok).toBe(false)
+  expect(() => cosignatureMessage(text, 1.5)).toThrow('whole seconds')
+  expect(verifyCosignatures(cosigned, { witnesses: [{ name: 'w1.test', key: issuerKey.jwk }] }).ok).toBe(false)
+})

@@ -1,0 +1,146 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { bitFlips, fillerHashes } from '../test/fixtures.ts'
+import { toBase64, toHex, utf8 } from './encoding.ts'
+import {
+  inclusionProof,
+  inclusionProofFromNodes,
+  inclusionRanges,
+  MAX_PROOF_HASHES,
+  verifyInclusion,
+} from './inclusion.ts'
+import { hashLeaf, nodesInMemory, rootOfLeafHashes, rootOfNodes } from './merkle-tree.ts'
+
+const leafHashes = fillerHashes(256)
+const read = nodesInMemory(leafHashes)
+const roots = Array.from({ length: 257 }, (_, size) => rootOfNodes(size, read))
+
+describe('RFC 6962 section 2.1.3', () => {
+  // The example tree of seven leaves: d0 needs [b, h, l], d3 [c, g, l], d4 [f, j, k], d6 [i, k].
+  const seven = fillerHashes(7)
+  const range = (start: number, end: number) => toHex(rootOfLeafHashes(seven.slice(start, end)))
+  test.each([
+    [0, [range(1, 2), range(2, 4), range(4, 7)]],
+    [3, [range(2, 3), range(0, 2), range(4, 7)]],
+    [4, [range(5, 6), range(6, 7), range(0, 4)]],
+    [6, [range(4, 6), range(0, 4)]],
+  ])('the proof of d%i', (index, proof) => {
+    expect(inclusionProof(seven, index).map(toHex)).toEqual(proof)
+  })
+})
+
+test('every leaf of every tree up to 256 leaves is proven by a short proof', () => {
+  for (let size = 1; size <= 256; size += 1) {
+    for (let index = 0; index < size; index += 1) {
+      const proof = inclusionProofFromNodes(index, size, read)
+      const proven = verifyInclusion({ leafHash: leafHashes[index]!, index, size, proof, root: roots[size]! })
+      if (!proven || proof.length > Math.ceil(Math.log2(size))) throw new Error(`leaf ${index} of ${size}`)
+    }
+  }
+})
+
+test('no other leaf passes with its proof', () => {
+  fc.assert(
+    fc.property(fc.integer({ min: 1, max: 256 }), fc.nat(255), fc.nat(255), (size, at, other) => {
+      const index = at % size
+      fc.pre(other !== index)
+      const proof = inclusionProofFromNodes(index, size, read)
+      expect(verifyInclusion({ leafHash: leafHashes[other]!, index, size, proof, root: roots[size]! })).toBe(false)
+    }),
+    { numRuns: 500 },
+  )
+})
+
+test('a proof holds for its own index and size only', () => {
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 256 }),
+      fc.nat(255),
+      fc.nat(300),
+      fc.nat(300),
+      (size, at, index, otherSize) => {
+        const own = at % size
+        const claim = {
+          leafHash: leafHashes[own]!,
+          proof: inclusionProofFromNodes(own, size, read),
+          root: roots[size]!,
+        }
+        expect(verifyInclusion({ ...claim, index, size })).toBe(index === own)
+        // Other sizes may need the very same path, but then never the same root.
+        if (otherSize !== size && otherSize <= 256) {
+          expect(verifyInclusion({ ...claim, index: own, size: otherSize, root: roots[otherSize]! })).toBe(false)
+        }
+      },
+    ),
+    { numRuns: 500 },
+  )
+})
+
+test('any flipped bit in the leaf, the proof or the root fails', () => {
+  const entry = utf8('a receipt')
+  const tree = [...leafHashes.slice(0, 12), hashLeaf(entry)]
+  const claim = {
+    leafHash: hashLeaf(entry),
+    index: 12,
+    size: 13,
+    proof: inclusionProof(tree, 12),
+    root: rootOfLeafHashes(tree),
+  }
+  expect(verifyInclusion(claim)).toBe(true)
+  for (const changed of bitFlips(entry)) expect(verifyInclusion({ ...claim, leafHash: hashLeaf(changed) })).toBe(false)
+  for (const root of bitFlips(claim.root)) expect(verifyInclusion({ ...claim, root })).toBe(false)
+  claim.proof.forEach((step, i) => {
+    for (const changed of bitFlips(step))
+      expect(verifyInclusion({ ...claim, proof: claim.proof.with(i, changed) })).toBe(false)
+  })
+})
+
+test('hashes may be base64, as receipts carry them', () => {
+  const proof = inclusionProofFromNodes(3, 10, read).map(toBase64)
+  expect(
+    verifyInclusion({ leafHash: toBase64(leafHashes[3]!), index: 3, size: 10, proof, root: toBase64(roots[10]!) }),
+  ).toBe(true)
+})
+
+test('a node cannot pass as a leaf', () => {
+  const proof = inclusionProofFromNodes(0, 4, read).slice(1)
+  expect(verifyInclusion({ leafHash: roots[2]!, index: 0, size: 4, proof, root: roots[4]! })).toBe(false)
+  expect(verifyInclusion({ leafHash: roots[2]!, index: 0, size: 2, proof, root: roots[4]! })).toBe(true)
+})
+
+describe('malformed claims are false', () => {
+  const good = {
+    leafHash: leafHashes[2]!,
+    index: 2,
+    size: 5,
+    proof: inclusionProofFromNodes(2, 5, read),
+    root: roots[5]!,
+  }
+  const first = good.proof[0]!
+  test.each<[string, Record<string, unknown>]>([
+    ['an index at the size', { index: 5 }],
+    ['a negative index', { index: -1 }],
+    ['a fraction of an index', { index: 2.5 }],
+    ['an index as text', { index: '2' }],
+    ['a size of zero', { size: 0, index: 0 }],
+    ['a size beyond 2^53', { size: 2 ** 53 }],
+    ['no size', { size: Number.NaN }],
+    ['a proof cut short', { proof: good.proof.slice(1) }],
+    ['a proof with one hash more', { proof: [...good.proof, first] }],
+    ['a proof in another order', { proof: good.proof.toReversed() }],
+    ['an endless proof', { proof: Array.from({ length: MAX_PROOF_HASHES + 1 }, () => first) }],
+    ['a short hash in the proof', { proof: good.proof.with(0, first.slice(1)) }],
+    ['a proof that is no list', { proof: 'AAAA' }],
+    ['a short root', { root: roots[5]!.slice(1) }],
+    ['no leaf hash', { leafHash: undefined }],
+  ])('%s', (_, change) => {
+    expect(verifyInclusion(good)).toBe(true)
+    expect(verifyInclusion({ ...good, ...change } as typeof good)).toBe(false)
+  })
+
+  test('and a proof of a leaf that is not there cannot be asked for', () => {
+    expect(() => inclusionRanges(5, 5)).toThrow('no leaf 5')
+    expect(() => inclusionRanges(-1, 5)).toThrow('no leaf -1')
+    expect(() => inclusionRanges(0, 2 ** 53)).toThrow()
+  })
+})

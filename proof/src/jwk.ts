@@ -1,0 +1,74 @@
+import { canonicalize } from './canonicalize.ts'
+import { fromBase64Url, toBase64Url, tryDecode, utf8 } from './encoding.ts'
+import { ProofError } from './proof-error.ts'
+import { sha256 } from './sha256.ts'
+
+/** An ed25519 public key in RFC 8037 form. */
+export type Jwk = {
+  kty: string
+  crv?: string
+  x?: string
+  kid?: string
+  use?: string
+  alg?: string
+  key_ops?: readonly string[]
+  /** What the issuer signs with this key, for example `attestation-preview`. A key without one is not restricted. */
+  purpose?: string
+}
+
+export type Jwks = { keys: readonly Jwk[] }
+
+/** What a key of the service may be marked for. The mark keeps a signature of one kind from passing as another. */
+export type KeyPurpose = 'receipt' | 'log' | 'attestation' | 'attestation-preview' | 'preauth' | 'statement'
+
+/** A key set is read in full for every look-up, so it is small or it is refused. */
+export const MAX_KEYS = 256
+
+/** The 32 bytes of the public key, or undefined when this is not an ed25519 key meant for verifying. */
+export function publicKeyBytes(jwk: unknown): Uint8Array | undefined {
+  if (!isObject(jwk) || jwk.kty !== 'OKP' || jwk.crv !== 'Ed25519') return undefined
+  if (jwk.use !== undefined && jwk.use !== 'sig') return undefined
+  if (jwk.alg !== undefined && jwk.alg !== 'EdDSA' && jwk.alg !== 'Ed25519') return undefined
+  if (jwk.key_ops !== undefined && !(Array.isArray(jwk.key_ops) && jwk.key_ops.includes('verify'))) return undefined
+  const bytes = tryDecode(fromBase64Url, jwk.x)
+  return bytes?.length === 32 ? bytes : undefined
+}
+
+/** The JWK of 32 public key bytes, its kid being the thumbprint. */
+export function jwkFromPublicKey(publicKey: Uint8Array): Jwk & { kid: string; x: string } {
+  if (publicKey.length !== 32) throw new ProofError('An ed25519 public key has 32 bytes.')
+  const jwk = { kty: 'OKP', crv: 'Ed25519', x: toBase64Url(publicKey) }
+  return { ...jwk, kid: thumbprint(jwk), use: 'sig', alg: 'EdDSA' }
+}
+
+/** RFC 7638: SHA-256 over the required members alone, which is also the kid of every key of the service. */
+export function thumbprint(jwk: Jwk): string {
+  if (jwk.kty !== 'OKP' || typeof jwk.crv !== 'string' || typeof jwk.x !== 'string') {
+    throw new ProofError('Only OKP keys (ed25519) have a thumbprint here.')
+  }
+  return toBase64Url(sha256(utf8(canonicalize({ crv: jwk.crv, kty: jwk.kty, x: jwk.x }))))
+}
+
+/**
+ * The key with this kid, or undefined. A key that names no kid answers to its thumbprint. Two different keys under one
+ * kid answer to nothing: which of them was meant is not for a verifier to guess.
+ */
+export function findKey(jwks: unknown, kid: unknown): Jwk | undefined {
+  if (typeof kid !== 'string' || kid === '') return undefined
+  const found = readKeys(jwks).filter((jwk) => (jwk.kid ?? thumbprint(jwk)) === kid)
+  const [first] = found
+  return first && found.every((jwk) => jwk.x === first.x) ? first : undefined
+}
+
+/** The ed25519 keys of a key set; keys of other kinds are passed over, and what is not a key set has none. */
+export function readKeys(jwks: unknown): Jwk[] {
+  if (!isObject(jwks) || !Array.isArray(jwks.keys) || jwks.keys.length > MAX_KEYS) return []
+  return jwks.keys.filter((jwk): jwk is Jwk => publicKeyBytes(jwk) !== undefined)
+}
+
+/** Whether the key may sign this kind of thing: yes, no, or not said. */
+export function allowsPurpose(jwk: Jwk, purpose: KeyPurpose): boolean | undefined {
+  return jwk.purpose === undefined ? undefined : jwk.purpose === purpose
+}
+
+const isObject = (value: unknown): value is Record<string, unknown> => typeof value === 'object' && value !== null

@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { parseJson } from './parse-json.ts'
+
+test('any JSON value reads as JSON.parse reads it', () => {
+  fc.assert(
+    fc.property(
+      fc.jsonValue({ maxDepth: 6, stringUnit: 'binary' }),
+      fc.constantFrom(undefined, 2, '\t'),
+      (value, indent) => {
+        const text = JSON.stringify(value, null, indent)
+        expect(parseJson(text)).toEqual(JSON.parse(text))
+      },
+    ),
+  )
+})
+
+test.each(['{"a":1,"a":2}', '{"a":1,"\\u0061":2}', '{"x":[{"a":1 ,\n"b":2, "a" : 3}]}', '{"\\"":1,"\\u0022":1}'])(
+  'two keys of one name are refused: %s',
+  (text) => {
+    expect(() => parseJson(text)).toThrow('appears twice')
+  },
+)
+
+test.each(['[{"a":1},{"a":1}]', '{"a":{"a":1}}', '{"a":"\\"a\\":1","b":"a"}', '["a","a"]', '{"a":["a","a:"]}'])(
+  'the same name elsewhere is fine: %s',
+  (text) => {
+    expect(parseJson(text)).toEqual(JSON.parse(text))
+  },
+)
+
+test('what is not JSON, or nests without end, is refused', () => {
+  expect(() => parseJson('{')).toThrow('Not JSON')
+  expect(() => parseJson('')).toThrow('Not JSON')
+  expect(() => parseJson('['.repeat(200) + ']'.repeat(200))).toThrow('deeper')
+})
+
+test('a megabyte in one text is read without trouble', () => {
+  const text = JSON.stringify({ a: 'x\\"'.repeat(300_000) })
+  expect(parseJson(text)).toEqual(JSON.parse(text))
+})

@@ -1,0 +1,151 @@
+import { ed25519 } from '@noble/curves/ed25519.js'
+import {
+  attestationSigningBytes,
+  checkpointSignatureLine,
+  checkpointText,
+  evidenceHash,
+  formatNote,
+  hashLeaf,
+  inclusionProof,
+  type Jwk,
+  jwkFromPublicKey,
+  receiptLeaf,
+  receiptSigningBytes,
+  rootOfLeafHashes,
+  statementSigningBytes,
+  toBase64,
+  toBase64Url,
+  utf8,
+} from '../src/proof.ts'
+
+/** Keys from fixed seeds, so that a failing test fails the same way again. */
+export type TestKey = { publicKey: Uint8Array; jwk: Jwk & { kid: string }; sign(message: Uint8Array): Uint8Array }
+
+export function testKey(seed: number, purpose?: string): TestKey {
+  const secret = new Uint8Array(32).fill(seed)
+  const publicKey = ed25519.getPublicKey(secret)
+  const jwk = { ...jwkFromPublicKey(publicKey), ...(purpose === undefined ? {} : { purpose }) }
+  return { publicKey, jwk, sign: (message) => ed25519.sign(message, secret) }
+}
+
+export const issuerKey = testKey(1)
+export const logKey = testKey(2)
+export const strangerKey = testKey(3)
+export const jwks = { keys: [issuerKey.jwk, logKey.jwk] }
+export const LOG_ORIGIN = 'log.countersign.test/receipts'
+
+type Json = Record<string, unknown>
+
+const withSignature = (content: Json, bytes: Uint8Array, key: TestKey): Json => ({
+  ...content,
+  signature: { alg: 'ed25519', key_id: key.jwk.kid, value: toBase64(key.sign(bytes)) },
+})
+
+export function makeReceipt(changes: Json = {}, key = issuerKey): Json {
+  const content = {
+    schema: 'run-receipt/v1',
+    receipt_id: 'rcpt_01',
+    run_id: 'run_01',
+    loop_id: null,
+    issued_at: '2026-11-16T15:00:00.000Z',
+    kind: 'run',
+    agent_id: 'research-lane',
+    route: { lane: 'research-lane', reason: 'the cheapest that fits' },
+    pricing: { price_usdc: 0.015, amount: '15000' },
+    governance: {
+      decision: 'allow',
+      policy_hash: null,
+      mandate_id: null,
+      preauth_id: null,
+      override_id: null,
+      approval_id: null,
+    },
+    request_hash: `sha256:${'1'.repeat(64)}`,
+    input_hash: `sha256:${'2'.repeat(64)}`,
+    output_hash: `sha256:${'3'.repeat(64)}`,
+    verification: { passed: true },
+    settlement: { state: 'settled', network: 'eip155:8453', transaction: `0x${'4'.repeat(64)}` },
+    prev_hash: null,
+    ...changes,
+  }
+  return { ...withSignature(content, receiptSigningBytes(content), key), log: null }
+}
+
+export function makeCheckpoint(leafHashes: readonly Uint8Array[], key = logKey, origin = LOG_ORIGIN): string {
+  const text = checkpointText({ origin, size: leafHashes.length, root: rootOfLeafHashes(leafHashes) })
+  return formatNote(text, [checkpointSignatureLine(origin, key.publicKey, key.sign(utf8(text)))])
+}
+
+/** The receipt at `index` of a log whose other entries are fillers. */
+export function logReceipt(receipt: Json, { index = 5, size = 11, key = logKey, origin = LOG_ORIGIN } = {}): Json {
+  const leafHashes = fillerHashes(size)
+  leafHashes[index] = hashLeaf(receiptLeaf(receipt))
+  const inclusion_proof = inclusionProof(leafHashes, index).map(toBase64)
+  return { ...receipt, log: { origin, index, inclusion_proof, checkpoint: makeCheckpoint(leafHashes, key, origin) } }
+}
+
+export const fillerHashes = (size: number): Uint8Array[] =>
+  Array.from({ length: size }, (_, i) => hashLeaf(utf8(`entry ${i}`)))
+
+export function makeAttestation({ changes = {} as Json, mode = 'live', key = issuerKey } = {}): Json {
+  const sources = [
+    {
+      id: 'pyth:TSLA',
+      url: 'https://prices.test/tsla',
+      published_at: '2026-11-16T14:59:58Z',
+      block: null,
+      sha256: 'ab'.repeat(32),
+    },
+    { id: 'pool:TSLAx', url: null, published_at: null, block: 312_000_001, sha256: 'cd'.repeat(32) },
+  ]
+  const content = {
+    schema: 'basis-attestation/v1',
+    symbol: 'TSLAx',
+    chain: 'solana',
+    as_of: '2026-11-16T15:00:00Z',
+    snapshot: { wrapper_price: 402.11, reference_price: 400, basis_bps: 52.75, underlying_state: 'open' },
+    backing: {
+      issuer: 'Backed (xStocks)',
+      ratio: 1,
+      report_url: null,
+      report_as_of: null,
+      restated_by: 'countersign',
+      evidence: {
+        hash: evidenceHash(sources),
+        mode,
+        valid_until: '2026-11-16T15:15:00Z',
+        seq: 7,
+        asset: 'solana:5eykt4UsFv8P8NJdTREpY1vzqKqZKvdp/token:XsDoVfqeBukxuZHWhdvWHBhgEHjGNst4MLodqsJHzoB',
+        prev_hash: null,
+        sources,
+      },
+    },
+    ...changes,
+  }
+  return {
+    ...withSignature(content, attestationSigningBytes(content), key),
+    disclaimer: 'Not advice.',
+    preview: mode === 'preview',
+  }
+}
+
+export const makeStatement = (content: Json, key = issuerKey): Json =>
+  withSignature(content, statementSigningBytes(content), key)
+
+export function makeToken(claims: Json, { key = issuerKey, header = {} as Json } = {}): string {
+  const part = (value: Json) => toBase64Url(utf8(JSON.stringify(value)))
+  const signed = `${part({ alg: 'EdDSA', typ: 'JWT', kid: key.jwk.kid, ...header })}.${part(claims)}`
+  return `${signed}.${toBase64Url(key.sign(utf8(signed)))}`
+}
+
+export const check = (verification: { checks: { name: string; ok: boolean | 'skipped' }[] }, name: string) =>
+  verification.checks.find((found) => found.name === name)?.ok
+
+/** Every single-bit change of some bytes. */
+export function* bitFlips(bytes: Uint8Array): Generator<Uint8Array> {
+  for (let bit = 0; bit < bytes.length * 8; bit += 1) {
+    const changed = bytes.slice()
+    changed[bit >> 3]! ^= 1 << (bit & 7)
+    yield changed
+  }
+}
