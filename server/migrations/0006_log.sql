@@ -1,0 +1,71 @@
+-- What is numbered after commit: the public receipt log, the audit chains, the webhook sequence.
+
+-- One process at a time numbers things. The epoch grows with every take-over and is checked inside each numbering
+-- transaction, so a process that lost the lease without noticing can no longer write.
+create table sequencer_lease (
+  id int primary key check (id = 1),
+  epoch bigint not null,
+  holder text not null,
+  expires_at timestamptz not null
+);
+insert into sequencer_lease (id, epoch, holder, expires_at) values (1, 0, '', '-infinity');
+
+-- The place of each receipt in the public log. A table of its own: to number a receipt must not mean to rewrite it.
+alter table receipts drop column log_index;
+create table log_entries (
+  log_index bigint primary key check (log_index >= 0),
+  receipt_id text not null unique references receipts
+);
+-- Receipts that wait for their place, written in the transaction that issues them.
+create table log_queue (
+  receipt_id text primary key references receipts
+);
+
+-- Tiles of the Merkle tree. A tile only ever grows at its end until it has 256 hashes, so every older and narrower
+-- form of it is a prefix of these bytes. Hashes do not compress.
+create table log_tiles (
+  level int not null check (level between 0 and 63),
+  index bigint not null check (index >= 0),
+  bytes bytea not null check (octet_length(bytes) between 32 and 8192 and octet_length(bytes) % 32 = 0),
+  primary key (level, index)
+);
+alter table log_tiles alter column bytes set storage external;
+
+-- The newest checkpoint, written in the same transaction as the tiles it covers: neither is ever seen without the other.
+create table log_head (
+  id int primary key check (id = 1),
+  origin text not null,
+  size bigint not null check (size >= 0),
+  root bytea not null check (octet_length(root) = 32),
+  note text not null,
+  updated_at timestamptz not null
+);
+
+-- Signatures by which outside witnesses vouch that the log only grew.
+create table log_cosignatures (
+  size bigint not null check (size > 0),
+  witness text not null,
+  line text not null,
+  cosigned_at timestamptz not null,
+  primary key (size, witness)
+);
+
+-- A receipt is evidence: it is written once and stays.
+create function log_refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'receipts and their places in the log are immutable';
+end $$;
+create trigger receipts_immutable before update or delete on receipts for each row execute function log_refuse_change();
+create trigger log_entries_immutable before update or delete on log_entries for each row execute function log_refuse_change();
+alter table receipts add constraint receipts_fit_the_log check (octet_length(body) between 1 and 65535);
+-- Each receipt of a run has one successor at most, and there is one first: a run's chain cannot fork.
+create unique index receipts_chain on receipts (run_id, coalesce(prev_hash, '')) where run_id is not null;
+drop index receipts_by_run;
+
+-- Lists are newest first by time and id, whatever the form of the id.
+drop index receipts_by_kind;
+drop index receipts_by_agent;
+create index receipts_by_time on receipts (issued_at desc, id desc);
+create index receipts_by_kind on receipts (kind, issued_at desc, id desc);
+create index receipts_by_agent on receipts (agent_id, issued_at desc, id desc);
+create index receipts_by_payer on receipts (payer, issued_at desc, id desc) where payer is not null;
