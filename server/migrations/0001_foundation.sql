@@ -107,6 +107,8 @@ create table settlements (
   valid_before bigint not null,
   payment jsonb,
   transaction text,
+  -- Our own facilitator settles many payments in one transaction; another's transaction pays once, whatever it says.
+  shared_transaction boolean not null default false,
   block bigint,
   reason text,
   attempts int not null default 0,
@@ -117,6 +119,7 @@ create table settlements (
   unique (transaction, nonce)
 );
 create unique index settlements_by_run on settlements (run_id);
+create unique index settlements_transaction_once on settlements (transaction) where transaction is not null and not shared_transaction;
 create index settlements_due on settlements (next_attempt_at) where state in ('pending', 'unknown');
 create index settlements_by_tenant on settlements (tenant_id, id desc) where tenant_id is not null;
 create index settlements_by_payer on settlements (payer, id desc);

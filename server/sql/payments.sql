@@ -14,19 +14,24 @@ begin
   end if;
 end $$;
 
--- Writes down that the outcome of a settlement is not known, and when to ask again.
--- i: {settlement_id, reason, at, next_attempt_at, event}
+-- Writes down that the outcome of a settlement is not known, and when to ask again: in two seconds, then with back-off
+-- up to a minute. A payment that is still unknown ten minutes after it can no longer be used is shown as escalated.
+-- i: {settlement_id, reason, at, event}
 create or replace function note_unknown(i jsonb) returns jsonb language plpgsql as $$
 declare
   before settlements;
+  at timestamptz := (i->>'at')::timestamptz;
 begin
   select * into strict before from settlements where id = i->>'settlement_id' for update;
   if before.state not in ('pending', 'unknown') then
     return jsonb_build_object('state', before.state);
   end if;
   update settlements set state = 'unknown', reason = i->>'reason', attempts = attempts + 1,
-    next_attempt_at = (i->>'next_attempt_at')::timestamptz, updated_at = (i->>'at')::timestamptz
+    next_attempt_at = at + make_interval(secs => least(60, 2 * 2 ^ least(before.attempts, 10))), updated_at = at
   where id = before.id;
+  if extract(epoch from at) > before.valid_before + 600 then
+    update runs set outcome = 'escalated' where id = before.run_id;
+  end if;
   if before.state = 'pending' then
     perform emit_event(i->'event');
   end if;

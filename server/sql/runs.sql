@@ -78,7 +78,7 @@ begin
   if run.state <> 'settling' then
     perform refuse(409, 'run_not_settling', jsonb_build_object('state', run.state));
   end if;
-  update settlements set state = 'settled', transaction = i#>>'{settlement,transaction}', block = (i#>>'{settlement,block}')::bigint,
+  update settlements set state = 'settled', transaction = i#>>'{settlement,transaction}', shared_transaction = (i#>>'{settlement,shared}')::boolean, block = (i#>>'{settlement,block}')::bigint,
     reason = null, next_attempt_at = null, updated_at = at
   where run_id = run.id;
   perform ledger_post(jsonb_build_object('id', i->>'post_id', 'pending_id', i->>'pending_id', 'created_at', at));

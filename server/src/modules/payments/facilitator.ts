@@ -48,6 +48,8 @@ export type SupportedKind = { x402Version: number; scheme: string; network: stri
 
 export type Facilitator = {
   name: string
+  /** True for our own, which settles many payments in one transaction; elsewhere a transaction pays once. */
+  sharesTransactions?: boolean
   /** Throws `FacilitatorUnavailable` when no answer can be had: that is a 503, never a 402 and never free. */
   verify(payment: ExactPayment, terms: PaymentTerms): Promise<VerifyResult>
   /** Never throws for what the network does: what is not known is `unknown`. */

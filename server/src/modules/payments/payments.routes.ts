@@ -1,0 +1,38 @@
+import { Type } from 'typebox'
+import type { App } from '../../platform/http.ts'
+import { SettlementRecord, SettlementsQuery, SettlementsResponse, SettleRequest } from './payments.schema.ts'
+import type { SettlementsFace } from './settlements.ts'
+
+export function paymentsRoutes(app: App, settlements: SettlementsFace) {
+  app.post(
+    '/api/settle',
+    {
+      schema: {
+        operationId: 'settle',
+        tags: ['Settlement'],
+        summary: 'Drive an unfinished settlement',
+        description: 'Asks the chain and, where the payment is unused, sends it again. A finished settlement is answered as it is.',
+        body: SettleRequest,
+        response: { 200: SettlementRecord },
+      },
+      config: { auth: 'optional', scope: 'run' },
+    },
+    async (request) => settlements.settle(request.caller, request.body),
+  )
+  app.get(
+    '/api/settle/:id',
+    {
+      schema: { operationId: 'getSettlement', tags: ['Settlement'], summary: 'One settlement', params: Type.Object({ id: Type.String() }), response: { 200: SettlementRecord } },
+      config: { auth: 'optional', scope: 'read' },
+    },
+    async (request) => settlements.get(request.caller, request.params.id),
+  )
+  app.get(
+    '/api/settlements',
+    {
+      schema: { operationId: 'listSettlements', tags: ['Settlement'], summary: 'Settlement records of the tenant; guests get an empty list', querystring: SettlementsQuery, response: { 200: SettlementsResponse } },
+      config: { auth: 'optional', scope: 'read' },
+    },
+    async (request) => settlements.list(request.caller, request.query),
+  )
+}

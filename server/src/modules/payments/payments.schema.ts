@@ -1,0 +1,49 @@
+import { Type } from 'typebox'
+
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
+const states = ['pending', 'settled', 'failed', 'unknown', 'refunded'].map((state) => Type.Literal(state))
+
+export const SettlementRecord = Type.Object({
+  settlement_id: Type.String(),
+  run_id: Type.String(),
+  status: Type.Union(states),
+  method: Type.String(),
+  network: Type.String(),
+  asset: Type.String(),
+  payer: Type.String(),
+  pay_to: Type.String(),
+  amount: Type.String(),
+  amount_usdc: Type.Number(),
+  nonce: Type.String(),
+  transaction: nullable(Type.String()),
+  block: nullable(Type.Integer()),
+  reason: nullable(Type.String()),
+  attempts: Type.Integer(),
+  created_at: Type.String(),
+  updated_at: Type.String(),
+})
+
+export const SettleRequest = Type.Object(
+  {
+    settlement_id: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    run_id: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  },
+  { additionalProperties: false },
+)
+
+export const SettlementsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    cursor: Type.Optional(Type.String({ maxLength: 80 })),
+    state: Type.Optional(Type.Union(states)),
+    run_id: Type.Optional(Type.String({ maxLength: 80 })),
+  },
+  { additionalProperties: false },
+)
+
+export const SettlementsResponse = Type.Object({
+  settlements: Type.Array(SettlementRecord),
+  has_more: Type.Boolean(),
+  next_cursor: nullable(Type.String()),
+})

@@ -1,0 +1,345 @@
+import type { Caller } from '../../platform/auth-context.ts'
+import { StepRefused } from '../../platform/batch.ts'
+import { hashJson, sha256 } from '../../platform/canonical.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import { differentBody } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import { conflict, invalid, Problem } from '../../platform/problem.ts'
+import type { Lane as PricedLane } from '../catalog/price-list.ts'
+import type { Offer, Proposal, Ruling } from '../governance/ruling.ts'
+import type { SettleResult } from '../payments/facilitator.ts'
+import type { OpenSettlement, Payments } from '../payments/payments.ts'
+import type { Quote } from '../payments/quote.ts'
+import { buildChallenge, type ReadPayment } from '../payments/x402.ts'
+import type { Receipts } from '../receipts/receipts.ts'
+import { type Answer, completion, type Failure, failure, replay, stillUnknown } from './answer.ts'
+import { admission, draftRun } from './draft-run.ts'
+import type { Lane, LaneResult } from './lane.ts'
+import type { Run, RunBody, RunResult, RunStep } from './run.ts'
+import { findByKey, findByNonce, findRun, findSettlementOf, type RunSteps } from './runs.store.ts'
+import type { VerifyOutputInput } from './verify-output.ts'
+
+/** A request for paid work, read and normalised, with nothing judged yet. */
+export type Ask = {
+  kind: 'run' | 'loop'
+  route: '/api/run' | '/api/loop'
+  caller: Caller
+  body: RunBody
+  /** From `/api/route`; the quote of a 402 comes back inside the payment instead. */
+  quoteToken: string | undefined
+  requestHash: string
+  bodyHash: string
+  idempotencyKey: string | undefined
+  paid: ReadPayment | undefined
+  requestId: string
+  /** Counts the request: against the payer once the payment is known to be his, against the address otherwise. */
+  countPayer(payer: string): Promise<void>
+  countAddress(): Promise<void>
+}
+
+export type Routed = {
+  agentId: string
+  route: Record<string, unknown>
+  alternatives: readonly { agentId: string; score: number }[]
+}
+
+export type Deps = {
+  db: Db
+  steps: RunSteps
+  clock: Clock
+  ids: Ids
+  log: Log
+  metrics: Metrics
+  instance: string
+  publicUrl: () => string
+  deadlineSeconds: number
+  exposureMicro: bigint
+  find(agentId: string): PricedLane | undefined
+  pricingVersion(): string
+  choose(task: string, constraints: RunBody['constraints']): Routed
+  assess(proposal: Proposal, offer: Offer): Promise<Ruling>
+  judgeActions(caller: Caller, actions: readonly Record<string, unknown>[]): Promise<Record<string, unknown>[]>
+  payments: Payments
+  offerExtensions(terms: { amountMicro: bigint; payTo: string; resource: string }): Record<string, unknown> | undefined
+  recall(run: Run): Promise<{ id: string; content: string }[]>
+  lane: Lane
+  verify(input: VerifyOutputInput): Promise<{ verified: boolean; score: number; grade: string; checks: readonly unknown[] }>
+  receipts: Pick<Receipts, 'sign'>
+  /** Called after each step; the crash test stops the process there. */
+  probe(step: RunStep): void
+}
+
+/** The whole story of a paid run. What fails before `keep` is not charged; what fails after it, the reconciler finishes. */
+export const createExecuteRun = (d: Deps) => async (ask: Ask): Promise<Answer> => {
+  const earlier = await findEarlier(d, ask)
+  if (earlier) return earlier
+  const offer = readQuote(d, ask) ?? route(d, ask)
+  d.probe('route')
+  const ruling = await d.assess(proposalOf(ask), offer)
+  if (ruling.refused) throw refusal(ruling)
+  d.probe('assess')
+  const terms = d.payments.termsFor(ruling.offer.priceMicro)
+  if (!ask.paid) return challenge(d, ask, ruling.offer)
+  const rejected = await d.payments.check(ask.paid, terms)
+  if (rejected) {
+    await ask.countAddress()
+    return challenge(d, ask, ruling.offer, rejected)
+  }
+  await ask.countPayer(ask.paid.payment.authorization.from)
+  d.probe('check')
+  const run = draftRun(d, ask, ruling)
+  const settlement: OpenSettlement = { payment: ask.paid.payment, terms }
+  const taken = await admit(d, ask, run, settlement, ruling)
+  if (taken) return taken
+  d.probe('admit')
+  const work = await execute(d, run)
+  if ('stage' in work) return abandon(d, run, work)
+  d.probe('execute')
+  const kept = await keep(d, run, work)
+  if (!kept) return answerOf(d, run.id)
+  d.probe('keep')
+  const outcome = await d.payments.settle(settlement)
+  d.probe('settle')
+  return finish(d, run, work, outcome)
+}
+
+/** The reconciler's only door too. Whoever comes first writes the answer; the other reads it. */
+export async function finish(d: Deps, run: Run, work: RunResult, outcome: SettleResult): Promise<Answer> {
+  if (outcome.state === 'unknown') return leaveUnknown(d, run, outcome.reason)
+  if (outcome.state === 'failed')
+    return abandon(d, run, { stage: 'settle', reason: outcome.reason, message: `The payment could not be settled: ${outcome.message}`, retryable: false })
+  const { item, headers } = completion(d, run, work, outcome)
+  const stored = await d.steps.complete(item, run.locks)
+  d.probe('complete')
+  if (stored.first) {
+    d.metrics.runs.inc({ kind: run.kind, agent_id: run.agentId, outcome: 'completed' })
+    d.metrics.settledMicro.inc({ kind: run.kind }, Number(run.priceMicro))
+  }
+  return { status: stored.status, body: stored.body, headers }
+}
+
+/** The same payment or the same key again: its stored answer, or the word that it is still being worked on. */
+async function findEarlier(d: Deps, ask: Ask): Promise<Answer | undefined> {
+  if (ask.paid) {
+    const { from, nonce } = ask.paid.payment.authorization
+    const known = await findByNonce(d.db, from, nonce)
+    if (known) {
+      const sameSignature = (known.settlement.payment as { signature?: string }).signature === ask.paid.payment.signature
+      if (!sameSignature || known.run.request_hash !== ask.requestHash)
+        throw conflict('This payment was used for another request. It was not charged again.')
+      return replay(known.run, known.settlement)
+    }
+  }
+  if (ask.idempotencyKey === undefined || ask.caller.kind !== 'tenant') return undefined
+  const known = await findByKey(d.db, `tenant:${ask.caller.tenantId}`, ask.route, ask.idempotencyKey, d.clock.now())
+  if (!known) return undefined
+  if (known.bodyHash !== ask.bodyHash) throw differentBody()
+  return replay(known.run, known.settlement)
+}
+
+/** A price we signed earlier for exactly this request, or for exactly this task. */
+function readQuote(d: Deps, ask: Ask): Offer | undefined {
+  const fromPayment = d.payments.quotes.read(ask.paid?.accepted.quote)
+  if (fromPayment && 'request_hash' in fromPayment.bound_to && fromPayment.bound_to.request_hash !== ask.requestHash)
+    throw conflict('This payment was quoted for another request. It was not used and is still good for its own.')
+  const quote = fromPayment ?? quoteOfTask(d, ask)
+  if (!quote || quote.kind !== ask.kind) return undefined
+  if (ask.body.agent_id !== undefined && ask.body.agent_id !== quote.agent_id) return undefined
+  const lane = d.find(quote.agent_id)
+  if (!lane) return undefined
+  const priceMicro = BigInt(quote.amount)
+  const feeMicro = ask.kind === 'run' ? lane.feeMicro : 0n
+  return {
+    agentId: quote.agent_id,
+    basePriceMicro: priceMicro - feeMicro,
+    feeMicro,
+    priceMicro,
+    pricingVersion: quote.pricing_version,
+    route: quote.route,
+    explicit: ask.body.agent_id !== undefined,
+    quoted: true,
+    alternatives: [],
+  }
+}
+
+function quoteOfTask(d: Deps, ask: Ask): Quote | undefined {
+  const quote = d.payments.quotes.read(ask.quoteToken)
+  if (!quote || !('task_hash' in quote.bound_to)) return undefined
+  if (quote.bound_to.task_hash !== sha256(ask.body.task)) throw conflict('This quote was given for another task.')
+  return quote
+}
+
+function route(d: Deps, ask: Ask): Offer {
+  const { agent_id: named, task, constraints } = ask.body
+  const routed = named === undefined ? unnamed(d, ask.kind, task, constraints) : explicit(named)
+  const lane = d.find(routed.agentId)
+  if (!lane) throw invalid(`There is no agent '${routed.agentId.slice(0, 80)}'. GET /api/agents lists them.`)
+  if (lane.status !== 'active') throw invalid(`The agent '${lane.agentId}' takes no work at the moment.`)
+  return {
+    ...priceOf(ask.kind, lane),
+    pricingVersion: d.pricingVersion(),
+    route: routed.route,
+    explicit: named !== undefined,
+    quoted: false,
+    alternatives: routed.alternatives.flatMap(({ agentId, score }) => {
+      const other = d.find(agentId)
+      return other && other.status === 'active' && agentId !== lane.agentId ? [{ ...priceOf(ask.kind, other), score }] : []
+    }),
+  }
+}
+
+/** A loop without a lane is the bare primitive at its lowest price; a run without one is routed. */
+const unnamed = (d: Deps, kind: Ask['kind'], task: string, constraints: RunBody['constraints']): Routed =>
+  kind === 'run' ? d.choose(task, constraints) : { ...explicit('default'), route: { agent_id: 'default', reason: 'No agent_id was given.' } }
+
+const explicit = (agentId: string): Routed => ({
+  agentId,
+  route: { agent_id: agentId, confidence: 1, reason: 'The request names this lane.' },
+  alternatives: [],
+})
+
+const priceOf = (kind: Ask['kind'], lane: PricedLane) => ({
+  agentId: lane.agentId,
+  basePriceMicro: lane.basePriceMicro,
+  feeMicro: kind === 'run' ? lane.feeMicro : 0n,
+  priceMicro: kind === 'run' ? lane.priceMicro : lane.basePriceMicro,
+})
+
+const proposalOf = (ask: Ask): Proposal => ({
+  kind: ask.kind,
+  caller: ask.caller,
+  action: ask.kind,
+  sessionId: ask.body.session_id ?? '',
+  requestHash: ask.requestHash,
+  request: ask.body,
+  budget: ask.body.budget,
+  policy: ask.body.policy,
+  preauthToken: ask.body.preauth_token,
+  approvalId: ask.body.approval_id,
+  overrideToken: ask.body.override_token,
+})
+
+const refusal = (ruling: Extract<Ruling, { refused: true }>) =>
+  new Problem(ruling.error, ruling.message, { status: 429, extra: { outcome: ruling.outcome, ...ruling.extra } })
+
+function challenge(d: Deps, ask: Ask, offer: Offer, rejected?: { reason: string; message: string }): Answer {
+  const terms = d.payments.termsFor(offer.priceMicro)
+  const { token } = d.payments.quotes.issue({
+    bound_to: { request_hash: ask.requestHash },
+    kind: ask.kind,
+    agent_id: offer.agentId,
+    amount: offer.priceMicro.toString(),
+    pricing_version: offer.pricingVersion,
+    route: offer.route,
+  })
+  const url = `${d.publicUrl()}${ask.route}`
+  const description = `One ${ask.kind} on the lane ${offer.agentId} for ${usdcFromMicro(offer.priceMicro)} USDC`
+  const extensions = d.offerExtensions({ amountMicro: terms.amountMicro, payTo: terms.payTo, resource: url })
+  const built = buildChallenge({ terms, quote: token, resource: { url, description }, refusal: rejected, extensions })
+  return { status: 402, headers: built.headers, body: JSON.stringify({ ...built.body, request_id: ask.requestId }) }
+}
+
+/** Transaction A. An answer comes back only when this run may not begin: somebody was first, or a limit is full. */
+async function admit(d: Deps, ask: Ask, run: Run, settlement: OpenSettlement, ruling: Extract<Ruling, { refused: false }>): Promise<Answer | undefined> {
+  try {
+    const { item, locks } = admission(d, ask, run, settlement, ruling)
+    await d.steps.admit(item, locks)
+    return undefined
+  } catch (error) {
+    if (!(error instanceof StepRefused)) throw error
+    if (error.message === 'nonce_used') {
+      const known = await findEarlier(d, ask)
+      if (known) return known
+    }
+    if (error.message === 'key_used') {
+      if (!error.detail.same_body) throw differentBody()
+      const runId = String(error.detail.run_id)
+      return replay(await findRun(d.db, runId), await findSettlementOf(d.db, runId))
+    }
+    if (error.message === 'payer_exposure')
+      throw new Problem('error', 'Too much of this payer is verified and not yet settled; try again in a moment.', { status: 429, code: 'rate_limited', retryable: true, retryAfterSeconds: 2 })
+    if (error.status === 429) {
+      const { error: code, message, ...extra } = error.detail as { error?: 'budget_exceeded' | 'policy_blocked'; message?: string }
+      throw new Problem(code ?? 'budget_exceeded', message ?? 'A limit leaves no room for this run.', { status: 429, extra: { outcome: 'blocked', ...extra } })
+    }
+    throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
+  }
+}
+
+async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
+  const started = performance.now()
+  const memories = await d.recall(run)
+  const context = memories.map((memory) => memory.content)
+  const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - d.clock.now().getTime()))
+  const task = { runId: run.id, agentId: run.agentId, task: run.request.task, context, deadline: run.deadlineAt, signal }
+  const done = await attempt(d, task)
+  if (!done.ok) return { stage: 'execute', reason: done.reason, message: done.message, retryable: done.retryable }
+  const latency_ms = Math.round(performance.now() - started)
+  const reexecute = async () => {
+    const again = await attempt(d, task)
+    return again.ok ? again.output : ''
+  }
+  const judged = await d.verify({ agentId: run.agentId, task: task.task, output: done.output, mode: done.mode, context, ...(done.mode === 'offline' && { reexecute }) })
+  return {
+    output: done.output,
+    output_hash: sha256(done.output),
+    execution: { provider: done.provider, model: done.model, mode: done.mode, latency_ms, usage: done.usage, fallbacks: done.fallbacks },
+    verification: { verification_id: d.ids.next('ver'), ...judged } as RunResult['verification'],
+    memory: { read: memories.map((memory) => memory.id), written: null },
+    actions: await d.judgeActions(run.tenantId === null ? { kind: 'guest' } : ({ kind: 'tenant', tenantId: run.tenantId } as Caller), run.request.proposed_actions ?? []),
+    receipt_id: d.ids.next('rcpt'),
+    issued_at: d.clock.now().toISOString(),
+  }
+}
+
+async function attempt(d: Deps, task: Parameters<Lane['execute']>[0]): Promise<LaneResult> {
+  try {
+    return await d.lane.execute(task)
+  } catch (error) {
+    d.log.error({ err: error, run_id: task.runId }, 'a lane threw')
+    return { ok: false, reason: 'unavailable', message: 'The lane failed.', retryable: true }
+  }
+}
+
+/** Transaction B. False when a reconciler has meanwhile taken this run for dead; then its answer is the answer. */
+async function keep(d: Deps, run: Run, work: RunResult): Promise<boolean> {
+  try {
+    // Half a minute for the request to settle by itself; after that the reconciler looks.
+    const next = new Date(d.clock.now().getTime() + 30_000)
+    await d.steps.keep({ run_id: run.id, admission: run.admission, result: work, next_attempt_at: next.toISOString() }, [`run:${run.id}`])
+    return true
+  } catch (error) {
+    if (error instanceof StepRefused) return false
+    throw error
+  }
+}
+
+async function answerOf(d: Deps, runId: string): Promise<Answer> {
+  return replay(await findRun(d.db, runId), await findSettlementOf(d.db, runId))
+}
+
+/** The way out of every failure before money moved: void, release, and a signed word that nothing was charged. */
+export async function abandon(d: Deps, run: Run, why: Failure): Promise<Answer> {
+  const { item, headers } = failure(d, run, why)
+  const stored = await d.steps.abandon(item, run.locks)
+  if (stored.first) d.metrics.runs.inc({ kind: run.kind, agent_id: run.agentId, outcome: 'failed' })
+  return { status: stored.status, body: stored.body, headers }
+}
+
+async function leaveUnknown(d: Deps, run: Run, reason: string): Promise<Answer> {
+  const now = d.clock.now()
+  const event = { id: d.ids.next('evt'), tenant_id: run.tenantId, type: 'settlement.unknown', data: { run_id: run.id, settlement_id: run.settlementId, reason }, created_at: now.toISOString() }
+  const { state } = await d.steps.noteUnknown({ settlement_id: run.settlementId, reason, at: now.toISOString(), event }, [`run:${run.id}`])
+  if (state === 'settled' || state === 'failed') return answerOf(d, run.id)
+  return stillUnknown(run.id)
+}
+
+export const requestHash = (path: string, body: Record<string, unknown>): string => {
+  const notBound = ['idempotency_key', 'approval_id', 'override_token', 'preauth_token', 'quote']
+  const bound = Object.fromEntries(Object.entries(body).filter(([name]) => !notBound.includes(name)))
+  return hashJson({ method: 'POST', path, body: bound })
+}

@@ -1,0 +1,125 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Static } from 'typebox'
+import { tenantOf } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { invalid } from '../../platform/problem.ts'
+import { readPayment } from '../payments/x402.ts'
+import type { Answer } from './answer.ts'
+import { type Ask, requestHash } from './execute-run.ts'
+import type { RunBody } from './run.ts'
+import {
+  GovernanceRefusal,
+  LoopRequest,
+  LoopSuccessResponse,
+  LoopsQuery,
+  PaymentRequiredResponse,
+  RecentLoopsResponse,
+  RunErrorResponse,
+  RunRequest,
+  RunSuccessResponse,
+  RunsQuery,
+  RunsResponse,
+} from './runs.schema.ts'
+import type { Runs } from './runs.ts'
+
+export type RunRoutesDeps = {
+  runs: Runs
+  execute(ask: Ask): Promise<Answer>
+  limits: { payerPerMinute: number; addressPerMinute: number }
+}
+
+const paidResponses = { 402: PaymentRequiredResponse, 409: GovernanceRefusal, 429: GovernanceRefusal, 500: RunErrorResponse }
+
+export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
+  const ask = (request: FastifyRequest, kind: Ask['kind'], body: RunBody, quoteToken?: string): Ask => ({
+    kind,
+    route: kind === 'run' ? '/api/run' : '/api/loop',
+    caller: request.caller,
+    body,
+    quoteToken,
+    requestHash: requestHash(kind === 'run' ? '/api/run' : '/api/loop', request.body as Record<string, unknown>),
+    bodyHash: hashBody(request.body),
+    idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
+    paid: readPayment(request.headers),
+    requestId: request.id,
+    countPayer: (payer) => (request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`payer:${payer}`, limits.payerPerMinute)),
+    countAddress: () => (request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`address:${request.ip}`, limits.addressPerMinute)),
+  })
+
+  app.post(
+    '/api/run',
+    {
+      schema: {
+        operationId: 'run',
+        tags: ['Execution'],
+        summary: 'Route, execute, verify, settle and attest one task',
+        description: 'Paid by x402. Without payment the answer is 402 with the price; a run that fails is not charged.',
+        body: RunRequest,
+        response: { 200: RunSuccessResponse, ...paidResponses },
+      },
+      config: { auth: 'optional', scope: 'run', paid: true },
+    },
+    async (request, reply) => send(reply, await execute(ask(request, 'run', runBody(request.body), request.body.quote?.signature))),
+  )
+
+  app.post(
+    '/api/loop',
+    {
+      schema: {
+        operationId: 'loop',
+        tags: ['Execution'],
+        summary: 'The execution primitive below a run',
+        body: LoopRequest,
+        response: { 200: LoopSuccessResponse, ...paidResponses },
+      },
+      config: { auth: 'optional', scope: 'run', paid: true },
+    },
+    async (request, reply) => send(reply, await execute(ask(request, 'loop', loopBody(request.body)))),
+  )
+
+  app.get(
+    '/api/loops',
+    {
+      schema: { operationId: 'listLoops', tags: ['Execution'], summary: 'Recent loops; guests get an empty list', querystring: LoopsQuery, response: { 200: RecentLoopsResponse } },
+      config: { auth: 'optional', scope: 'read' },
+    },
+    async (request) => (request.caller.kind === 'guest' ? { loops: [], count: 0 } : runs.loops(request.caller, request.query)),
+  )
+
+  app.get(
+    '/api/runs',
+    {
+      schema: { operationId: 'listRuns', tags: ['Execution'], summary: 'The tenant’s runs, newest first', querystring: RunsQuery, response: { 200: RunsResponse } },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) => runs.list(tenantOf(request.caller), request.query),
+  )
+}
+
+/** The answer was composed once and stored; it is sent as those bytes, not serialised anew. */
+const send = (reply: FastifyReply, answer: Answer) =>
+  reply.code(answer.status).headers(answer.headers).header('content-type', 'application/json; charset=utf-8').send(answer.body)
+
+function runBody(body: Static<typeof RunRequest>): RunBody {
+  const { task: named, intent, agent_id, preferred_agent_id, lane_id, quote: _, idempotency_key: __, ...rest } = body
+  const task = oneOf('task', [named, intent])
+  if (task === undefined) throw invalid('body must have a task.')
+  if (task.trim() === '') throw invalid('body/task must not be blank.')
+  return { ...(rest as Omit<RunBody, 'task'>), task, ...agent(oneOf('agent_id', [agent_id, preferred_agent_id, lane_id])) }
+}
+
+function loopBody(body: Static<typeof LoopRequest>): RunBody {
+  const { input, agent_id, idempotency_key: _, ...rest } = body
+  if (input.trim() === '') throw invalid('body/input must not be blank.')
+  return { ...(rest as Omit<RunBody, 'task'>), task: input, ...agent(agent_id) }
+}
+
+const agent = (agent_id: string | undefined) => (agent_id === undefined ? {} : { agent_id })
+
+/** Aliases may repeat each other but not disagree. */
+function oneOf(name: string, values: (string | undefined)[]): string | undefined {
+  const given = [...new Set(values.filter((value) => value !== undefined))]
+  if (given.length > 1) throw invalid(`body/${name} and its aliases differ.`)
+  return given[0]
+}

@@ -1,0 +1,231 @@
+import { Type } from 'typebox'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
+
+const Usdc = Type.Number({ minimum: 0 })
+const shortText = Type.String({ minLength: 1, maxLength: 200 })
+const agentId = Type.String({ minLength: 1, maxLength: 80 })
+
+const Constraints = Type.Object(
+  {
+    max_cost_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+    priority: Type.Optional(Type.Union(['cheapest', 'balanced', 'quality', 'fastest'].map((one) => Type.Literal(one)))),
+    category: Type.Optional(Type.String({ minLength: 1, maxLength: 40 })),
+  },
+  { additionalProperties: false },
+)
+
+export const RunBudget = Type.Object(
+  {
+    budget_id: Type.Optional(shortText),
+    max_price_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+    soft_max_price_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
+    strict: Type.Optional(Type.Boolean()),
+    currency: Type.Optional(Type.String({ maxLength: 12 })),
+  },
+  { additionalProperties: false },
+)
+
+export const RunPolicy = Type.Object(
+  {
+    policy_ids: Type.Optional(Type.Array(shortText, { maxItems: 50 })),
+    mode: Type.Optional(Type.Union(['enforce', 'warn', 'shadow'].map((one) => Type.Literal(one)))),
+  },
+  { additionalProperties: false },
+)
+
+const grants = {
+  budget: Type.Optional(RunBudget),
+  policy: Type.Optional(RunPolicy),
+  payment: Type.Optional(Type.Object({ wallet_id: shortText, escrow: Type.Optional(Type.Boolean()) }, { additionalProperties: false })),
+  preauth_token: Type.Optional(Type.String({ minLength: 1, maxLength: 8_192 })),
+  approval_id: Type.Optional(shortText),
+  override_token: Type.Optional(Type.String({ minLength: 1, maxLength: 8_192 })),
+  idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+}
+
+const MAX_TASK = 32_000
+const sessionId = Type.Optional(Type.String({ minLength: 1, maxLength: 120 }))
+const task = Type.String({ minLength: 1, maxLength: MAX_TASK })
+
+export const RunRequest = Type.Object(
+  {
+    task: Type.Optional(task),
+    intent: Type.Optional(task),
+    session_id: sessionId,
+    agent_id: Type.Optional(agentId),
+    preferred_agent_id: Type.Optional(agentId),
+    lane_id: Type.Optional(agentId),
+    constraints: Type.Optional(Constraints),
+    options: Type.Optional(
+      Type.Object(
+        {
+          include_memory: Type.Optional(Type.Boolean()),
+          write_memory: Type.Optional(Type.Boolean()),
+          verify: Type.Optional(Type.Boolean()),
+        },
+        { additionalProperties: false },
+      ),
+    ),
+    quote: Type.Optional(
+      Type.Object(
+        { quote_id: shortText, expires_at: Type.String({ maxLength: 40 }), signature: Type.String({ maxLength: 8_192 }) },
+        { additionalProperties: false },
+      ),
+    ),
+    ...grants,
+  },
+  { additionalProperties: false, description: 'A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`.' },
+)
+
+export const LoopRequest = Type.Object(
+  {
+    input: task,
+    session_id: sessionId,
+    agent_id: Type.Optional(agentId),
+    proposed_actions: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 50 })),
+    ...grants,
+  },
+  { additionalProperties: false },
+)
+
+const open = (description: string) => Type.Object({}, { additionalProperties: true, description })
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
+
+const SettlementSummary = Type.Object({
+  settlement_id: Type.String(),
+  status: Type.String(),
+  transaction: nullable(Type.String()),
+  network: Type.String(),
+  payer: Type.String(),
+  amount: Type.String(),
+})
+
+export const RunSuccessResponse = Type.Object({
+  status: Type.Literal('completed'),
+  run_id: Type.String(),
+  loop_id: Type.String(),
+  session_id: Type.String(),
+  agent_id: Type.String(),
+  output: Type.String(),
+  price_usdc: Usdc,
+  amount: Type.String({ description: 'Atomic units (micro-USDC); authoritative.' }),
+  route: open('How the lane was chosen.'),
+  pricing: Type.Object({ base_price_usdc: Usdc, orchestration_fee_usdc: Usdc, price_usdc: Usdc, pricing_version: Type.String() }),
+  decision: Type.String(),
+  budget_outcome: Type.String(),
+  policy_applied: Type.Array(Type.Unknown()),
+  evidence: Type.Object({ input_hash: Type.String(), output_hash: Type.String() }),
+  verification: open('What was checked of the output, with score and grade.'),
+  settlement: SettlementSummary,
+  memory: Type.Object({ read: Type.Array(Type.String()), written: nullable(Type.String()) }),
+  receipt: open('The signed receipt; `log` is filled in once it stands in the public log.'),
+  receipt_url: Type.String(),
+  execution: open('Who did the work, in which mode, how long it took and what it used.'),
+})
+
+export const RunErrorResponse = Type.Object(
+  {
+    error: Type.String(),
+    message: Type.String(),
+    run_id: Type.String(),
+    status: Type.Literal('failed'),
+    stage: Type.Union(['route', 'policy', 'execute', 'verify', 'settle'].map((one) => Type.Literal(one))),
+    charged: nullable(Type.Boolean({ description: 'null: not known yet.' })),
+    settlement: nullable(SettlementSummary),
+    retryable: Type.Boolean(),
+    request_id: Type.String(),
+    receipt: nullable(open('A signed statement that nothing was charged.')),
+  },
+  { additionalProperties: true },
+)
+
+export const PaymentRequiredResponse = Type.Object(
+  {
+    error: Type.Literal('payment_required'),
+    message: Type.String(),
+    reason: Type.String(),
+    price_usdc: Usdc,
+    amount: Type.String(),
+    quote: Type.String(),
+    x402Version: Type.Literal(1),
+    accepts: Type.Array(open('x402 version 1 payment requirements.')),
+  },
+  { additionalProperties: true, description: 'x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body.' },
+)
+
+export const GovernanceRefusal = Type.Object(
+  { ...ErrorResponse.properties, outcome: Type.Optional(Type.String()), decision_id: Type.Optional(Type.String()), approval_id: Type.Optional(Type.String()) },
+  { additionalProperties: true, description: 'Refused by budget or policy, before any payment; with Retry-After it is a rate limit.' },
+)
+
+export const LoopSuccessResponse = Type.Object({
+  status: Type.Literal('success'),
+  paid: Type.Literal(true),
+  run_id: Type.String(),
+  loop_id: Type.String(),
+  session_id: Type.String(),
+  agent_id: Type.String(),
+  output: Type.String(),
+  actions: Type.Array(open('A proposed action with the decision on it.')),
+  cost_estimate: Type.Object({ estimated_cost_usd: Type.Number(), currency: Type.Literal('USD') }),
+  price_usdc: Usdc,
+  amount: Type.String(),
+  verification: open('What was checked of the output.'),
+  receipt: open('The signed receipt.'),
+  receipt_url: Type.String(),
+  settlement: SettlementSummary,
+})
+
+export const LoopsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 5_000 })),
+    session_id: Type.Optional(Type.String({ maxLength: 120 })),
+    since: Type.Optional(Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000, description: 'Epoch milliseconds.' })),
+  },
+  { additionalProperties: false },
+)
+
+export const RecentLoopsResponse = Type.Object({
+  loops: Type.Array(
+    Type.Object({
+      loop_id: Type.String(),
+      run_id: Type.String(),
+      agent_id: Type.String(),
+      session_id: Type.String(),
+      created_at: Type.String(),
+      paid: Type.Boolean(),
+      price_usdc: Usdc,
+      grade: nullable(Type.String()),
+      output_hash: nullable(Type.String()),
+    }),
+  ),
+  count: Type.Integer(),
+})
+
+export const RunsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    after: Type.Optional(Type.String({ maxLength: 80, description: 'The last run id of the page before.' })),
+    outcome: Type.Optional(Type.Union(['completed', 'blocked', 'pending', 'approved', 'escalated', 'failed'].map((one) => Type.Literal(one)))),
+    action: Type.Optional(Type.String({ maxLength: 80 })),
+    since: Type.Optional(Type.String({ format: 'date-time' })),
+    until: Type.Optional(Type.String({ format: 'date-time' })),
+  },
+  { additionalProperties: false },
+)
+
+export const RunsResponse = Type.Object({
+  runs: Type.Array(
+    Type.Object({
+      run_id: Type.String(),
+      outcome: Type.String(),
+      action: Type.String(),
+      agent_id: Type.String(),
+      price_usdc: Usdc,
+      created_at: Type.String(),
+      receipt_url: nullable(Type.String()),
+    }),
+  ),
+  has_more: Type.Boolean(),
+  next_after: nullable(Type.String()),
+})

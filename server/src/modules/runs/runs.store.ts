@@ -1,0 +1,112 @@
+import type { Selectable } from 'kysely'
+import { sql } from 'kysely'
+import type pg from 'pg'
+import { createSteps, type Step } from '../../platform/batch.ts'
+import type { Tx } from '../../platform/db.ts'
+import type { Runs, Settlements } from '../../platform/generated/db.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+
+export type RunRow = Selectable<Runs>
+export type SettlementRow = Selectable<Settlements>
+
+export type StoredAnswer = { status: number; body: string; first: boolean }
+
+/** The steps of a run as group-committed SQL functions; see `sql/runs.sql`. */
+export type RunSteps = {
+  admit: Step<unknown, { run_id: string }>
+  keep: Step<unknown, unknown>
+  complete: Step<unknown, StoredAnswer>
+  abandon: Step<unknown, StoredAnswer>
+  noteUnknown: Step<unknown, { state: string }>
+}
+
+export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics): RunSteps {
+  const step = createSteps(pool, metrics)
+  return {
+    admit: step('admit_run'),
+    keep: step('keep_run'),
+    complete: step('complete_run'),
+    abandon: step('abandon_run'),
+    noteUnknown: step('note_unknown'),
+  }
+}
+
+/** The settlement that this nonce has been used for, with its run. */
+export async function findByNonce(tx: Tx, payer: string, nonce: string) {
+  const settlement = await tx
+    .selectFrom('settlements')
+    .selectAll()
+    .where('payer', '=', payer)
+    .where('nonce', '=', nonce)
+    .executeTakeFirst()
+  return settlement && { settlement, run: await findRun(tx, settlement.run_id) }
+}
+
+export async function findByKey(tx: Tx, scope: string, route: string, key: string, now: Date) {
+  const found = await tx
+    .selectFrom('run_keys')
+    .select(['run_id', 'body_hash'])
+    .where('scope', '=', scope)
+    .where('route', '=', route)
+    .where('key', '=', key)
+    .where('expires_at', '>', now)
+    .executeTakeFirst()
+  if (!found) return undefined
+  const [run, settlement] = await Promise.all([findRun(tx, found.run_id), findSettlementOf(tx, found.run_id)])
+  return { run, settlement, bodyHash: found.body_hash }
+}
+
+export const findRun = (tx: Tx, id: string): Promise<RunRow> =>
+  tx.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+
+export const findSettlementOf = (tx: Tx, runId: string): Promise<SettlementRow> =>
+  tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
+
+export async function claimDueSettlements(tx: Tx, at: Date, most: number): Promise<SettlementRow[]> {
+  const { rows } = await sql<SettlementRow>`select * from claim_settlements(${at}, interval '30 seconds', ${most})`.execute(tx)
+  return rows
+}
+
+/** Runs that a process left behind. Whether it is dead, its advisory lock tells: the database drops it with the connection. */
+export async function findOrphanedRuns(tx: Tx, self: string, at: Date, most: number): Promise<RunRow[]> {
+  const { rows } = await sql<RunRow>`
+    with dead as materialized (
+      select instance from (select distinct instance from runs where state in ('executing', 'settling') and instance <> ${self}) i
+      where not exists (
+        select 1 from pg_locks where locktype = 'advisory' and granted
+          and ((classid::bigint << 32) | objid::bigint) = hashtextextended('instance:' || instance, 0))
+    )
+    select * from runs where state in ('executing', 'settling')
+      and (instance in (select instance from dead) or (state = 'executing' and deadline_at < ${at}))
+    order by id limit ${most}`.execute(tx)
+  return rows
+}
+
+export async function listLoops(tx: Tx, tenantId: string, query: { limit: number; session_id?: string; since?: number }) {
+  let select = tx
+    .selectFrom('runs')
+    .select(['loop_id', 'id', 'agent_id', 'session_id', 'created_at', 'state', 'price_micro', 'result'])
+    .where('tenant_id', '=', tenantId)
+    .where('state', 'in', ['executing', 'settling', 'completed', 'failed'])
+  if (query.session_id !== undefined) select = select.where('session_id', '=', query.session_id)
+  if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))
+  return select.orderBy('id', 'desc').limit(query.limit).execute()
+}
+
+export type RunsQuery = { limit: number; after?: string; outcome?: string; action?: string; since?: string; until?: string }
+
+export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
+  let select = tx
+    .selectFrom('runs')
+    .select(['id', 'outcome', 'action', 'agent_id', 'price_micro', 'created_at', 'result', 'state'])
+    .where('tenant_id', '=', tenantId)
+  if (query.after !== undefined) select = select.where('id', '<', query.after)
+  if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
+  if (query.action !== undefined) select = select.where('action', '=', query.action)
+  if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))
+  if (query.until !== undefined) select = select.where('created_at', '<=', new Date(query.until))
+  return select
+    .orderBy('id', 'desc')
+    .limit(query.limit + 1)
+    .execute()
+}

@@ -1,0 +1,47 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Db } from '../../platform/db.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { RunResult } from './run.ts'
+import { listLoops, listRuns, type RunsQuery } from './runs.store.ts'
+
+/** What a tenant can look up of its runs and loops. Doing them is `execute-run.ts`. */
+export function createRuns({ db }: { db: Db }) {
+  return {
+    async loops(tenant: TenantCaller, query: { limit?: number; session_id?: string; since?: number }) {
+      const rows = await listLoops(db, tenant.tenantId, { limit: 100, ...query })
+      const loops = rows.map((row) => {
+        const result = row.result as RunResult | null
+        return {
+          loop_id: row.loop_id,
+          run_id: row.id,
+          agent_id: row.agent_id,
+          session_id: row.session_id,
+          created_at: row.created_at.toISOString(),
+          paid: row.state === 'completed',
+          price_usdc: usdcFromMicro(row.price_micro),
+          grade: result?.verification.grade ?? null,
+          output_hash: result?.output_hash ?? null,
+        }
+      })
+      return { loops, count: loops.length }
+    },
+
+    async list(tenant: TenantCaller, query: Omit<RunsQuery, 'limit'> & { limit?: number }) {
+      const limit = query.limit ?? 20
+      const rows = await listRuns(db, tenant.tenantId, { ...query, limit })
+      const runs = rows.slice(0, limit).map((row) => ({
+        run_id: row.id,
+        outcome: row.outcome,
+        action: row.action,
+        agent_id: row.agent_id,
+        price_usdc: usdcFromMicro(row.price_micro),
+        created_at: row.created_at.toISOString(),
+        receipt_url: row.state === 'completed' ? `/api/receipts/${(row.result as RunResult).receipt_id}` : null,
+      }))
+      const has_more = rows.length > limit
+      return { runs, has_more, next_after: has_more ? runs.at(-1)!.run_id : null }
+    },
+  }
+}
+
+export type Runs = ReturnType<typeof createRuns>
