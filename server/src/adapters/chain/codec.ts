@@ -36,6 +36,7 @@ export const SELECTOR = {
   transferWithAuthorization: selectorOf(
     'transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,uint8,bytes32,bytes32)',
   ),
+  transferWithBytes: selectorOf('transferWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)'),
   aggregate3: selectorOf('aggregate3((address,bool,bytes)[])'),
   restoreSupply: selectorOf('restoreSupply(uint256)'),
   restoreBalances: selectorOf('restoreBalances(address[],uint256[])'),

@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Hex } from '../../modules/payments/facilitator.ts'
-import { bytesOf, hexOf, keccak, quantity } from './codec.ts'
+import { bytesOf, hexOf, keccak, quantity, revertText } from './codec.ts'
 import { type ChainRequest, RpcError } from './rpc.ts'
 
 export const CHAIN_ID = 8453
@@ -78,8 +78,11 @@ export async function createEvm(genesisTime: bigint): Promise<{ send: ChainReque
     }
     if (body.error) {
       const { code, message, data } = body.error
-      // Nodes put the revert data itself under `data`; EDR wraps it once more.
-      throw new RpcError(code, message, typeof data === 'object' ? data?.data : data)
+      const revert = typeof data === 'object' ? data?.data : data
+      // As other nodes do it: code 3, these words, and the revert's own bytes under `data`.
+      if (typeof revert === 'string')
+        throw new RpcError(3, `execution reverted: ${revertText(revert) ?? message}`, revert)
+      throw new RpcError(code, message)
     }
     return body.result
   }

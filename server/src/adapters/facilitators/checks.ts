@@ -1,0 +1,59 @@
+/** Everything about a payment that can be judged without a chain and without a key. */
+import type { ExactPayment, PaymentTerms } from '../../modules/payments/facilitator.ts'
+import { REASON } from './reasons.ts'
+import { chainIdOf, offerOf } from './wire.ts'
+
+export type Refusal = { reason: string; message: string }
+
+/** Settling takes a moment, and the token compares with the block's time: what expires sooner than this is too late. */
+export const EXPIRY_MARGIN_SECONDS = 6n
+
+const UINT256 = 1n << 256n
+
+export function checkTerms(payment: ExactPayment, terms: PaymentTerms, now: Date): Refusal | undefined {
+  const { authorization } = payment
+  const seconds = BigInt(Math.floor(now.getTime() / 1000))
+  const offer = offerOf(payment.payload)
+  if (terms.scheme !== 'exact' || (offer && offer.scheme !== 'exact')) {
+    return { reason: REASON.scheme, message: 'Only the scheme `exact` is accepted.' }
+  }
+  if (!terms.extra.name || !terms.extra.version) {
+    return { reason: REASON.domain, message: 'The terms lack the EIP-712 name and version of the token.' }
+  }
+  if (chainIdOf(terms.network) === undefined || (offer && offer.network !== terms.network)) {
+    return { reason: REASON.network, message: `The payment is not for ${terms.network}.` }
+  }
+  if (!isWellFormed(payment)) {
+    return { reason: REASON.payload, message: 'The authorisation has a field that is not what EIP-3009 wants there.' }
+  }
+  if (authorization.to.toLowerCase() !== terms.payTo.toLowerCase()) {
+    return { reason: REASON.recipient, message: `The payment goes to ${authorization.to}, not to ${terms.payTo}.` }
+  }
+  if (authorization.value !== terms.amountMicro) {
+    return {
+      reason: REASON.value,
+      message: `The payment is of ${authorization.value}, the price is ${terms.amountMicro}.`,
+    }
+  }
+  if (authorization.validBefore < seconds + EXPIRY_MARGIN_SECONDS) {
+    return { reason: REASON.validBefore, message: 'The authorisation has expired or is about to.' }
+  }
+  if (authorization.validAfter > seconds) {
+    return { reason: REASON.validAfter, message: 'The authorisation is not valid yet.' }
+  }
+  return undefined
+}
+
+const isAddress = (value: string) => /^0x[0-9a-f]{40}$/i.test(value)
+const isUint256 = (value: bigint) => value >= 0n && value < UINT256
+
+function isWellFormed({ authorization, signature }: ExactPayment): boolean {
+  const { from, to, value, validAfter, validBefore, nonce } = authorization
+  return (
+    isAddress(from) &&
+    isAddress(to) &&
+    /^0x[0-9a-f]{64}$/i.test(nonce) &&
+    [value, validAfter, validBefore].every(isUint256) &&
+    /^0x([0-9a-f]{2})*$/i.test(signature)
+  )
+}

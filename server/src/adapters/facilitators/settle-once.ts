@@ -1,0 +1,29 @@
+/** One authorisation is settled once: who asks meanwhile waits for the same answer, who asks later gets it again. */
+import type { SettleResult } from '../../modules/payments/facilitator.ts'
+
+const MAX_REMEMBERED = 10_000
+
+export type SettleOnce = (digest: string, work: () => Promise<SettleResult>) => Promise<SettleResult>
+
+/** Only `settled` is remembered: it is the one answer that cannot change. */
+export function createSettleOnce(): SettleOnce {
+  const underWay = new Map<string, Promise<SettleResult>>()
+  const settled = new Map<string, SettleResult>()
+
+  return async (digest, work) => {
+    const known = settled.get(digest) ?? underWay.get(digest)
+    if (known) return known
+    const started = work()
+    underWay.set(digest, started)
+    try {
+      const result = await started
+      if (result.state === 'settled') {
+        if (settled.size >= MAX_REMEMBERED) settled.delete(settled.keys().next().value!)
+        settled.set(digest, result)
+      }
+      return result
+    } finally {
+      underWay.delete(digest)
+    }
+  }
+}
