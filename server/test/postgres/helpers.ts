@@ -30,7 +30,7 @@ export type Holder = {
 
 export type Bench = ReturnType<typeof createBench>
 
-/** What a test starts, it starts here; `clear` ends and removes all of it, also after a failure. */
+/** What a test starts, it starts here, never in the system's own folders; `clear` ends and removes all of it, also after a failure. */
 export function createBench() {
   const folders: string[] = []
   const dataDirs = new Set<string>()
@@ -49,9 +49,10 @@ export function createBench() {
 
     async start(options: Omit<EmbeddedPostgresOptions, 'log'>): Promise<EmbeddedPostgres & { sentences: string[] }> {
       dataDirs.add(options.dataDir)
+      const systemDir = options.systemDir ?? join(makeFolder(), 'system')
       const sentences: string[] = []
       const log = (_details: object, message: string) => void sentences.push(message)
-      const database = await startEmbeddedPostgres({ ...options, log: { info: log, warn: log, error: log } })
+      const database = await startEmbeddedPostgres({ ...options, systemDir, log: { info: log, warn: log, error: log } })
       databases.push(database)
       return { ...database, sentences }
     },
@@ -61,7 +62,7 @@ export function createBench() {
       as?: { uid: number; gid: number },
     ): Holder {
       dataDirs.add(options.dataDir)
-      const holder = spawnHolder(options, as)
+      const holder = spawnHolder({ systemDir: join(makeFolder(), 'system'), ...options }, as)
       holders.push(holder)
       return holder
     },

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createBench, query, until } from '../../../test/postgres/helpers.ts'
@@ -61,7 +61,7 @@ test('a database keeps its rows over a stop and a start, and stop leaves nothing
 
   const begin = performance.now()
   const second = await bench.start({ dataDir })
-  expect(performance.now() - begin).toBeLessThan(1_000)
+  expect(performance.now() - begin).toBeLessThan(2_000)
   expect(second.connection).toEqual(first.connection)
   expect(await query(second.connection, 'select text from notes')).toEqual([{ text: 'kept' }])
 })
@@ -188,6 +188,7 @@ test('data folders with long names work, side by side', async () => {
     bench.start({ dataDir: join(base, 'two'), settings: quick }),
   ])
   expect(Buffer.byteLength(socketFile(one.connection.host))).toBeLessThan(104)
+  expect(realpathSync(join(base, 'one', 'postgres'))).toBe(join(base, 'one', 'postgres'))
   expect(one.connection.host).not.toBe(two.connection.host)
   await query(one.connection, 'create table only_here ()')
   expect(await query(two.connection, `select to_regclass('only_here') as found`)).toEqual([{ found: null }])

@@ -1,5 +1,5 @@
-import { mkdirSync, realpathSync } from 'node:fs'
-import { join } from 'node:path'
+import { existsSync, mkdirSync, realpathSync } from 'node:fs'
+import { dirname, join, resolve } from 'node:path'
 import { chooseAccount } from './account.ts'
 import { findNativeDir, placeBinaries } from './binaries.ts'
 import { checkVersion, createCluster, findCluster, handOver } from './cluster.ts'
@@ -40,8 +40,7 @@ const SYSTEM_DIR = '/var/lib/countersign'
 /** Answers when the database is ready. From then on the server is watched, and started again when it dies. */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log } = options
-  mkdirSync(options.dataDir, { recursive: true, mode: 0o700 })
-  const dataDir = realpathSync(options.dataDir)
+  const dataDir = makeDataDir(options.dataDir)
   const site = await prepareSite({ ...options, dataDir })
   const presence = createPresence(join(dataDir, 'postgres.host'))
   const supervisor = createSupervisor({ site, presence, log })
@@ -54,6 +53,14 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
     onChange: supervisor.onChange,
     stop: supervisor.stop,
   }
+}
+
+/** Only the data folder itself is closed to others: closed folders above it would keep the server's account out. */
+function makeDataDir(path: string): string {
+  const full = resolve(path)
+  mkdirSync(dirname(full), { recursive: true })
+  if (!existsSync(full)) mkdirSync(full, { recursive: true, mode: 0o700 })
+  return realpathSync(full)
 }
 
 async function prepareSite(options: EmbeddedPostgresOptions): Promise<Site> {

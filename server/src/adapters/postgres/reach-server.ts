@@ -28,6 +28,7 @@ export async function reachServer({ site, presence, log, signal }: ReachDeps): P
   const pause = () => delay(WAIT_MS, undefined, { signal })
 
   for (;;) {
+    signal.throwIfAborted()
     const waited = performance.now() - since
     if (waited > START_LIMIT_MS) throw new Error(`The database in ${cluster} was not ready after ${START_LIMIT_MS} ms.`)
 
