@@ -67,10 +67,7 @@ export async function reachServer({ site, presence, log, signal }: ReachDeps): P
       continue
     }
 
-    if (lock)
-      say(
-        'The database was not stopped cleanly the last time: it recovers from its log. Nothing that was acknowledged is lost.',
-      )
+    if (lock) say('The database was not stopped cleanly the last time: it recovers from its log what was acknowledged.')
     if (!claimFolder(socketFolder, site.account)) {
       throw new Error(`Somebody else has taken the folder of the database socket, ${socketFolder}: remove it.`)
     }
