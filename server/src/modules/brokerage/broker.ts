@@ -193,7 +193,11 @@ export function divideUp(value: bigint, divisor: bigint): bigint {
   return value > 0n && value % divisor !== 0n ? floor + 1n : floor
 }
 
-export const least = (first: bigint, ...others: bigint[]) => others.reduce((a, b) => (b < a ? b : a), first)
+export function least(first: bigint, ...others: bigint[]): bigint {
+  let smallest = first
+  for (const value of others) if (value < smallest) smallest = value
+  return smallest
+}
 
 export const absolute = (value: bigint) => (value < 0n ? -value : value)
 
