@@ -165,6 +165,7 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
 
   return {
     name: 'own',
+    sharesTransactions: true,
     verify,
     settle,
     supported: async () => ({
