@@ -118,8 +118,8 @@ export function underlyingState(
   const halted = fresh(about(kept, covered, 'halt'), at).some(({ observation }) => observation.halted)
   const scheduled = marketState(at)
   if (halted) return { state: 'halted', note: `Trading in ${covered.underlying} is halted.` }
-  const clock = newest(about(kept, covered, 'exchange_clock'), at)
-  if (scheduled === 'open' && clock && !clock.observation.open)
+  const clock = fresh(about(kept, covered, 'exchange_clock'), at).find(({ observation }) => !observation.open)
+  if (scheduled === 'open' && clock)
     return {
       state: 'closed',
       note: `${clock.source} says the exchange is closed in what the calendar calls a session.`,

@@ -110,7 +110,14 @@ export type Observation =
   | { kind: 'locked'; asset: string; tokens: number; publishedAt: Date }
   | { kind: 'meme'; asset: string; symbol: string; change24h: number; publishedAt: Date }
   | { kind: 'halt'; underlying: string; halted: boolean; publishedAt: Date }
-  | { kind: 'exchange_clock'; open: boolean; publishedAt: Date }
+  | { kind: 'exchange_clock'; by: 'clock' | 'calendar'; open: boolean; publishedAt: Date }
+
+/** What an observation is about, so that a newer one takes its place and nothing else's. */
+export function subjectOf(observation: Observation): string {
+  if (observation.kind === 'venue') return `venue ${observation.asset} ${observation.venue.id}`
+  if (observation.kind === 'exchange_clock') return `exchange_clock ${observation.by}`
+  return `${observation.kind} ${'asset' in observation ? observation.asset : observation.underlying}`
+}
 
 /** An observation with where and when it came from. `changedAt` is when this source last said something else. */
 export type Kept<O extends Observation = Observation> = {
