@@ -13,7 +13,11 @@ export type Notify = {
 
 const RETRY_MS = 500
 
-export async function createNotify(database: Pick<Database, 'connect'>, log: Log): Promise<Notify> {
+/**
+ * `instance` names this process. As long as its connection lives it holds a lock by that name, so that others can see
+ * whether the process that worked on something is still there: the database itself lets go of a dead one's lock.
+ */
+export async function createNotify(database: Pick<Database, 'connect'>, instance: string, log: Log): Promise<Notify> {
   const listeners = new Map<string, ((payload: string | undefined) => void)[]>()
   let client: pg.Client | undefined
   let closed = false
@@ -28,6 +32,7 @@ export async function createNotify(database: Pick<Database, 'connect'>, log: Log
       client = undefined
       if (!closed) setTimeout(reconnect, RETRY_MS).unref()
     })
+    await fresh.query(`select pg_advisory_lock(hashtextextended($1, 0))`, [`instance:${instance}`])
     await fresh.query([...listeners.keys()].map((channel) => `listen "${channel}"`).join(';') || 'select 1')
     client = fresh
   }

@@ -82,6 +82,11 @@ export type ChainTransactions = {
   receipt: unknown
 }
 
+export type EmbeddedChainOwner = {
+  id: number
+  url: string
+}
+
 export type Events = {
   id: string
   tenant_id: string
@@ -161,6 +166,37 @@ export type Limits = {
   reserved_micro: Generated<bigint>
 }
 
+export type LogCosignatures = {
+  size: bigint
+  witness: string
+  line: string
+  cosigned_at: Date
+}
+
+export type LogEntries = {
+  log_index: bigint
+  receipt_id: string
+}
+
+export type LogHead = {
+  id: number
+  origin: string
+  size: bigint
+  root: Buffer
+  note: string
+  updated_at: Date
+}
+
+export type LogQueue = {
+  receipt_id: string
+}
+
+export type LogTiles = {
+  level: number
+  index: bigint
+  bytes: Buffer
+}
+
 export type PaperAccounts = {
   venue: string
   account_id: string
@@ -202,7 +238,6 @@ export type Receipts = {
   body: string
   hash: string
   prev_hash: string | null
-  log_index: bigint | null
 }
 
 export type RhFills = {
@@ -319,6 +354,13 @@ export type Runs = {
   finished_at: Date | null
 }
 
+export type SequencerLease = {
+  id: number
+  epoch: bigint
+  holder: string
+  expires_at: Date
+}
+
 export type Sessions = {
   id: string
   tenant_id: string
@@ -421,6 +463,7 @@ export type DB = {
   chain_head: ChainHead
   chain_permits: ChainPermits
   chain_transactions: ChainTransactions
+  embedded_chain_owner: EmbeddedChainOwner
   events: Events
   holds: Holds
   idempotency_answers: IdempotencyAnswers
@@ -430,6 +473,11 @@ export type DB = {
   ledger_entries: LedgerEntries
   ledger_transactions: LedgerTransactions
   limits: Limits
+  log_cosignatures: LogCosignatures
+  log_entries: LogEntries
+  log_head: LogHead
+  log_queue: LogQueue
+  log_tiles: LogTiles
   paper_accounts: PaperAccounts
   paper_journal: PaperJournal
   paper_orders: PaperOrders
@@ -442,6 +490,7 @@ export type DB = {
   rh_tenants: RhTenants
   run_keys: RunKeys
   runs: Runs
+  sequencer_lease: SequencerLease
   sessions: Sessions
   settlements: Settlements
   signing_keys: SigningKeys

@@ -1,0 +1,101 @@
+/** Who settles and which chain is asked: the embedded one, a real one with our own keys, or somebody else's facilitator. */
+import type { ChainReader, Facilitator, Hex } from '../../modules/payments/facilitator.ts'
+import type { Clock } from '../../platform/clock.ts'
+import { type Config, usesEmbeddedChain } from '../../platform/config.ts'
+import type { Database } from '../../platform/db.ts'
+import type { Keys } from '../../platform/keys.ts'
+import type { Log } from '../../platform/log.ts'
+import type { SecretFolder } from '../../platform/secrets.ts'
+import { createHttpFacilitator } from '../facilitators/http.ts'
+import { createOwnFacilitator } from '../facilitators/own.ts'
+import { loadCurve } from '../facilitators/recover.ts'
+import { facilitatorHttp } from '../facilitators/wire.ts'
+import { createChainReader } from './chain-reader.ts'
+import { USDC } from './edr.ts'
+import { createPublicRpc } from './public-rpc.ts'
+import { createRemoteChain } from './remote-chain.ts'
+import type { ChainRequest } from './rpc.ts'
+import { createSharedChain } from './shared-chain.ts'
+
+type Deps = {
+  config: Config
+  database: Database
+  clock: Clock
+  log: Log
+  secrets: SecretFolder
+  keys: Keys
+  instance: string
+  /** Called when a transaction has been mined and before anybody has read it; the crash test stops the process there. */
+  onMined(): void
+}
+
+export type OpenChain = {
+  facilitator: Facilitator
+  reader: ChainReader | undefined
+  asset: Hex
+  payTo: Hex
+  dev:
+    | {
+        mint(to: Hex, amountMicro: bigint): Promise<Hex>
+        rpc(body: unknown): Promise<unknown>
+        facilitator: ReturnType<typeof facilitatorHttp>
+      }
+    | undefined
+  announce(url: string): Promise<void>
+  close(): Promise<void>
+}
+
+const NETWORK = 'eip155:8453'
+
+export async function openChain(deps: Deps): Promise<OpenChain> {
+  if (usesEmbeddedChain(deps.config)) return openEmbedded(deps)
+  const { config, clock, log } = deps
+  const request = config.CHAIN_RPC_URL ? createRemoteChain({ url: config.CHAIN_RPC_URL }).request : undefined
+  const facilitator = config.FACILITATOR_URL
+    ? createHttpFacilitator({ urls: config.FACILITATOR_URL, clock, log })
+    : createOwnFacilitator({
+        request: request!,
+        network: NETWORK,
+        asset: USDC,
+        privateKeys: config.FACILITATOR_PRIVATE_KEY!,
+        clock,
+        log,
+      })
+  return {
+    facilitator,
+    reader: request && createChainReader({ request }),
+    asset: USDC,
+    payTo: config.PAY_TO_ADDRESS!,
+    dev: undefined,
+    announce: async () => {},
+    close: async () => {},
+  }
+}
+
+async function openEmbedded({ config, database, clock, log, keys, instance, onMined }: Deps): Promise<OpenChain> {
+  const shared = await createSharedChain({ pool: database.pool, connect: database.connect, clock, log })
+  const request: ChainRequest = async (method, params) => {
+    const result = await shared.request(method, params)
+    if (method === 'eth_sendRawTransaction') onMined()
+    return result
+  }
+  // Gas is free here and two processes must not share an account's nonces, so each process sends with a key of its own.
+  const privateKey: Hex = `0x${keys.evmKey(`facilitator/${instance}`).toString('hex')}`
+  const facilitator = createOwnFacilitator({
+    request,
+    network: NETWORK,
+    asset: USDC,
+    privateKeys: [privateKey],
+    clock,
+    log,
+  })
+  return {
+    facilitator,
+    reader: createChainReader({ request: shared.request }),
+    asset: USDC,
+    payTo: config.PAY_TO_ADDRESS ?? loadCurve().addressOf(keys.evmKey('payee')),
+    dev: { mint: shared.mint, rpc: createPublicRpc(shared.request), facilitator: facilitatorHttp(facilitator) },
+    announce: shared.announce,
+    close: shared.close,
+  }
+}

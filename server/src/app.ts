@@ -1,0 +1,208 @@
+import { randomBytes } from 'node:crypto'
+import { mkdirSync } from 'node:fs'
+import { resolve } from 'node:path'
+import { openChain } from './adapters/chain/open-chain.ts'
+import { createOfflineLane } from './adapters/lanes/offline.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
+import { createCatalog } from './modules/catalog/catalog.ts'
+import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
+import { createGovernance } from './modules/governance/governance.ts'
+import { envCheck } from './modules/insights/env-check.ts'
+import { healthRoutes } from './modules/insights/health.routes.ts'
+import { createHealth } from './modules/insights/health.ts'
+import { readTenantUsage } from './modules/insights/usage.ts'
+import { devRoutes } from './modules/payments/dev.routes.ts'
+import { paymentsRoutes } from './modules/payments/payments.routes.ts'
+import { createPayments } from './modules/payments/payments.ts'
+import { createQuotes } from './modules/payments/quote.ts'
+import { createSettlements } from './modules/payments/settlements.ts'
+import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
+import { createReceipts } from './modules/receipts/receipts.ts'
+import { createExecuteRun, type Deps as RunDeps } from './modules/runs/execute-run.ts'
+import { createReconciler } from './modules/runs/reconcile.ts'
+import type { RunStep } from './modules/runs/run.ts'
+import { runsRoutes } from './modules/runs/runs.routes.ts'
+import { createRunSteps } from './modules/runs/runs.store.ts'
+import { createRuns } from './modules/runs/runs.ts'
+import { verifyOutput } from './modules/runs/verify-output.ts'
+import { tenantsRoutes } from './modules/tenants/tenants.routes.ts'
+import { createTenants } from './modules/tenants/tenants.ts'
+import { aliasRoutes } from './platform/aliases.ts'
+import { type Clock, systemClock } from './platform/clock.ts'
+import { type Config, usesEmbeddedChain } from './platform/config.ts'
+import { openDatabase } from './platform/db.ts'
+import { createHttp } from './platform/http.ts'
+import { createIdempotency } from './platform/idempotency.ts'
+import { createIds } from './platform/ids.ts'
+import { createJobs } from './platform/jobs.ts'
+import { createKeys } from './platform/keys.ts'
+import { createLog, type Log } from './platform/log.ts'
+import { createMetrics } from './platform/metrics.ts'
+import { migrate } from './platform/migrate.ts'
+import { createNotify } from './platform/notify.ts'
+import { operatorRoutes } from './platform/operator.routes.ts'
+import { createOutbox } from './platform/outbox.ts'
+import { createRateLimiter } from './platform/rate-limit.ts'
+import { openSecretFolder } from './platform/secrets.ts'
+
+/** The composition root: the only file that knows every module and every adapter. */
+export type Overrides = {
+  clock?: Clock
+  log?: Log
+  probe?: (step: RunStep | 'mined') => void
+}
+
+export type Service = Awaited<ReturnType<typeof createService>>
+
+export async function createService(config: Config, overrides: Overrides = {}) {
+  const clock = overrides.clock ?? systemClock
+  const log = overrides.log ?? createLog(config.LOG_LEVEL)
+  const probe = overrides.probe ?? (() => {})
+  const ids = createIds(clock)
+  const metrics = createMetrics()
+  const jobs = createJobs(log)
+  const instance = randomBytes(12).toString('hex')
+  const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const secrets = openSecretFolder(dataDir)
+  const adminKey = config.ADMIN_KEY ?? secrets.keep('admin.key')
+  const signing = config.SIGNING_KEY ?? secrets.keep('signing.key')
+  const encryption = config.ENCRYPTION_KEY ?? secrets.keep('encryption.key')
+  const keys = createKeys({ signing, encryption })
+  let address = `http://${config.HOST}:${config.PORT}`
+  const publicUrl = () => config.PUBLIC_URL ?? address
+
+  // What was opened is closed in the opposite order, also when the start fails half-way.
+  const closers: (() => Promise<unknown>)[] = []
+  const close = async () => {
+    for (const closer of closers.splice(0).reverse()) await closer().catch((error) => log.warn({ err: error }, 'closing a part failed'))
+  }
+
+  const assemble = async () => {
+    let postgres: EmbeddedPostgres | undefined
+    if (!config.DATABASE_URL) {
+      postgres = await startEmbeddedPostgres({ dataDir, log })
+      closers.push(postgres.stop)
+    }
+    const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: config.DATABASE_POOL, log })
+    closers.push(database.close)
+    const { db, pool } = database
+    await migrate(database)
+    const notify = await createNotify(database, instance, log)
+    closers.push(notify.close)
+
+    const chain = await openChain({ config, database, clock, log, secrets, keys, instance, onMined: () => probe('mined') })
+    closers.push(chain.close)
+    const { asset, payTo } = chain
+
+    const outbox = createOutbox(ids)
+    const idempotency = createIdempotency({ db, keys, clock })
+    const tenants = createTenants({
+      db,
+      clock,
+      ids,
+      keys,
+      notify,
+      idempotency,
+      adminKey,
+      keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
+      publicUrl,
+      emit: outbox.emit,
+      audit: outbox.audit,
+      usage: (tenantId, since) => readTenantUsage(db, tenantId, since),
+    })
+    const catalog = await createCatalog({ db, clock, notify, settlement: { network: 'eip155:8453', asset, payTo } })
+    const receipts = createReceipts({ db, keys, clock, publicUrl })
+    await receipts.publishKeys()
+    const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
+    const payments = createPayments({ facilitator: chain.facilitator, chain: chain.reader, quotes, clock, asset, payTo })
+    const governance = createGovernance()
+
+    const runDeps: RunDeps = {
+      db,
+      steps: createRunSteps(pool, metrics),
+      clock,
+      ids,
+      log,
+      metrics,
+      instance,
+      publicUrl,
+      deadlineSeconds: config.RUN_DEADLINE_SECONDS,
+      exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
+      find: catalog.find,
+      pricingVersion: catalog.version,
+      choose: () => ({ agentId: 'default', route: {}, alternatives: [] }),
+      assess: governance.assess,
+      judgeActions: async (_caller, actions) => actions.map((action) => ({ ...action, decision: 'pass' })),
+      payments,
+      offerExtensions: () => undefined,
+      recall: async () => [],
+      lane: createOfflineLane(),
+      verify: verifyOutput,
+      receipts,
+      probe,
+    }
+    const execute = createExecuteRun(runDeps)
+    const reconciler = createReconciler(runDeps)
+    const settlements = createSettlements({ db, drive: reconciler.drive })
+
+    const limits = { anonymousPerMinute: config.RATE_LIMIT_ANON_PER_MINUTE, keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE }
+    const app = await createHttp({ log, clock, ids, metrics, authenticate: tenants.authenticate, limiter: createRateLimiter(clock), limits, publicUrl })
+    closers.push(() => app.close())
+
+    const made = new Map([
+      ['ADMIN_KEY', adminKey.length],
+      ['SIGNING_KEY', signing.length],
+      ['ENCRYPTION_KEY', encryption.length],
+      ['PAY_TO_ADDRESS', payTo.length],
+      ['DATABASE_URL', 0],
+    ] as const)
+    const databaseState = async () => {
+      await pool.query('select 1')
+      return config.DATABASE_URL ? ('ok' as const) : ('embedded' as const)
+    }
+    healthRoutes(app, {
+      health: createHealth({ checks: { supabase: databaseState, redis: async () => 'not_configured' } }),
+      envCheck: () => envCheck(config, config.NODE_ENV === 'production' ? new Map() : made),
+    })
+    operatorRoutes(app, metrics)
+    aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
+    catalogRoutes(app, catalog)
+    tenantsRoutes(app, tenants)
+    runsRoutes(app, { runs: createRuns({ db }), execute, limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute } })
+    paymentsRoutes(app, settlements)
+    receiptsRoutes(app, receipts)
+    if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
+
+    return { app, db, database, postgres, chain, catalog, reconciler, jobs }
+  }
+
+  try {
+    const parts = await assemble()
+    return {
+      ...parts,
+      config,
+      secrets,
+      dataDir,
+      adminKey,
+      publicUrl,
+      /** Listens and begins the background work; answers the address. */
+      async listen(): Promise<string> {
+        address = (await parts.app.listen({ host: config.HOST, port: config.PORT })).replace('[::1]', '127.0.0.1')
+        await parts.chain.announce(address)
+        jobs.every('settlements', 1_000, parts.reconciler.sweepSettlements)
+        jobs.every('orphaned-runs', 1_000, parts.reconciler.sweepOrphans)
+        jobs.wake('orphaned-runs')
+        return address
+      },
+      async close() {
+        await parts.app.close()
+        await jobs.stop()
+        await close()
+      },
+    }
+  } catch (error) {
+    await close()
+    throw error
+  }
+}

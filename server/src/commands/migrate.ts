@@ -1,0 +1,19 @@
+import { startEmbeddedPostgres } from '../adapters/postgres/embedded.ts'
+import type { Config } from '../platform/config.ts'
+import { openDatabase } from '../platform/db.ts'
+import { createLog } from '../platform/log.ts'
+import { migrate } from '../platform/migrate.ts'
+
+/** Brings the database up to date and stops: for operators who migrate before they roll out. */
+export async function migrateOnly(config: Config) {
+  const log = createLog(config.LOG_LEVEL)
+  const postgres = config.DATABASE_URL ? undefined : await startEmbeddedPostgres({ dataDir: config.COUNTERSIGN_DATA_DIR, log })
+  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 1, log })
+  try {
+    const { applied } = await migrate(database)
+    console.log(applied.length > 0 ? `Applied ${applied.join(', ')}.` : 'The database is up to date.')
+  } finally {
+    await database.close()
+    await postgres?.stop()
+  }
+}

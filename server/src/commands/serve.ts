@@ -1,0 +1,43 @@
+import { createService, type Service } from '../app.ts'
+import type { Config } from '../platform/config.ts'
+import { crashProbe } from './crash-probe.ts'
+import { fundDevelopmentPayer } from './development-payer.ts'
+
+const SHUTDOWN_MS = 10_000
+
+export async function serve(config: Config) {
+  const started = performance.now()
+  const service = await createService(config, { probe: crashProbe(process.env) })
+  stopOnSignal(service)
+  const address = await service.listen()
+  const payer = service.chain.dev ? await fundDevelopmentPayer(service) : undefined
+  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  console.log(
+    [
+      '',
+      `  Countersign listens on ${address} (ready in ${seconds} s)`,
+      `  Dashboard   ${address}/dashboard`,
+      `  API page    ${address}/docs`,
+      `  Data        ${service.dataDir}`,
+      `  Keys        ${service.secrets.folder} (admin key: admin.key)`,
+      ...(payer ? [`  Payer       ${payer.address} holds ${payer.balanceUsdc} test USDC (key: dev-payer.key)`] : []),
+      '',
+      '  Try it:     npm run demo',
+      '',
+    ].join('\n'),
+  )
+}
+
+/** The first signal finishes what is under way; a second one does not wait. */
+function stopOnSignal(service: Service) {
+  let stopping = false
+  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+    process.on(signal, async () => {
+      if (stopping) process.exit(1)
+      stopping = true
+      setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
+      await service.close()
+      process.exit(0)
+    })
+  }
+}

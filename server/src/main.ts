@@ -1,0 +1,23 @@
+import { ConfigError, readConfig } from './platform/config.ts'
+
+/** serve | migrate | work | demo */
+const command = process.argv[2] ?? 'serve'
+
+const commands: Record<string, () => Promise<void>> = {
+  serve: async () => (await import('./commands/serve.ts')).serve(readConfig(process.env)),
+  migrate: async () => (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env)),
+  demo: async () => (await import('./commands/demo.ts')).demo(readConfig(process.env)),
+}
+
+try {
+  const run = commands[command]
+  if (!run) throw new ConfigError(`There is no command '${command}'. There are ${Object.keys(commands).join(', ')}.`)
+  await run()
+} catch (error) {
+  if (error instanceof ConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
+    console.error((error as Error).message)
+  } else {
+    console.error(error)
+  }
+  process.exit(1)
+}

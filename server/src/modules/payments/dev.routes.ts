@@ -1,0 +1,71 @@
+import { Type } from 'typebox'
+import type { App } from '../../platform/http.ts'
+import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
+import { invalid } from '../../platform/problem.ts'
+import type { Hex } from './facilitator.ts'
+
+/** Only with the embedded chain: free test money, the chain itself, and the facilitator for other x402 servers. */
+export type DevDeps = {
+  mint(to: Hex, amountMicro: bigint): Promise<Hex>
+  rpc(body: unknown): Promise<unknown>
+  facilitator: { verify(body: unknown): Promise<unknown>; settle(body: unknown): Promise<unknown>; supported(): Promise<unknown> }
+  asset: Hex
+  network: string
+}
+
+const MOST_USDC = 1_000_000
+
+const FaucetRequest = Type.Object(
+  {
+    address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
+    amount_usdc: Type.Number({ exclusiveMinimum: 0, maximum: MOST_USDC }),
+  },
+  { additionalProperties: false },
+)
+const FaucetResponse = Type.Object({
+  address: Type.String(),
+  amount: Type.String(),
+  amount_usdc: Type.Number(),
+  asset: Type.String(),
+  network: Type.String(),
+  transaction: Type.String(),
+})
+const anything = Type.Unknown()
+
+export function devRoutes(app: App, deps: DevDeps) {
+  app.post(
+    '/api/dev/faucet',
+    { schema: { operationId: 'devFaucet', tags: ['Development'], summary: 'Test USDC on the embedded chain', body: FaucetRequest, response: { 200: FaucetResponse } }, config: { unmetered: true } },
+    async (request) => {
+      const amountMicro = microFromUsdc(request.body.amount_usdc)
+      if (amountMicro === undefined) throw invalid('amount_usdc has more than six decimals.')
+      const transaction = await deps.mint(request.body.address as Hex, amountMicro)
+      return {
+        address: request.body.address,
+        amount: amountMicro.toString(),
+        amount_usdc: usdcFromMicro(amountMicro),
+        asset: deps.asset,
+        network: deps.network,
+        transaction,
+      }
+    },
+  )
+  app.post(
+    '/api/dev/rpc',
+    { schema: { operationId: 'devRpc', tags: ['Development'], summary: 'JSON-RPC of the embedded chain', body: anything, response: { 200: anything } }, config: { unmetered: true } },
+    async (request, reply) => reply.header('content-type', 'application/json').send(JSON.stringify(await deps.rpc(request.body))),
+  )
+  const facilitator = (name: 'verify' | 'settle') =>
+    app.post(
+      `/facilitator/${name}`,
+      { schema: { operationId: `facilitator_${name}`, tags: ['Facilitator'], summary: `x402 facilitator: ${name}`, body: anything, response: { 200: anything } }, config: { unmetered: true } },
+      async (request, reply) => reply.header('content-type', 'application/json').send(JSON.stringify(await deps.facilitator[name](request.body))),
+    )
+  facilitator('verify')
+  facilitator('settle')
+  app.get(
+    '/facilitator/supported',
+    { schema: { operationId: 'facilitator_supported', tags: ['Facilitator'], summary: 'x402 facilitator: what it settles', response: { 200: anything } }, config: { unmetered: true } },
+    async (_request, reply) => reply.header('content-type', 'application/json').send(JSON.stringify(await deps.facilitator.supported())),
+  )
+}

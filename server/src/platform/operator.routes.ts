@@ -1,0 +1,14 @@
+import type { App } from './http.ts'
+import type { Metrics } from './metrics.ts'
+
+/** For operators and tools: metrics in Prometheus' format, and the machine description of this very service. */
+export function operatorRoutes(app: App, metrics: Metrics) {
+  app.get('/metrics', { config: { unmetered: true } }, async (_request, reply) =>
+    reply.header('content-type', metrics.registry.contentType).send(await metrics.registry.metrics()),
+  )
+  let description: string | undefined
+  app.get('/openapi.json', { config: { unmetered: true } }, async (_request, reply) => {
+    description ??= JSON.stringify(app.swagger())
+    return reply.header('content-type', 'application/json; charset=utf-8').send(description)
+  })
+}

@@ -1,0 +1,47 @@
+import { sql } from 'kysely'
+import type { Tx } from './db.ts'
+import type { Ids } from './ids.ts'
+
+/** `emit` and `audit` for business that is written from TypeScript; steps in SQL call the same functions themselves. */
+export type OutboxEvent = { tenantId: string | null; type: string; data: Record<string, unknown>; at: Date }
+
+export type AuditEvent = {
+  tenantId: string | null
+  type: string
+  actor: string
+  subject: string
+  at: Date
+  decision?: string
+  policyIds?: readonly string[]
+  inputHash?: string
+  data?: Record<string, unknown>
+}
+
+export type Outbox = ReturnType<typeof createOutbox>
+
+export function createOutbox(ids: Ids) {
+  return {
+    /** Delivered after the transaction has committed, and never if it has not. */
+    async emit(tx: Tx, { tenantId, type, data, at }: OutboxEvent): Promise<void> {
+      const row = { id: ids.next('evt'), tenant_id: tenantId, type, data, created_at: at.toISOString() }
+      await sql`select emit_event(${JSON.stringify(row)}::jsonb)`.execute(tx)
+    },
+
+    async audit(tx: Tx, event: AuditEvent): Promise<void> {
+      const { tenantId, type, actor, subject, at, decision, policyIds = [], inputHash, data = {} } = event
+      const row = {
+        id: ids.next('aud'),
+        tenant_id: tenantId,
+        type,
+        occurred_at: at.toISOString(),
+        actor,
+        subject,
+        decision,
+        policy_ids: policyIds,
+        input_hash: inputHash,
+        data,
+      }
+      await sql`select audit_event(${JSON.stringify(row)}::jsonb)`.execute(tx)
+    },
+  }
+}
