@@ -7,13 +7,17 @@ export type EnvCheck = {
 }
 
 const MISSING = '[missing]'
+// Shown even where no setting belongs to them yet: a reader of the report may count on these.
+const groups = ['admin', 'database', 'cache', 'payments', 'signing', 'lanes', 'brokerage', 'basis', 'billing']
 
 /**
  * Which settings the service has, never what they are. `made` are those it made itself (keys, a payee), with their
  * length: to the operator they count as set. In production the settings marked so are required and must be given.
  */
 export function envCheck(config: Config, made: ReadonlyMap<SettingName, number>): EnvCheck {
-  const services: EnvCheck['services'] = {}
+  const services: EnvCheck['services'] = Object.fromEntries(
+    groups.map((group) => [group, { required: {}, optional: {} }]),
+  )
   const missing: string[] = []
   for (const name of settingNames) {
     const { group, secret, production } = settings[name] as {

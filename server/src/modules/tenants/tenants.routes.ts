@@ -1,7 +1,9 @@
 import type { FastifyReply } from 'fastify'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sessionRoutes } from './sessions.routes.ts'
 import * as schema from './tenants.schema.ts'
 import { onboardingGuide, type Tenants } from './tenants.ts'
 
@@ -28,7 +30,7 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
         description:
           'The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet.',
         body: schema.OnboardRequest,
-        response: { 201: schema.OnboardResponse },
+        response: { 201: schema.OnboardResponse, 409: ErrorResponse },
       },
     },
     async (request, reply) => {
@@ -66,6 +68,7 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
     },
     async (request) => tenants.myPlan(tenantOf(request.caller)),
   )
+  sessionRoutes(app, tenants)
   adminRoutes(app, tenants)
 }
 
@@ -85,7 +88,7 @@ function adminRoutes(app: App, tenants: Tenants) {
         tags,
         summary: 'Create a tenant with its first key',
         body: schema.TenantCreate,
-        response: { 201: schema.TenantCreated },
+        response: { 201: schema.TenantCreated, 409: ErrorResponse },
       },
       config,
     },
@@ -145,7 +148,7 @@ function adminRoutes(app: App, tenants: Tenants) {
         description: 'Without scopes the key has those of an onboarded one: read, run, control, mandate.',
         params: schema.TenantParams,
         body: schema.KeyCreate,
-        response: { 201: schema.KeyCreated },
+        response: { 201: schema.KeyCreated, 403: ErrorResponse, 409: ErrorResponse },
       },
       config,
     },
@@ -190,7 +193,7 @@ function adminRoutes(app: App, tenants: Tenants) {
         summary: 'Replace a key; the old one stays valid for an overlap',
         params: schema.KeyParams,
         body: schema.KeyRotate,
-        response: { 201: schema.KeyRotated },
+        response: { 201: schema.KeyRotated, 409: ErrorResponse },
       },
       config,
     },

@@ -6,21 +6,13 @@ import type { Answered, Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Notify } from '../../platform/notify.ts'
+import type { Outbox } from '../../platform/outbox.ts'
 import { conflict, forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
 import { couldBeApiKey, hashApiKey, makeApiKey } from './api-key.ts'
 import { createKnownKeys } from './known-keys.ts'
 import { defaultPlan, type Feature, planOf } from './plans.ts'
+import { createSessions } from './sessions.ts'
 import * as store from './tenants.store.ts'
-
-/** What happened, for those who subscribed to it and for the audit trail. Written in the transaction of the change. */
-export type Occurrence = {
-  tenantId: string
-  type: string
-  actor: string
-  subject: string
-  data: Record<string, unknown>
-  at: Date
-}
 
 export type Usage = { runs: number; spend_usdc: number; webhook_subscriptions: number }
 
@@ -33,11 +25,8 @@ export type TenantsDeps = {
   idempotency: Idempotency
   adminKey: string
   keyPerMinute: number
-  emit(
-    tx: Tx,
-    event: { tenantId: string; type: 'key.created' | 'key.revoked'; data: Record<string, unknown>; at: Date },
-  ): Promise<void>
-  audit(tx: Tx, event: Occurrence): Promise<void>
+  publicUrl: () => string
+  outbox: Outbox
   usage(tenantId: string, since: Date): Promise<Usage>
 }
 
@@ -54,6 +43,7 @@ const OPERATOR = 'operator'
 
 export function createTenants(deps: TenantsDeps) {
   const known = createKnownKeys(deps)
+  const sessions = createSessions({ ...deps, known })
   const adminDigest = digest(deps.adminKey)
 
   const authenticate: Authenticate = {
@@ -61,6 +51,7 @@ export function createTenants(deps: TenantsDeps) {
       if (!couldBeApiKey(deps.keys, apiKey)) return undefined
       return known.callerBy(hashApiKey(deps.keys, apiKey), 'key', (hash) => store.findKeyByHash(deps.db, hash))
     },
+    session: sessions.read,
     admin: (adminKey) => timingSafeEqual(digest(adminKey), adminDigest),
   }
 
@@ -103,8 +94,8 @@ export function createTenants(deps: TenantsDeps) {
 
   const tellKey = async (tx: Tx, type: 'key.created' | 'key.revoked', key: store.KeyRow, actor: string, at: Date) => {
     const data = { key_id: key.id, key_prefix: key.prefix, name: key.name, scopes: key.scopes }
-    await deps.emit(tx, { tenantId: key.tenant_id, type, data, at })
-    await deps.audit(tx, { tenantId: key.tenant_id, type, actor, subject: key.id, data, at })
+    await deps.outbox.emit(tx, { tenantId: key.tenant_id, type, data, at })
+    await deps.outbox.audit(tx, { tenantId: key.tenant_id, type, actor, subject: key.id, data, at })
   }
 
   const once = (
@@ -116,8 +107,7 @@ export function createTenants(deps: TenantsDeps) {
 
   return {
     authenticate,
-    /** The credential of `POST /api/session`; the same look-up as the header's. */
-    known,
+    sessions,
 
     onboard: (asking: Asking, body: NewTenant) =>
       once(asking, 'POST /api/onboard', body, async (tx) => {
@@ -209,7 +199,7 @@ export function createTenants(deps: TenantsDeps) {
       const row = await deps.db.transaction().execute(async (tx) => {
         const changed = await store.changeTenant(tx, id, change, at)
         if (!changed) throw notFound('tenant')
-        await deps.audit(tx, {
+        await deps.outbox.audit(tx, {
           tenantId: id,
           type: 'tenant.updated',
           actor: OPERATOR,

@@ -1,0 +1,70 @@
+import { expect, test } from 'vitest'
+import { readConfig } from '../../platform/config.ts'
+import { envCheck } from './env-check.ts'
+import { createHealth, type PartState } from './health.ts'
+
+const healthOf = (redis: PartState, supabase: PartState) =>
+  createHealth({ checks: { redis: async () => redis, supabase: async () => supabase } }).report()
+
+test('only what cannot be reached degrades', async () => {
+  expect(await healthOf('not_configured', 'embedded')).toEqual({
+    status: 'ok',
+    redis: 'not_configured',
+    supabase: 'embedded',
+  })
+  expect((await healthOf('ok', 'ok')).status).toBe('ok')
+  expect((await healthOf('unreachable', 'ok')).status).toBe('degraded')
+  expect((await healthOf('ok', 'unreachable')).status).toBe('degraded')
+})
+
+test('a check that fails or never answers counts as unreachable, in bounded time', async () => {
+  const checks = {
+    redis: () => new Promise<PartState>(() => {}),
+    supabase: async (): Promise<PartState> => {
+      throw new Error('connection refused')
+    },
+  }
+  const report = await createHealth({ checks, patienceMs: 20 }).report()
+  expect(report).toEqual({ status: 'degraded', redis: 'unreachable', supabase: 'unreachable' })
+})
+
+test('a crowd of probes is one look', async () => {
+  let looks = 0
+  const check = async (): Promise<PartState> => {
+    looks += 1
+    return 'ok'
+  }
+  const health = createHealth({ checks: { redis: check, supabase: check } })
+  await Promise.all(Array.from({ length: 50 }, () => health.report()))
+  expect(looks).toBe(2)
+})
+
+test('with the embedded defaults nothing is required, and what the service made counts as set', () => {
+  const report = envCheck(readConfig({}), new Map([['SIGNING_KEY', 43]]))
+  expect([report.status, report.missing_required]).toEqual(['ok', []])
+  expect(report.services.signing!.optional).toMatchObject({
+    SIGNING_KEY: '[set, 43 chars]',
+    ENCRYPTION_KEY: '[missing]',
+  })
+})
+
+test('in production the keys, the database and the payee are required', () => {
+  const report = envCheck(readConfig({ NODE_ENV: 'production' }), new Map())
+  expect(report.status).toBe('incomplete')
+  expect([...report.missing_required].sort()).toEqual(
+    ['ADMIN_KEY', 'DATABASE_URL', 'ENCRYPTION_KEY', 'PAY_TO_ADDRESS', 'SIGNING_KEY'].sort(),
+  )
+  expect(report.services.database!.required).toEqual({ DATABASE_URL: '[missing]' })
+})
+
+test('no value is ever shown, only the length of a secret', () => {
+  const env = {
+    ADMIN_KEY: 'canary-admin-key-0123456789',
+    STRIPE_SECRET_KEY: 'canary-stripe',
+    PUBLIC_URL: 'https://canary.test',
+  }
+  const text = JSON.stringify(envCheck(readConfig(env), new Map()))
+  expect(text).not.toContain('canary')
+  expect(text).toContain('"ADMIN_KEY":"[set, 27 chars]"')
+  expect(text).toContain('"PUBLIC_URL":"[set]"')
+})
