@@ -1,0 +1,203 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { randomBytes } from 'node:crypto'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { ExactEvmScheme } from '@x402/evm'
+import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
+import pg from 'pg'
+import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
+import { createService, type Overrides } from '../src/app.ts'
+import { readConfig } from '../src/platform/config.ts'
+import { type Database, openDatabase } from '../src/platform/db.ts'
+import { createLog } from '../src/platform/log.ts'
+
+/** What tests stand on: a database of their own, a running service, and clients that really pay. */
+export const silent = createLog('silent')
+export const USDC = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
+
+export async function createTestDatabase(): Promise<{ url: string; open(max?: number): Database; drop(): Promise<void> }> {
+  const server = process.env.COUNTERSIGN_TEST_DATABASE
+  if (!server) throw new Error('The test database is not up: run the tests through vitest with its global set-up.')
+  const name = `t_${randomBytes(6).toString('hex')}`
+  const asAdmin = async (statement: string) => {
+    const client = new pg.Client({ connectionString: server })
+    await client.connect()
+    try {
+      // Two clones of one template at the same moment are refused, so clones queue up.
+      await client.query(`select pg_advisory_lock(42)`)
+      await client.query(statement)
+    } finally {
+      await client.end()
+    }
+  }
+  await asAdmin(`create database ${name} template template_test`)
+  const url = new URL(server)
+  url.pathname = `/${name}`
+  return {
+    url: url.href,
+    open: (max = 10) => openDatabase(url.href, { max, log: silent }),
+    drop: () => asAdmin(`drop database if exists ${name} with (force)`),
+  }
+}
+
+export type TestService = Awaited<ReturnType<typeof startService>>
+
+const quietEnv = { NODE_ENV: 'test', PORT: '0', LOG_LEVEL: 'silent', RATE_LIMIT_ANON_PER_MINUTE: '0', RATE_LIMIT_KEY_PER_MINUTE: '0' }
+
+/** The whole service in this process, on a database of its own unless one is given. */
+export async function startService(options: Overrides & { env?: Record<string, string>; databaseUrl?: string } = {}) {
+  const { env = {}, databaseUrl, ...overrides } = options
+  const database = databaseUrl ? undefined : await createTestDatabase()
+  const dataDir = mkdtempSync(join(tmpdir(), 'countersign-data-'))
+  const config = readConfig({ ...quietEnv, COUNTERSIGN_DATA_DIR: dataDir, DATABASE_URL: databaseUrl ?? database!.url, ...env })
+  const service = await createService(config, { log: silent, ...overrides })
+  const url = await service.listen()
+  return {
+    url,
+    service,
+    db: service.db,
+    ...clients(url),
+    async close() {
+      await service.close()
+      await database?.drop()
+      rmSync(dataDir, { recursive: true, force: true })
+    },
+  }
+}
+
+/** A service in a process of its own: for crashes, and for several on one database. */
+export async function spawnService(env: Record<string, string>) {
+  const dataDir = env.COUNTERSIGN_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'countersign-data-'))
+  const root = resolve(import.meta.dirname, '../..')
+  const child: ChildProcess = spawn(process.execPath, ['server/src/main.ts', 'serve'], {
+    cwd: root,
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...quietEnv, COUNTERSIGN_DATA_DIR: dataDir, ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))
+  let said = ''
+  const url = await new Promise<string>((found, failed) => {
+    const hear = (chunk: Buffer) => {
+      said += chunk
+      const match = /listens on (http:\/\/\S+)/.exec(said)
+      if (match) found(match[1]!)
+    }
+    child.stdout!.on('data', hear)
+    child.stderr!.on('data', hear)
+    exited.then((how) => failed(new Error(`The service ended (${how}) before it listened:\n${said}`)))
+  })
+  return {
+    url,
+    child,
+    dataDir,
+    exited,
+    output: () => said,
+    ...clients(url),
+    async stop(signal: NodeJS.Signals = 'SIGTERM') {
+      child.kill(signal)
+      return exited
+    },
+  }
+}
+
+export type Payer = PrivateKeyAccount & { fetch: typeof fetch }
+
+export function clients(url: string) {
+  const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await fetch(`${url}${path}`, {
+      method,
+      redirect: 'manual',
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
+      ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
+    })
+    const text = await response.text()
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came and asserts on it
+    const json: any = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined
+    return { status: response.status, headers: response.headers, text, body: json }
+  }
+
+  const rpc = async (method: string, params: unknown[]) => {
+    const { body } = await call('POST', '/api/dev/rpc', { jsonrpc: '2.0', id: 1, method, params })
+    if (body.error) throw new Error(body.error.message)
+    return body.result
+  }
+
+  return {
+    call,
+    rpc,
+    get: (path: string, headers?: Record<string, string>) => call('GET', path, undefined, headers),
+    post: (path: string, body: unknown, headers?: Record<string, string>) => call('POST', path, body, headers),
+
+    /** An account with test money and the official client, unmodified. */
+    async payer(usdc = 100): Promise<Payer> {
+      const account = privateKeyToAccount(generatePrivateKey())
+      if (usdc > 0) {
+        const { status, text } = await call('POST', '/api/dev/faucet', { address: account.address, amount_usdc: usdc })
+        if (status !== 200) throw new Error(`The faucet answered ${status}: ${text}`)
+      }
+      const paying = wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: 'eip155:8453', client: new ExactEvmScheme(account) }] })
+      return Object.assign(account, { fetch: paying as typeof fetch })
+    },
+
+    async balance(address: string): Promise<bigint> {
+      return BigInt(await rpc('eth_call', [{ to: USDC, data: `0x70a08231${address.slice(2).toLowerCase().padStart(64, '0')}` }, 'latest']))
+    },
+
+    async onboard(name = 'Test Org'): Promise<{ tenantId: string; apiKey: string; headers: Record<string, string> }> {
+      const { body } = await call('POST', '/api/onboard', { org_name: name, email: `${randomBytes(4).toString('hex')}@example.com` })
+      return { tenantId: body.tenant_id, apiKey: body.api_key, headers: { 'x-api-key': body.api_key } }
+    },
+  }
+}
+
+type Terms = { amount: string; payTo: string; asset: string; network: string; maxTimeoutSeconds: number; extra: Record<string, unknown> }
+
+/** Reads the 402's version 2 header. */
+// biome-ignore lint/suspicious/noExplicitAny: the header holds whatever the server put there
+export const readChallenge = (headers: Headers): any => JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString())
+
+export type SignOptions = Partial<{ from: string; to: string; value: bigint; validAfter: bigint; validBefore: bigint; nonce: string; chainId: number; asset: string }>
+
+/** Signs an EIP-3009 authorisation by hand, so that a test can get any part of it wrong. */
+export async function signAuthorization(account: PrivateKeyAccount, terms: Terms, wrong: SignOptions = {}) {
+  const authorization = {
+    from: account.address,
+    to: wrong.to ?? terms.payTo,
+    value: (wrong.value ?? BigInt(terms.amount)).toString(),
+    validAfter: (wrong.validAfter ?? 0n).toString(),
+    validBefore: (wrong.validBefore ?? BigInt(Math.floor(Date.now() / 1000) + 300)).toString(),
+    nonce: wrong.nonce ?? `0x${randomBytes(32).toString('hex')}`,
+  }
+  const signature = await account.signTypedData({
+    domain: { name: 'USD Coin', version: '2', chainId: wrong.chainId ?? 8453, verifyingContract: (wrong.asset ?? terms.asset) as `0x${string}` },
+    types: {
+      TransferWithAuthorization: [
+        { name: 'from', type: 'address' },
+        { name: 'to', type: 'address' },
+        { name: 'value', type: 'uint256' },
+        { name: 'validAfter', type: 'uint256' },
+        { name: 'validBefore', type: 'uint256' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'TransferWithAuthorization',
+    message: { ...authorization, value: BigInt(authorization.value), validAfter: BigInt(authorization.validAfter), validBefore: BigInt(authorization.validBefore) } as never,
+  })
+  return { signature, authorization: { ...authorization, ...(wrong.from && { from: wrong.from }) } }
+}
+
+const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
+
+/** The payment header of either version for a challenge. */
+export async function signPayment(account: PrivateKeyAccount, challenge: { accepts: Terms[]; resource?: unknown }, wrong: SignOptions & { accepted?: Record<string, unknown> } = {}) {
+  const accepted = challenge.accepts[0]!
+  const payload = await signAuthorization(account, accepted, wrong)
+  return { 'payment-signature': encode({ x402Version: 2, resource: challenge.resource, accepted: { ...accepted, ...wrong.accepted }, payload }) }
+}
+
+export async function signPaymentV1(account: PrivateKeyAccount, body: { accepts: { maxAmountRequired: string; payTo: string; asset: string }[] }, wrong: SignOptions & { network?: string } = {}) {
+  const { maxAmountRequired, payTo, asset } = body.accepts[0]!
+  const payload = await signAuthorization(account, { amount: maxAmountRequired, payTo, asset, network: 'base', maxTimeoutSeconds: 300, extra: {} }, wrong)
+  return { 'x-payment': encode({ x402Version: 1, scheme: 'exact', network: wrong.network ?? 'base', payload }) }
+}
