@@ -12,7 +12,7 @@ const groups = ['admin', 'database', 'cache', 'payments', 'signing', 'lanes', 'b
 
 /**
  * Which settings the service has, never what they are. `made` are those it made itself (keys, a payee), with their
- * length: to the operator they count as set. In production the settings marked so are required and must be given.
+ * length (0 where there is no text to count): to the operator they count as set. In production the settings marked so are required and must be given.
  */
 export function envCheck(config: Config, made: ReadonlyMap<SettingName, number>): EnvCheck {
   const services: EnvCheck['services'] = Object.fromEntries(
@@ -38,5 +38,5 @@ function show(config: Config, made: ReadonlyMap<SettingName, number>, name: Sett
   const given = config.given.has(name)
   const length = given ? String(config[name]).length : made.get(name)
   if (length === undefined) return MISSING
-  return secret ? `[set, ${length} chars]` : '[set]'
+  return secret && length > 0 ? `[set, ${length} chars]` : '[set]'
 }

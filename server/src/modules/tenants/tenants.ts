@@ -26,7 +26,8 @@ export type TenantsDeps = {
   adminKey: string
   keyPerMinute: number
   publicUrl: () => string
-  outbox: Outbox
+  emit: Outbox['emit']
+  audit: Outbox['audit']
   usage(tenantId: string, since: Date): Promise<Usage>
 }
 
@@ -94,8 +95,8 @@ export function createTenants(deps: TenantsDeps) {
 
   const tellKey = async (tx: Tx, type: 'key.created' | 'key.revoked', key: store.KeyRow, actor: string, at: Date) => {
     const data = { key_id: key.id, key_prefix: key.prefix, name: key.name, scopes: key.scopes }
-    await deps.outbox.emit(tx, { tenantId: key.tenant_id, type, data, at })
-    await deps.outbox.audit(tx, { tenantId: key.tenant_id, type, actor, subject: key.id, data, at })
+    await deps.emit(tx, { tenantId: key.tenant_id, type, data, at })
+    await deps.audit(tx, { tenantId: key.tenant_id, type, actor, subject: key.id, data, at })
   }
 
   const once = (
@@ -199,7 +200,7 @@ export function createTenants(deps: TenantsDeps) {
       const row = await deps.db.transaction().execute(async (tx) => {
         const changed = await store.changeTenant(tx, id, change, at)
         if (!changed) throw notFound('tenant')
-        await deps.outbox.audit(tx, {
+        await deps.audit(tx, {
           tenantId: id,
           type: 'tenant.updated',
           actor: OPERATOR,
