@@ -14,11 +14,11 @@ insert into sequencer_lease (id, epoch, holder, expires_at) values (1, 0, '', '-
 alter table receipts drop column log_index;
 create table log_entries (
   log_index bigint primary key check (log_index >= 0),
-  receipt_id text not null unique references receipts
+  receipt_id text not null unique
 );
 -- Receipts that wait for their place, written in the transaction that issues them.
 create table log_queue (
-  receipt_id text primary key references receipts
+  receipt_id text primary key
 );
 
 -- Tiles of the Merkle tree. A tile only ever grows at its end until it has 256 hashes, so every older and narrower

@@ -2,6 +2,8 @@ import type { App } from '../../platform/http.ts'
 import {
   DidResponse,
   JwksResponse,
+  ProofQuery,
+  ProofResponse,
   ReceiptParams,
   ReceiptRecord,
   ReceiptsQuery,
@@ -9,13 +11,15 @@ import {
 } from './receipts.schema.ts'
 import type { Receipts } from './receipts.ts'
 
+const tags = ['Receipts']
+
 export function receiptsRoutes(app: App, receipts: Receipts) {
   app.get(
     '/api/receipts',
     {
       schema: {
         operationId: 'listReceipts',
-        tags: ['Receipts'],
+        tags,
         summary: 'Public receipts, newest first',
         description: 'Heads of audit chains are listed only when asked for by kind.',
         querystring: ReceiptsQuery,
@@ -32,7 +36,7 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
     {
       schema: {
         operationId: 'getReceipt',
-        tags: ['Receipts'],
+        tags,
         summary: 'One receipt',
         params: ReceiptParams,
         response: { 200: ReceiptRecord },
@@ -41,11 +45,25 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
     async (request) => receipts.get(request.params.id),
   )
   app.get(
+    '/api/receipts/:id/proof',
+    {
+      schema: {
+        operationId: 'getReceiptProof',
+        tags,
+        summary: 'Proof that a receipt is in the public log',
+        params: ReceiptParams,
+        querystring: ProofQuery,
+        response: { 200: ProofResponse },
+      },
+    },
+    async (request) => receipts.proof(request.params.id, request.query),
+  )
+  app.get(
     '/.well-known/jwks.json',
     {
       schema: {
         operationId: 'getJwks',
-        tags: ['Receipts'],
+        tags,
         summary: 'Every public key that ever signed',
         response: { 200: JwksResponse },
       },
@@ -57,7 +75,7 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
     {
       schema: {
         operationId: 'getDidDocument',
-        tags: ['Receipts'],
+        tags,
         summary: 'The keys as a did:web document',
         response: { 200: DidResponse },
       },

@@ -70,6 +70,25 @@ export const ReceiptsResponse = Type.Object({
 
 export const ReceiptParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
 
+export const ProofQuery = Type.Object(
+  {
+    witnessed: Type.Boolean({
+      default: false,
+      description: 'Prove it against the newest checkpoint that a witness cosigned',
+    }),
+  },
+  { additionalProperties: false },
+)
+
+export const ProofResponse = Type.Object({
+  receipt_id: Type.String(),
+  hash: Type.String({ description: 'SHA-256 of the entry: what the next receipt of the run names as prev_hash' }),
+  leaf_hash: Type.String({ description: 'RFC 6962 leaf hash of the same bytes, in base64' }),
+  log: Type.Union([ReceiptLog, Type.Null()], {
+    description: 'Null until the receipt has its place, within about a second',
+  }),
+})
+
 export const JwksResponse = Type.Object({
   keys: Type.Array(
     Type.Object({

@@ -2,8 +2,12 @@ import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import { payerKey, type ReceiptKind } from './sign-receipt.ts'
 
-/** The public columns: whose receipt it is stays out, so that no query for the public can leak it. */
-const publicColumns = ['id', 'body', 'hash', 'prev_hash', 'log_index'] as const
+/** The public columns alone: whose receipt it is stays out, so that no query for the public can leak it. */
+const publicReceipts = (tx: Tx) =>
+  tx
+    .selectFrom('receipts')
+    .leftJoin('log_entries', 'log_entries.receipt_id', 'receipts.id')
+    .select(['receipts.id', 'receipts.body', 'receipts.hash', 'receipts.prev_hash', 'log_entries.log_index'])
 
 export type StoredReceipt = {
   id: string
@@ -28,7 +32,7 @@ export async function listReceipts(
   filter: ReceiptFilter,
   page: { limit: number; cursor?: string },
 ): Promise<StoredReceipt[]> {
-  let query = tx.selectFrom('receipts').select(publicColumns)
+  let query = publicReceipts(tx)
   if (filter.agent_id !== undefined) query = query.where('agent_id', '=', filter.agent_id)
   if (filter.run_id !== undefined) query = query.where('run_id', '=', filter.run_id)
   if (filter.payer !== undefined) query = query.where('payer', '=', payerKey(filter.payer))
@@ -42,10 +46,10 @@ export async function listReceipts(
 }
 
 export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefined> =>
-  tx.selectFrom('receipts').select(publicColumns).where('id', '=', id).executeTakeFirst()
+  publicReceipts(tx).where('receipts.id', '=', id).executeTakeFirst()
 
 export const findReceiptByHash = (tx: Tx, hash: string): Promise<StoredReceipt | undefined> =>
-  tx.selectFrom('receipts').select(publicColumns).where('hash', '=', hash).executeTakeFirst()
+  publicReceipts(tx).where('receipts.hash', '=', hash).executeTakeFirst()
 
 /** The newest receipt of a run: the one that no other continues. */
 export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | null> {

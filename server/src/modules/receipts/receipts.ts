@@ -1,3 +1,4 @@
+import { hashLeaf, toBase64, utf8 } from '@countersign/proof'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
@@ -5,11 +6,13 @@ import { invalid, notFound } from '../../platform/problem.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
 import { findReceipt, lastHashOfRun, listReceipts, type ReceiptFilter, type StoredReceipt } from './receipts.store.ts'
 import { type PublicReceipt, type ReceiptDraft, type SignedReceipt, signReceipt } from './sign-receipt.ts'
+import type { TransparencyLog } from './transparency-log.ts'
 
 export type ReceiptsDeps = {
   db: Db
   keys: Keys
   clock: Clock
+  log: Pick<TransparencyLog, 'places'>
   publicUrl: () => string
 }
 
@@ -19,7 +22,18 @@ export function createReceipts(deps: ReceiptsDeps) {
   const signer = deps.keys.signer('receipts')
   const keySet = createKeySet(deps)
 
-  const publicReceipt = (row: StoredReceipt): PublicReceipt => ({ ...JSON.parse(row.body), log: null })
+  /** Each with its place in the log, all proven against one checkpoint. */
+  const withPlaces = async (rows: readonly StoredReceipt[]): Promise<PublicReceipt[]> => {
+    const indexes = rows.flatMap((row) => (row.log_index === null ? [] : [Number(row.log_index)]))
+    const places = await deps.log.places(indexes)
+    return rows.map((row) => ({ ...JSON.parse(row.body), log: places.get(Number(row.log_index ?? -1)) ?? null }))
+  }
+
+  const find = async (id: string) => {
+    const row = await findReceipt(deps.db, id)
+    if (!row) throw notFound('receipt')
+    return row
+  }
 
   return {
     /** Pure: the same draft gives the same bytes, so the reconciler's receipt is the request's. */
@@ -35,15 +49,23 @@ export function createReceipts(deps: ReceiptsDeps) {
       if (page.cursor !== undefined && !(await findReceipt(deps.db, page.cursor)))
         throw invalid('The cursor is not the id of a receipt.')
       const rows = await listReceipts(deps.db, filter, { ...page, limit: page.limit + 1 })
-      const receipts = rows.slice(0, page.limit).map(publicReceipt)
+      const receipts = await withPlaces(rows.slice(0, page.limit))
       const has_more = rows.length > page.limit
       return { receipts, has_more, next_cursor: has_more ? receipts.at(-1)!.receipt_id : null }
     },
 
-    async get(id: string) {
-      const row = await findReceipt(deps.db, id)
-      if (!row) throw notFound('receipt')
-      return publicReceipt(row)
+    get: async (id: string): Promise<PublicReceipt> => (await withPlaces([await find(id)]))[0]!,
+
+    /** The proof alone, for who has the receipt already. `log` is null until the sequencer has placed the receipt. */
+    async proof(id: string, options: { witnessed: boolean }) {
+      const row = await find(id)
+      const places = row.log_index === null ? undefined : await deps.log.places([Number(row.log_index)], options)
+      return {
+        receipt_id: row.id,
+        hash: row.hash,
+        leaf_hash: toBase64(hashLeaf(utf8(row.body))),
+        log: places?.get(Number(row.log_index)) ?? null,
+      }
     },
 
     jwks: async () => ({ keys: (await keySet.all()).map(({ jwk }) => jwk) }),

@@ -1,0 +1,88 @@
+import { parseTilePath } from '@countersign/proof'
+import type { App } from '../../platform/http.ts'
+import { notFound } from '../../platform/problem.ts'
+import {
+  CheckpointQuery,
+  CheckpointText,
+  ConsistencyQuery,
+  ConsistencyResponse,
+  TileBytes,
+  TileParams,
+  WitnessRequest,
+  WitnessResponse,
+} from './log.schema.ts'
+import type { TransparencyLog } from './transparency-log.ts'
+
+const tags = ['Transparency log']
+// What a tile says never changes, so that caches may keep it for good.
+const FOREVER = 'public, max-age=31536000, immutable'
+
+export function logRoutes(app: App, log: TransparencyLog) {
+  app.get(
+    '/api/log/checkpoint',
+    {
+      schema: {
+        operationId: 'getLogCheckpoint',
+        tags,
+        summary: 'The signed head of the log',
+        produces: ['text/plain'],
+        querystring: CheckpointQuery,
+        response: { 200: CheckpointText },
+      },
+    },
+    async (request, reply) => {
+      const checkpoint = await log.checkpoint(request.query)
+      reply.type('text/plain; charset=utf-8').header('cache-control', 'no-cache')
+      return checkpoint
+    },
+  )
+  app.get(
+    '/api/log/tile/*',
+    {
+      schema: {
+        operationId: 'getLogTile',
+        tags,
+        summary: 'A tile of the Merkle tree, or a bundle of entries',
+        description: 'C2SP tlog-tiles: `/api/log/tile/<L>/<N>[.p/<W>]` and `/api/log/tile/entries/<N>[.p/<W>]`.',
+        produces: ['application/octet-stream'],
+        params: TileParams,
+        response: { 200: TileBytes },
+      },
+      // A mirror fetches every tile; with a key it may do so at the rate of the key.
+      config: { auth: 'optional' },
+    },
+    async (request, reply) => {
+      const tile = parseTilePath(`tile/${request.params['*']}`)
+      if (!tile) throw notFound('tile')
+      const bytes = await log.tile(tile)
+      reply.type('application/octet-stream').header('cache-control', FOREVER)
+      return Buffer.from(bytes)
+    },
+  )
+  app.get(
+    '/api/log/consistency',
+    {
+      schema: {
+        operationId: 'getLogConsistency',
+        tags,
+        summary: 'Proof that a newer log only added to an older one',
+        querystring: ConsistencyQuery,
+        response: { 200: ConsistencyResponse },
+      },
+    },
+    async (request) => log.consistency(request.query.from, request.query.to),
+  )
+  app.post(
+    '/api/log/witness',
+    {
+      schema: {
+        operationId: 'cosignLog',
+        tags,
+        summary: 'Hand in a checkpoint that a known witness cosigned',
+        body: WitnessRequest,
+        response: { 200: WitnessResponse },
+      },
+    },
+    async (request) => log.addCosignatures(request.body.checkpoint),
+  )
+}

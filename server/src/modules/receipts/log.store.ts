@@ -1,0 +1,102 @@
+import type { Tile } from '@countersign/proof'
+import { sql } from 'kysely'
+import type { Db, Tx } from '../../platform/db.ts'
+
+/** The newest checkpoint, and what witnesses added to it. */
+export type LogHead = { origin: string; size: number; root: Buffer; note: string; cosignatures: string }
+
+export async function readHead(tx: Tx): Promise<LogHead | undefined> {
+  const { rows } = await sql<Omit<LogHead, 'size'> & { size: bigint }>`
+    select origin, size, root, note,
+           (select coalesce(string_agg(line, '' order by witness), '') from log_cosignatures c where c.size = h.size) as cosignatures
+    from log_head h
+  `.execute(tx)
+  return rows[0] && { ...rows[0], size: Number(rows[0].size) }
+}
+
+export async function writeHead(tx: Tx, head: Omit<LogHead, 'cosignatures'>, at: Date) {
+  await sql`
+    insert into log_head (id, origin, size, root, note, updated_at)
+    values (1, ${head.origin}, ${head.size}, ${head.root}, ${head.note}, ${at})
+    on conflict (id) do update set size = excluded.size, root = excluded.root, note = excluded.note, updated_at = excluded.updated_at
+  `.execute(tx)
+}
+
+export async function isAnyQueued(db: Db): Promise<boolean> {
+  const { rows } = await sql<{ some: boolean }>`select exists (select 1 from log_queue) as some`.execute(db)
+  return rows[0]!.some
+}
+
+/** The oldest ids come first, so a receipt stands in the log behind the one it continues. */
+export async function readQueue(tx: Tx, limit: number): Promise<{ id: string; body: string }[]> {
+  const { rows } = await sql<{ id: string; body: string }>`
+    select r.id, r.body
+    from (select receipt_id from log_queue order by receipt_id limit ${limit}) q
+    join receipts r on r.id = q.receipt_id
+    order by r.id
+  `.execute(tx)
+  return rows
+}
+
+/** Moves receipts from the queue to their places, which follow each other from `first` on. */
+export async function placeReceipts(tx: Tx, first: number, ids: readonly string[]) {
+  await sql`delete from log_queue where receipt_id = any(${ids}::text[])`.execute(tx)
+  await sql`
+    insert into log_entries (log_index, receipt_id)
+    select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as placed (id, place)
+  `.execute(tx)
+}
+
+export type StoredTile = { level: number; index: number; bytes: Buffer }
+
+export async function readTiles(tx: Tx, tiles: readonly Tile[]): Promise<StoredTile[]> {
+  const levels = tiles.map((tile) => tile.level)
+  const indexes = tiles.map((tile) => tile.index)
+  const { rows } = await sql<{ level: number; index: bigint; bytes: Buffer }>`
+    select level, index, bytes from log_tiles
+    join unnest(${levels}::int[], ${indexes}::bigint[]) as wanted (level, index) using (level, index)
+  `.execute(tx)
+  return rows.map((row) => ({ ...row, index: Number(row.index) }))
+}
+
+export async function writeTiles(tx: Tx, tiles: readonly { tile: Tile; bytes: Uint8Array }[]) {
+  const levels = tiles.map(({ tile }) => tile.level)
+  const indexes = tiles.map(({ tile }) => tile.index)
+  const bytes = tiles.map((written) => Buffer.from(written.bytes))
+  await sql`
+    insert into log_tiles (level, index, bytes)
+    select * from unnest(${levels}::int[], ${indexes}::bigint[], ${bytes}::bytea[])
+    on conflict (level, index) do update set bytes = excluded.bytes
+  `.execute(tx)
+}
+
+/** The entries of the log from `first` on: exactly the bytes that the leaves are hashes of. */
+export async function readEntries(tx: Tx, first: number, count: number): Promise<string[]> {
+  const { rows } = await sql<{ body: string }>`
+    select r.body from log_entries e join receipts r on r.id = e.receipt_id
+    where e.log_index >= ${first} and e.log_index < ${first + count} order by e.log_index
+  `.execute(tx)
+  return rows.map((row) => row.body)
+}
+
+const KEPT_COSIGNED_SIZES = 1_000
+
+export async function keepCosignature(tx: Tx, size: number, witness: string, line: string, at: Date) {
+  await sql`
+    insert into log_cosignatures (size, witness, line, cosigned_at) values (${size}, ${witness}, ${line}, ${at})
+    on conflict (size, witness) do update set line = excluded.line, cosigned_at = excluded.cosigned_at
+  `.execute(tx)
+  await sql`
+    delete from log_cosignatures
+    where size < (select size from log_cosignatures group by size order by size desc offset ${KEPT_COSIGNED_SIZES} limit 1)
+  `.execute(tx)
+}
+
+/** The largest tree that a witness vouched for. */
+export async function readWitnessed(tx: Tx): Promise<{ size: number; cosignatures: string } | undefined> {
+  const { rows } = await sql<{ size: bigint; cosignatures: string }>`
+    select size, string_agg(line, '' order by witness) as cosignatures
+    from log_cosignatures where size = (select max(size) from log_cosignatures) group by size
+  `.execute(tx)
+  return rows[0] && { size: Number(rows[0].size), cosignatures: rows[0].cosignatures }
+}

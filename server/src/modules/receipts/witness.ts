@@ -1,0 +1,61 @@
+import {
+  type Note,
+  noteKeyId,
+  noteSignatureLine,
+  parseCheckpoint,
+  parseVerifierKey,
+  toBase64,
+  verifyCosignatures,
+} from '@countersign/proof'
+import type { Db } from '../../platform/db.ts'
+import { conflict, invalid, notConfigured } from '../../platform/problem.ts'
+import { keepCosignature } from './log.store.ts'
+
+type Deps = {
+  db: Db
+  origin: string
+  witnesses: readonly string[]
+  now: Date
+  rootAt(size: number): Promise<Uint8Array>
+}
+
+/**
+ * A witness sends back a checkpoint of ours with its own signature under it. Only what the log really was at that
+ * size is taken: a witness that was shown another tree has found a fork, and is told so.
+ */
+export async function acceptCosignatures(deps: Deps, newestSize: number, note: string) {
+  if (deps.witnesses.length === 0) throw notConfigured('No witness is known to this log.')
+  const checkpoint = parseCheckpoint(note)
+  if (!checkpoint) throw invalid('This is not a checkpoint in the signed note format.')
+  if (checkpoint.origin !== deps.origin) throw invalid(`The checkpoint is of the log '${checkpoint.origin}'.`)
+  if (checkpoint.size === 0 || checkpoint.size > newestSize)
+    throw invalid(`The log has no checkpoint of ${checkpoint.size} entries.`)
+  const root = await deps.rootAt(checkpoint.size)
+  if (toBase64(root) !== toBase64(checkpoint.root))
+    throw conflict(
+      'The log had another root at this size. If our signature is under this checkpoint, keep it as evidence.',
+    )
+
+  const found = verifyCosignatures(note, { witnesses: deps.witnesses, now: deps.now })
+  if (!found.ok) throw invalid(found.reason)
+  const accepted = cosignaturesOf(checkpoint.note, deps.witnesses)
+  for (const { witness, time, line } of accepted)
+    await keepCosignature(deps.db, checkpoint.size, witness, line, new Date(time * 1000))
+  return {
+    size: checkpoint.size,
+    accepted: accepted.map(({ witness, time }) => ({ witness, cosigned_at: new Date(time * 1000).toISOString() })),
+  }
+}
+
+/** The signature lines of known witnesses, one each; they have been verified already. */
+function cosignaturesOf(note: Note, witnesses: readonly string[]) {
+  return witnesses.flatMap((verifierKey) => {
+    const key = parseVerifierKey(verifierKey)
+    const keyId = key && toBase64(noteKeyId(key))
+    const signed = key && note.signatures.find((one) => one.name === key.name && toBase64(one.keyId) === keyId)
+    if (!signed) return []
+    // A cosignature is the witness's time, in eight bytes, and then its signature.
+    const time = Number(Buffer.from(signed.signature).readBigUInt64BE(0))
+    return [{ witness: key.name, time, line: noteSignatureLine(key, signed.signature) }]
+  })
+}
