@@ -54,7 +54,7 @@ test('signatures of unknown keys are passed over, also beside the right one', ()
   expect(verifyCheckpoint(both, trust).ok).toBe(true)
   expect(verifyCheckpoint(both, { ...trust, keys: [issuerKey.jwk] })).toMatchObject({
     ok: false,
-    reason: /No trusted key/,
+    reason: expect.stringMatching(/No trusted key/),
   })
   expect(verifyCheckpoint(both, { ...trust, keys: [] }).ok).toBe(false)
 })
@@ -67,7 +67,7 @@ test('a bad signature in the name of a trusted key spoils the note, although ano
   expect(verifyCheckpoint(spoiled, trust).ok).toBe(true)
   expect(verifyCheckpoint(spoiled, { ...trust, keys: [logKey.jwk, issuerKey.jwk] })).toMatchObject({
     ok: false,
-    reason: /does not verify/,
+    reason: expect.stringMatching(/does not verify/),
   })
 })
 

@@ -141,11 +141,22 @@ export function makeToken(claims: Json, { key = issuerKey, header = {} as Json }
 export const check = (verification: { checks: { name: string; ok: boolean | 'skipped' }[] }, name: string) =>
   verification.checks.find((found) => found.name === name)?.ok
 
+export function flipBit(bytes: Uint8Array, bit: number): Uint8Array {
+  const changed = bytes.slice()
+  changed[bit >> 3]! ^= 1 << (bit & 7)
+  return changed
+}
+
 /** Every single-bit change of some bytes. */
 export function* bitFlips(bytes: Uint8Array): Generator<Uint8Array> {
-  for (let bit = 0; bit < bytes.length * 8; bit += 1) {
-    const changed = bytes.slice()
-    changed[bit >> 3]! ^= 1 << (bit & 7)
-    yield changed
+  for (let bit = 0; bit < bytes.length * 8; bit += 1) yield flipBit(bytes, bit)
+}
+
+/** The JSON value of some bytes, or undefined when they hold none. */
+export function parseBytes(bytes: Uint8Array): unknown {
+  try {
+    return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))
+  } catch {
+    return undefined
   }
 }

@@ -1,0 +1,107 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { bitFlips, check } from '../test/fixtures.ts'
+import { fromUtf8, utf8 } from './encoding.ts'
+import { type AuditHead, hashAuditEvent, MAX_AUDIT_LINE_LENGTH, verifyAuditExport } from './verify-audit-export.ts'
+
+type Event = { seq: number; type: string; prev_hash: string | null; hash: string }
+
+function chain(length: number, type = 'run.completed', first = 1, after: string | null = null): Event[] {
+  const events: Event[] = []
+  for (let i = 0; i < length; i += 1) {
+    const event = {
+      id: `evt_${i}`,
+      seq: first + i,
+      type,
+      actor: { key: 'key_1' },
+      prev_hash: events.at(-1)?.hash ?? after,
+    }
+    events.push({ ...event, hash: hashAuditEvent(event) })
+  }
+  return events
+}
+const lines = (events: object[]) => events.map((event) => JSON.stringify(event))
+const events = chain(5)
+const headOf = ({ seq, hash }: Event): AuditHead => ({ seq, hash })
+
+test('a whole chain verifies, as text or line by line', () => {
+  for (const form of [lines(events), `${lines(events).join('\n')}\n`, lines(events).join('\n')]) {
+    expect(verifyAuditExport(form)).toMatchObject({ ok: true, count: 5, head: headOf(events[4]!), broken_at: null })
+  }
+})
+
+test('the order of keys in a line does not matter', () => {
+  const shuffled = events.map((event) => Object.fromEntries(Object.entries(event).reverse()))
+  expect(verifyAuditExport(lines(shuffled)).ok).toBe(true)
+})
+
+describe('a broken chain names the line', () => {
+  test.each<[string, object[], number]>([
+    ['an event taken out', [...events.slice(0, 2), ...events.slice(3)], 3],
+    ['the first taken out', events.slice(1), 1],
+    ['two swapped', [events[0]!, events[2]!, events[1]!], 2],
+    ['one repeated', [events[0]!, events[0]!], 2],
+    ['one changed', events.with(2, { ...events[2]!, type: 'run.blocked' }), 3],
+    ['one changed and hashed again', (events as object[]).with(2, rehash({ ...events[2]!, type: 'run.blocked' })), 4],
+    ['a number skipped', [events[0]!, rehash({ ...events[1]!, seq: 3 })], 2],
+    ['a negative number', [rehash({ ...events[0]!, seq: -1 })], 1],
+    ['no hash', [{ ...events[0]!, hash: undefined }], 1],
+    ['a list', [[events[0]]], 1],
+  ])('%s', (_, broken, line) => {
+    const result = verifyAuditExport(lines(broken))
+    expect(result).toMatchObject({ ok: false, broken_at: line, count: line - 1 })
+    expect(result.checks[0]!.reason).toContain(`Line ${line}:`)
+  })
+
+  function rehash({ hash: _, ...event }: Event): object {
+    return { ...event, hash: hashAuditEvent(event) }
+  }
+})
+
+test('any flipped bit of an export fails, or leaves every value as it was', () => {
+  const text = lines(events.slice(0, 2)).join('\n')
+  for (const changed of bitFlips(utf8(text))) {
+    const flipped = fromUtf8(changed)
+    if (flipped !== undefined) expect(verifyAuditExport(flipped).ok, flipped).toBe(false)
+  }
+})
+
+test('a key that appears twice is refused: grep and a parser would read two different events', () => {
+  const [first] = lines(events)
+  const doubled = first!.replace('{', '{"type":"run.blocked",')
+  expect(verifyAuditExport([doubled])).toMatchObject({ ok: false, broken_at: 1 })
+})
+
+describe('parts of a chain', () => {
+  const after = headOf(events[2]!)
+
+  test('a later part verifies from the event before it', () => {
+    expect(verifyAuditExport(lines(events.slice(3)), { after })).toMatchObject({ ok: true, count: 2 })
+    expect(verifyAuditExport(lines(events.slice(4)), { after }).ok).toBe(false)
+    expect(verifyAuditExport('', { after })).toMatchObject({ ok: true, count: 0, head: after })
+  })
+
+  test('a truncated or rewritten chain is caught by a head known from elsewhere', () => {
+    const head = headOf(events[4]!)
+    expect(verifyAuditExport(lines(events), { head }).ok).toBe(true)
+    expect(check(verifyAuditExport(lines(events.slice(0, 4)), { head }), 'head')).toBe(false)
+    const rewritten = verifyAuditExport(lines(chain(5, 'run.failed')), { head })
+    expect([check(rewritten, 'chain'), check(rewritten, 'head'), rewritten.ok]).toEqual([true, false, false])
+    expect(verifyAuditExport('', { after: head, head }).ok).toBe(true)
+    expect(verifyAuditExport(lines(chain(1, 'x', 6, head.hash)), { after: head, head }).ok).toBe(true)
+  })
+})
+
+test('an empty export proves nothing', () => {
+  for (const empty of ['', '\n\n', [], ['']]) expect(verifyAuditExport(empty).ok).toBe(false)
+})
+
+test('whatever is thrown at it, it answers', () => {
+  expect(verifyAuditExport([`"${'x'.repeat(MAX_AUDIT_LINE_LENGTH)}"`]).ok).toBe(false)
+  expect(verifyAuditExport([7 as never]).ok).toBe(false)
+  fc.assert(
+    fc.property(fc.array(fc.oneof(fc.string(), fc.json())), (value) => {
+      expect(verifyAuditExport(value).ok).toBe(false)
+    }),
+  )
+})

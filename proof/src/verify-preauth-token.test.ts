@@ -1,0 +1,146 @@
+import { createPrivateKey } from 'node:crypto'
+import fc from 'fast-check'
+import { SignJWT } from 'jose'
+import { describe, expect, test } from 'vitest'
+import { check, issuerKey, jwks, makeToken, strangerKey, testKey } from '../test/fixtures.ts'
+import { toBase64Url, utf8 } from './encoding.ts'
+import { MAX_TOKEN_LENGTH, verifyPreauthToken } from './verify-preauth-token.ts'
+
+const now = new Date('2026-11-16T15:00:00Z')
+const seconds = now.getTime() / 1000
+const claims = {
+  iss: 'https://countersign.test',
+  sub: 'research-agent',
+  aud: 'merchant.test',
+  jti: 'pa_01',
+  iat: seconds,
+  exp: seconds + 600,
+  amount: '15000',
+  asset: 'USDC',
+  network: 'eip155:8453',
+  pay_to: `0x${'a'.repeat(40)}`,
+  mandate_id: null,
+  policy_hash: `sha256:${'1'.repeat(64)}`,
+  request_hash: null,
+}
+const token = makeToken(claims)
+const options = { jwks, now }
+
+test('a token verifies offline and gives its claims', () => {
+  const result = verifyPreauthToken(token, options)
+  expect(result).toMatchObject({ ok: true, claims })
+})
+
+test('a token made by jose verifies', async () => {
+  const pkcs8 = Buffer.concat([Buffer.from('302e020100300506032b657004220420', 'hex'), Buffer.alloc(32, 1)])
+  const key = createPrivateKey({ key: pkcs8, format: 'der', type: 'pkcs8' })
+  const signed = await new SignJWT(claims).setProtectedHeader({ alg: 'EdDSA', kid: issuerKey.jwk.kid }).sign(key)
+  expect(verifyPreauthToken(signed, options).ok).toBe(true)
+})
+
+test('no character of a token can change', () => {
+  for (let i = 0; i < token.length; i += 1) {
+    const other = token[i] === 'A' ? 'B' : 'A'
+    expect(verifyPreauthToken(token.slice(0, i) + other + token.slice(i + 1), options).ok, `at ${i}`).toBe(false)
+  }
+})
+
+describe('time', () => {
+  const at = (offset: number) => verifyPreauthToken(token, { jwks, now: new Date(now.getTime() + offset * 1000) })
+  test('it expires on the second, and a small skew of clocks is allowed at its start', () => {
+    expect(at(599.9).ok).toBe(true)
+    expect(check(at(600), 'exp')).toBe(false)
+    expect(at(-60).ok).toBe(true)
+    expect(check(at(-61), 'iat')).toBe(false)
+  })
+
+  test('a time that is none verifies nothing', () => {
+    const result = verifyPreauthToken(token, { jwks, now: new Date('never') })
+    expect([result.ok, check(result, 'exp'), check(result, 'iat')]).toEqual([false, false, false])
+  })
+
+  test('a token that ends before it begins is refused', () => {
+    expect(verifyPreauthToken(makeToken({ ...claims, iat: seconds + 30, exp: seconds + 20 }), options).ok).toBe(false)
+  })
+})
+
+describe('what it is for', () => {
+  test('expected claims must be exactly those', () => {
+    const expect_ = { aud: 'merchant.test', network: 'eip155:8453', mandate_id: null }
+    expect(verifyPreauthToken(token, { ...options, expect: expect_ }).ok).toBe(true)
+    const result = verifyPreauthToken(token, { ...options, expect: { ...expect_, aud: 'thief.test' } })
+    expect([result.ok, check(result, 'claim:aud'), result.claims]).toEqual([false, false, null])
+    expect(verifyPreauthToken(token, { ...options, expect: { mandate_id: 'man_01' } }).ok).toBe(false)
+  })
+
+  test('the amount must cover the charge', () => {
+    expect(verifyPreauthToken(token, { ...options, charge: 15_000n }).ok).toBe(true)
+    expect(check(verifyPreauthToken(token, { ...options, charge: 15_001n }), 'charge')).toBe(false)
+    expect(verifyPreauthToken(token, { ...options, charge: -1n }).ok).toBe(false)
+  })
+})
+
+describe('forgeries', () => {
+  test('an unknown key, no key, or a key for something else', () => {
+    expect(check(verifyPreauthToken(makeToken(claims, { key: strangerKey }), options), 'key')).toBe(false)
+    expect(verifyPreauthToken(makeToken(claims, { header: { kid: undefined } }), options).ok).toBe(false)
+    const marked = { keys: [testKey(1, 'receipt').jwk] }
+    expect(check(verifyPreauthToken(token, { jwks: marked, now }), 'key_purpose')).toBe(false)
+  })
+
+  test("a stranger's signature under the issuer's key id", () => {
+    const forged = makeToken(claims, { key: strangerKey, header: { kid: issuerKey.jwk.kid } })
+    expect(check(verifyPreauthToken(forged, options), 'signature')).toBe(false)
+  })
+
+  test.each(['none', 'HS256', 'ES256', 'eddsa', undefined])('the algorithm %s', (alg) => {
+    expect(verifyPreauthToken(makeToken(claims, { header: { alg } }), options).ok).toBe(false)
+  })
+
+  test('a critical extension', () => {
+    expect(verifyPreauthToken(makeToken(claims, { header: { crit: ['b64'], b64: false } }), options).ok).toBe(false)
+  })
+
+  test('claims that say a thing twice', () => {
+    const [head] = token.split('.')
+    const body = toBase64Url(utf8(`${JSON.stringify(claims).slice(0, -1)},"amount":"99999999"}`))
+    const signature = toBase64Url(issuerKey.sign(utf8(`${head}.${body}`)))
+    expect(verifyPreauthToken(`${head}.${body}.${signature}`, options).ok).toBe(false)
+  })
+})
+
+test.each<[string, unknown]>([
+  ['an amount as number', { amount: 15_000 }],
+  ['an amount with a point', { amount: '1.5' }],
+  ['a negative amount', { amount: '-1' }],
+  ['a leading zero', { amount: '015000' }],
+  ['no audience', { aud: undefined }],
+  ['an audience list', { aud: ['merchant.test'] }],
+  ['an expiry as text', { exp: String(seconds + 600) }],
+  ['no expiry', { exp: undefined }],
+  ['a fraction of a second', { iat: seconds - 0.5 }],
+  ['a recipient that is no text', { pay_to: 7 }],
+])('%s is malformed, although signed', (_, change) => {
+  const result = verifyPreauthToken(makeToken({ ...claims, ...(change as object) }), options)
+  expect([result.ok, check(result, 'shape')]).toEqual([false, false])
+})
+
+test('whatever is thrown at it, it answers', () => {
+  for (const other of [
+    '',
+    '.',
+    '..',
+    'a.b.c',
+    `${token}.x`,
+    token.slice(0, -1),
+    'x'.repeat(MAX_TOKEN_LENGTH + 1),
+    '.'.repeat(5000),
+  ]) {
+    expect(verifyPreauthToken(other, options).ok).toBe(false)
+  }
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      expect(verifyPreauthToken(value, options).ok).toBe(false)
+    }),
+  )
+})

@@ -1,0 +1,232 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  check,
+  flipBit,
+  issuerKey,
+  jwks,
+  LOG_ORIGIN,
+  logKey,
+  logReceipt,
+  makeReceipt,
+  parseBytes,
+  strangerKey,
+  testKey,
+} from '../test/fixtures.ts'
+import { cosignatureLine, cosignatureMessage } from './cosignature.ts'
+import { utf8 } from './encoding.ts'
+import { parseNote } from './note.ts'
+import { hashReceipt } from './receipt.ts'
+import { verifyReceipt } from './verify-receipt.ts'
+
+const fresh = makeReceipt()
+const logged = logReceipt(fresh)
+type Log = { origin: string; index: number; inclusion_proof: string[]; checkpoint: string }
+const log = logged.log as Log
+const withLog = (changes: Partial<Record<keyof Log, unknown>>) => ({ ...logged, log: { ...log, ...changes } })
+
+test('a logged receipt verifies with the public keys alone', () => {
+  const result = verifyReceipt(logged, { jwks, log: { origin: LOG_ORIGIN, required: true } })
+  expect(result.checks.map(({ name, ok }) => [name, ok])).toEqual([
+    ['shape', true],
+    ['key', true],
+    ['key_purpose', 'skipped'],
+    ['signature', true],
+    ['prev_hash', true],
+    ['checkpoint', true],
+    ['inclusion', true],
+  ])
+  expect(result.ok).toBe(true)
+  expect(result.does_not_prove.join()).not.toContain('is in the public log')
+})
+
+test('a fresh receipt verifies without the log, unless the log is asked for', () => {
+  const result = verifyReceipt(fresh, { jwks })
+  expect(result.ok).toBe(true)
+  expect(check(result, 'inclusion')).toBe('skipped')
+  expect(result.does_not_prove.join()).toContain('is in the public log')
+  const strict = verifyReceipt(fresh, { jwks, log: { required: true } })
+  expect(strict.ok).toBe(false)
+  expect(check(strict, 'inclusion')).toBe(false)
+})
+
+test('the log may also be missing altogether, and a receipt of any size of log is found', () => {
+  const { log: _, ...unsequenced } = fresh
+  expect(verifyReceipt(unsequenced, { jwks }).ok).toBe(true)
+  for (const [index, size] of [
+    [0, 1],
+    [0, 2],
+    [7, 8],
+    [8, 9],
+    [300, 400],
+  ] as const) {
+    expect(verifyReceipt(logReceipt(fresh, { index, size }), { jwks, log: { required: true } }).ok).toBe(true)
+  }
+})
+
+describe('any change is caught', () => {
+  // Every single bit is tried in ../test/bit-flips.long.test.ts.
+  test('a flipped bit of the receipt as it is stored', () => {
+    const bytes = utf8(JSON.stringify(logged))
+    fc.assert(
+      fc.property(fc.nat(bytes.length * 8 - 1), (bit) => {
+        const receipt = parseBytes(flipBit(bytes, bit))
+        fc.pre(receipt !== undefined)
+        expect(verifyReceipt(receipt, { jwks }).ok, `bit ${bit}`).toBe(false)
+      }),
+      { numRuns: 200 },
+    )
+  })
+
+  test.each(Object.keys(fresh).filter((member) => member !== 'log'))("without its '%s'", (member) => {
+    const { [member]: _, ...rest } = logged
+    expect(verifyReceipt(rest, { jwks }).ok).toBe(false)
+  })
+
+  test('with one member more', () => {
+    expect(check(verifyReceipt({ ...logged, note: 'added' }, { jwks }), 'signature')).toBe(false)
+    const signature = { ...(logged.signature as object), note: 'added' }
+    expect(check(verifyReceipt({ ...logged, signature }, { jwks }), 'key')).toBe(false)
+  })
+
+  test('a signature of another receipt, in place of its own, breaks signature and inclusion', () => {
+    const result = verifyReceipt({ ...logged, signature: makeReceipt({ run_id: 'run_02' }).signature }, { jwks })
+    expect([check(result, 'signature'), check(result, 'inclusion')]).toEqual([false, false])
+  })
+})
+
+describe('keys', () => {
+  test('an unknown key is a failure, although the signature would fit it', () => {
+    const result = verifyReceipt(makeReceipt({}, strangerKey), { jwks })
+    expect(result.ok).toBe(false)
+    expect([check(result, 'key'), check(result, 'signature')]).toEqual([false, 'skipped'])
+  })
+
+  test('a key set that is empty, missing or nonsense trusts nobody', () => {
+    for (const none of [{ keys: [] }, undefined, null, 'keys', { keys: [null] }]) {
+      expect(verifyReceipt(logged, { jwks: none as never }).ok).toBe(false)
+    }
+  })
+
+  test('a key marked for something else does not sign receipts', () => {
+    const preview = testKey(1, 'attestation-preview')
+    const result = verifyReceipt(fresh, { jwks: { keys: [preview.jwk] } })
+    expect(result.ok).toBe(false)
+    expect(check(result, 'key_purpose')).toBe(false)
+    expect(check(verifyReceipt(fresh, { jwks: { keys: [testKey(1, 'receipt').jwk] } }), 'key_purpose')).toBe(true)
+  })
+
+  test('another algorithm is refused by its name', () => {
+    const signature = { ...(fresh.signature as object), alg: 'none' }
+    expect(verifyReceipt({ ...fresh, signature }, { jwks }).ok).toBe(false)
+  })
+})
+
+describe('the log', () => {
+  const options = { jwks, log: { origin: LOG_ORIGIN } }
+
+  test.each<[string, unknown, string]>([
+    ['another index', withLog({ index: 4 }), 'inclusion'],
+    ['an index as text', withLog({ index: '5' }), 'inclusion'],
+    ['a proof cut short', withLog({ inclusion_proof: log.inclusion_proof.slice(1) }), 'inclusion'],
+    ['a proof that is no list', withLog({ inclusion_proof: 'AAAA' }), 'checkpoint'],
+    ['another origin', withLog({ origin: 'other.test/log' }), 'checkpoint'],
+    ['no checkpoint', withLog({ checkpoint: null }), 'checkpoint'],
+    [
+      'a checkpoint of another log',
+      withLog({ checkpoint: (logReceipt(fresh, { origin: 'x.test' }).log as Log).checkpoint }),
+      'checkpoint',
+    ],
+    [
+      'a later checkpoint without its proof',
+      withLog({ checkpoint: (logReceipt(fresh, { size: 12 }).log as Log).checkpoint }),
+      'inclusion',
+    ],
+    ['a checkpoint signed by a stranger', logReceipt(fresh, { key: strangerKey }), 'checkpoint'],
+    ['a log that is a text', { ...logged, log: 'yes' }, 'checkpoint'],
+    ['an empty log entry', { ...logged, log: {} }, 'checkpoint'],
+  ])('%s fails', (_, receipt, name) => {
+    const result = verifyReceipt(receipt, options)
+    expect(result.ok).toBe(false)
+    expect(check(result, name)).toBe(false)
+    expect(check(result, 'signature')).toBe(true)
+  })
+
+  test('only a key for the log, or an unmarked one, signs checkpoints', () => {
+    const trust = (purpose: string) => ({ jwks: { keys: [issuerKey.jwk, { ...logKey.jwk, purpose }] } })
+    expect(verifyReceipt(logged, trust('log')).ok).toBe(true)
+    expect(check(verifyReceipt(logged, trust('receipt')), 'checkpoint')).toBe(false)
+  })
+
+  test('the keys of the log can be given apart from the issuer', () => {
+    const apart = { jwks: { keys: [issuerKey.jwk] }, log: { keys: [logKey.jwk] } }
+    expect(verifyReceipt(logged, apart).ok).toBe(true)
+    expect(verifyReceipt(logged, { ...apart, log: {} }).ok).toBe(false)
+  })
+
+  test('witnesses are counted when they are asked for', () => {
+    const witness = testKey(21)
+    const time = 1_763_305_200
+    const message = cosignatureMessage(parseNote(log.checkpoint)!.text, time)
+    const line = cosignatureLine({ name: 'w.test', publicKey: witness.publicKey }, time, witness.sign(message))
+    const witnessed = withLog({ checkpoint: log.checkpoint + line })
+    const trust = { jwks, log: { witnesses: [{ name: 'w.test', key: witness.jwk }] } }
+    expect(check(verifyReceipt(witnessed, trust), 'witnesses')).toBe(true)
+    expect(verifyReceipt(witnessed, trust).does_not_prove.join()).not.toContain('same entries')
+    expect(verifyReceipt(logged, trust).ok).toBe(false)
+    expect(verifyReceipt(fresh, trust).ok).toBe(true)
+    expect(verifyReceipt(fresh, { jwks, log: { ...trust.log, required: true } }).ok).toBe(false)
+  })
+})
+
+describe('prev_hash', () => {
+  const next = makeReceipt({ receipt_id: 'rcpt_02', prev_hash: hashReceipt(logged) })
+
+  test('continues the receipt before it, logged or not', () => {
+    expect(hashReceipt(logged)).toBe(hashReceipt(fresh))
+    expect(check(verifyReceipt(next, { jwks, previous: logged }), 'prev_hash')).toBe(true)
+    expect(check(verifyReceipt(next, { jwks }), 'prev_hash')).toBe('skipped')
+  })
+
+  test.each<[string, unknown]>([
+    ['another receipt', makeReceipt({ receipt_id: 'rcpt_09' })],
+    ['a receipt of another run', makeReceipt({ run_id: 'run_02' })],
+    ['no receipt', { schema: 'nonsense' }],
+    ['nothing at all', null],
+  ])('does not continue %s', (_, previous) => {
+    const result = verifyReceipt(next, { jwks, previous })
+    expect([result.ok, check(result, 'prev_hash')]).toEqual([false, false])
+  })
+
+  test('a first receipt does not continue anything', () => {
+    expect(verifyReceipt(fresh, { jwks, previous: null }).ok).toBe(true)
+    expect(verifyReceipt(fresh, { jwks, previous: logged }).ok).toBe(false)
+  })
+})
+
+test('whatever is thrown at it, it answers', () => {
+  fc.assert(
+    fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), (value) => {
+      expect(verifyReceipt(value, { jwks }).ok).toBe(false)
+    }),
+    { numRuns: 300 },
+  )
+  fc.assert(
+    fc.property(fc.constantFrom(...Object.keys(logged)), fc.anything(), (member, value) => {
+      // Null where null was is no change, and neither is a log that is undefined instead of null.
+      fc.pre(value !== logged[member] && !(member === 'log' && (value ?? null) === null))
+      expect(verifyReceipt({ ...logged, [member]: value }, { jwks }).ok).toBe(false)
+    }),
+    { numRuns: 500 },
+  )
+  fc.assert(
+    fc.property(
+      fc.constantFrom<keyof Log>('origin', 'index', 'inclusion_proof', 'checkpoint'),
+      fc.anything(),
+      (member, value) => {
+        expect(verifyReceipt(withLog({ [member]: value }), { jwks }).ok).toBe(false)
+      },
+    ),
+    { numRuns: 300 },
+  )
+})

@@ -1,0 +1,46 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { check, jwks, makeStatement, strangerKey, testKey } from '../test/fixtures.ts'
+import { verifyStatement } from './verify-statement.ts'
+
+const content = {
+  schema: 'mandate-remaining/v1',
+  mandate_id: 'man_01',
+  remaining: '2500000',
+  as_of: '2026-11-16T15:00:00Z',
+}
+const statement = makeStatement(content)
+
+test('a signed statement verifies, and is of the kind that was asked for', () => {
+  expect(verifyStatement(statement, { jwks }).ok).toBe(true)
+  expect(check(verifyStatement(statement, { jwks, schema: 'mandate-remaining/v1' }), 'schema')).toBe(true)
+  expect(verifyStatement(statement, { jwks, schema: 'other/v1' }).ok).toBe(false)
+})
+
+test.each(Object.keys(content))("changing or removing '%s' fails", (member) => {
+  const { [member]: _, ...rest } = statement
+  expect(verifyStatement(rest, { jwks }).ok).toBe(false)
+  expect(verifyStatement({ ...statement, [member]: 'other' }, { jwks }).ok).toBe(false)
+})
+
+test('adding a member fails, in the statement or in its signature', () => {
+  expect(verifyStatement({ ...statement, log: null }, { jwks }).ok).toBe(false)
+  expect(verifyStatement({ ...statement, signature: { ...(statement.signature as object), x: 1 } }, { jwks }).ok).toBe(
+    false,
+  )
+})
+
+test('an unknown key, or one marked for something else, fails', () => {
+  expect(check(verifyStatement(makeStatement(content, strangerKey), { jwks }), 'key')).toBe(false)
+  const marked = { keys: [testKey(1, 'attestation-preview').jwk] }
+  expect(check(verifyStatement(statement, { jwks: marked }), 'key_purpose')).toBe(false)
+  expect(verifyStatement(statement, { jwks: marked, purpose: 'attestation-preview' }).ok).toBe(true)
+})
+
+test('whatever is thrown at it, it answers', () => {
+  fc.assert(
+    fc.property(fc.anything(), (value) => {
+      expect(verifyStatement(value, { jwks }).ok).toBe(false)
+    }),
+  )
+})
