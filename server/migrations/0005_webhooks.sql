@@ -8,6 +8,7 @@ create table webhook_subscriptions (
   is_active boolean not null default true,
   -- Why the service switched it off by itself; null when a person did, or when it is on.
   disabled_reason text check (disabled_reason in ('gone', 'exhausted')),
+  disabled_at timestamptz,
   -- Encrypted at rest. During a rotation the earlier secret signs too, until its time is over.
   secret text not null,
   earlier_secret text,
@@ -24,6 +25,7 @@ create table webhook_subscriptions (
 );
 create index webhook_subscriptions_by_tenant on webhook_subscriptions (tenant_id, id) where deleted_at is null;
 create index webhook_subscriptions_failing on webhook_subscriptions (failing_since) where failing_since is not null;
+create index webhook_subscriptions_stopped on webhook_subscriptions (updated_at) where disabled_reason is not null or deleted_at is not null;
 
 -- A test event goes to one subscription, whatever that one asked for.
 alter table events add column only_for text references webhook_subscriptions;
@@ -46,6 +48,8 @@ create table webhook_deliveries (
   last_error text,
   last_ms int,
   last_attempt_at timestamptz,
+  -- The last attempts, oldest first: [{at, status, error, ms}].
+  history jsonb not null default '[]',
   created_at timestamptz not null,
   delivered_at timestamptz,
   unique (subscription_id, seq)

@@ -30,6 +30,55 @@ export type AuditEvents = {
   hash: string | null
 }
 
+export type BasisAssets = {
+  asset: string
+  reading: unknown
+  reasons: unknown
+  track: unknown
+  attestation: unknown
+  seq: bigint
+  hash: string | null
+  updated_at: Date
+}
+
+export type BasisBodies = {
+  sha256: string
+  body: Buffer
+  stored_at: Date
+}
+
+export type BasisFetches = {
+  id: Generated<bigint>
+  source: string
+  url: string
+  status: number
+  body_sha256: string
+  fetched_at: Date
+  published_at: Date | null
+  block: bigint | null
+  refused: string | null
+}
+
+export type BasisReadings = {
+  asset: string
+  seq: bigint
+  as_of: Date
+  wrapper_price: number
+  reference_price: number
+  basis_bps: number
+  near_reference_usd: number
+  underlying_state: string
+  window_score: number
+  window_status: string
+  attestation: unknown
+}
+
+export type BasisTurn = {
+  one: Generated<boolean>
+  holder: string
+  until: Date
+}
+
 export type ChainAccounts = {
   address: string
   nonce: bigint
@@ -429,6 +478,7 @@ export type WebhookDeliveries = {
   last_error: string | null
   last_ms: number | null
   last_attempt_at: Date | null
+  history: Generated<unknown>
   created_at: Date
   delivered_at: Date | null
 }
@@ -440,6 +490,7 @@ export type WebhookSubscriptions = {
   events: string[]
   is_active: Generated<boolean>
   disabled_reason: string | null
+  disabled_at: Date | null
   secret: string
   earlier_secret: string | null
   earlier_secret_until: Date | null
@@ -455,6 +506,11 @@ export type WebhookSubscriptions = {
 export type DB = {
   api_keys: ApiKeys
   audit_events: AuditEvents
+  basis_assets: BasisAssets
+  basis_bodies: BasisBodies
+  basis_fetches: BasisFetches
+  basis_readings: BasisReadings
+  basis_turn: BasisTurn
   chain_accounts: ChainAccounts
   chain_allowances: ChainAllowances
   chain_authorizations: ChainAuthorizations
