@@ -5,7 +5,6 @@ import { openChain } from './adapters/chain/open-chain.ts'
 import { createOfflineLane } from './adapters/lanes/offline.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
-import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createGovernance } from './modules/governance/governance.ts'
 import { envCheck } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
@@ -44,6 +43,7 @@ import { operatorRoutes } from './platform/operator.routes.ts'
 import { createOutbox } from './platform/outbox.ts'
 import { createRateLimiter } from './platform/rate-limit.ts'
 import { openSecretFolder } from './platform/secrets.ts'
+import { createSequencer } from './platform/sequencer.ts'
 
 /** The composition root: the only file that knows every module and every adapter. */
 export type Overrides = {
@@ -113,7 +113,9 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     const catalog = await createCatalog({ db, clock, notify, settlement: { network: 'eip155:8453', asset, payTo } })
     const receipts = createReceipts({ db, keys, clock, publicUrl })
-    await receipts.publishKeys()
+    await receipts.open()
+    const sequencer = createSequencer({ db, log, instance, tasks: [receipts.log.task] })
+    closers.push(sequencer.stop)
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
     const payments = createPayments({ facilitator: chain.facilitator, chain: chain.reader, quotes, clock, asset, payTo })
     const governance = createGovernance()
@@ -167,14 +169,13 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     operatorRoutes(app, metrics)
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
-    catalogRoutes(app, catalog)
     tenantsRoutes(app, tenants)
     runsRoutes(app, { runs: createRuns({ db }), execute, limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute } })
     paymentsRoutes(app, settlements)
     receiptsRoutes(app, receipts)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
 
-    return { app, db, database, postgres, chain, catalog, reconciler, jobs }
+    return { app, db, database, postgres, chain, catalog, reconciler, sequencer }
   }
 
   try {
@@ -193,6 +194,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         jobs.every('settlements', 1_000, parts.reconciler.sweepSettlements)
         jobs.every('orphaned-runs', 1_000, parts.reconciler.sweepOrphans)
         jobs.wake('orphaned-runs')
+        parts.sequencer.start()
         return address
       },
       async close() {

@@ -86,6 +86,9 @@ export const createExecuteRun = (d: Deps) => async (ask: Ask): Promise<Answer> =
   if (!ask.paid) return challenge(d, ask, ruling.offer)
   const rejected = await d.payments.check(ask.paid, terms)
   if (rejected) {
+    // The nonce may have been used a moment ago by this very payment, sent twice: a 402 would make the client pay again.
+    const meanwhile = await findEarlier(d, ask)
+    if (meanwhile) return meanwhile
     await ask.countAddress()
     return challenge(d, ask, ruling.offer, rejected)
   }
