@@ -85,7 +85,7 @@ test('a flipped bit of the checkpoint text or of a cosignature fails', () => {
       fc.pre(flipped !== undefined)
       expect(verifyCosignatures(flipped, { witnesses: [one] }).ok, flipped).toBe(false)
     }),
-    { numRuns: 200 },
+    { numRuns: 120 },
   )
 })
 
