@@ -6,7 +6,7 @@ import { createHash } from 'node:crypto'
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 
-export const CONTRACTS = ['DevUSDC', 'DevUSDCLoader', 'Multicall3'] as const
+export const CONTRACTS = ['DevUSDC', 'DevUSDCLoader', 'Multicall3', 'TestWallet', 'TestWalletFactory'] as const
 
 export type Artifact = {
   contractName: string

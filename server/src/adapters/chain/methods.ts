@@ -40,7 +40,7 @@ const BLOCK_PARAMETER: Record<string, number> = {
 }
 
 /** A call may not run longer than this much gas takes, whoever asks. */
-export const CALL_GAS_LIMIT = 30_000_000n
+export const CALL_GAS_LIMIT = 10_000_000n
 
 export const isAllowed = (method: string) => ALLOWED.has(method)
 

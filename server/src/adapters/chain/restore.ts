@@ -6,7 +6,7 @@ import type { JournalState } from './journal.ts'
 import type { ChainRequest, RpcReceipt } from './rpc.ts'
 
 // A new storage slot costs 22,100 gas; this many of them stay under the block's limit.
-const SLOTS_PER_BLOCK = 2_000
+const SLOTS_PER_BLOCK = 500
 
 export async function restoreState(send: ChainRequest, state: JournalState): Promise<void> {
   const load = async (data: Hex) => {

@@ -14,6 +14,10 @@ export class RpcError extends Error {
   }
 }
 
+/** The node ran the call, and the call itself came to nothing: it reverted, or its gas ran out. */
+export const isExecutionFailure = (error: unknown): error is RpcError =>
+  error instanceof RpcError && (error.code === 3 || /execution reverted|out of gas/i.test(error.message))
+
 /** No answer could be had, so nothing is known about what the call did. */
 export class ChainUnreachable extends Error {
   constructor(message: string, options?: { cause?: unknown }) {

@@ -11,21 +11,28 @@ const FACTORY_NOT_ALLOWED = 'eip6492_factory_not_allowed'
 
 export type WalletCalls = { calls: Call3[] } | { refusal: Refusal }
 
-/** The calls that make the payment: the transfer, after the wallet's own deployment when its signature brings one along. */
-export function walletCalls(
+export type Wallets = {
+  /** Whether there is a contract at this address. */
+  hasCode(address: Hex): Promise<boolean>
+  /** Through which wallets may be deployed. */
+  allowedFactories: readonly string[]
+}
+
+/** The calls that make the payment: the transfer, after the wallet's own deployment when it still needs one. */
+export async function walletCalls(
   asset: Hex,
   authorization: Authorization,
   signature: Hex,
-  allowedFactories: readonly string[],
-): WalletCalls {
+  { hasCode, allowedFactories }: Wallets,
+): Promise<WalletCalls> {
   const wrapped = parseEip6492(signature)
   if (!wrapped) return { calls: [{ target: asset, callData: bytesTransferCall(authorization, signature) }] }
   const transfer = { target: asset, callData: bytesTransferCall(authorization, wrapped.signature) }
+  if (await hasCode(authorization.from)) return { calls: [transfer] }
   if (!allowedFactories.some((factory) => factory.toLowerCase() === wrapped.factory)) {
     const message = `Wallets are not deployed through ${wrapped.factory} here.`
     return { refusal: { reason: FACTORY_NOT_ALLOWED, message } }
   }
-  // For a wallet that stands already, the factory's refusal to deploy it twice does no harm.
   return { calls: [{ target: wrapped.factory, callData: wrapped.deployment }, transfer] }
 }
 

@@ -25,7 +25,7 @@ import {
   SELECTOR,
 } from '../chain/codec.ts'
 import { MULTICALL3 } from '../chain/edr.ts'
-import type { ChainRequest } from '../chain/rpc.ts'
+import { type ChainRequest, isExecutionFailure } from '../chain/rpc.ts'
 import { authorizationDigest, parseSignature, recoverSigner, transferCall } from './authorization.ts'
 import { checkTerms, type Refusal } from './checks.ts'
 import { walletCalls } from './contract-wallets.ts'
@@ -54,7 +54,9 @@ export type OwnFacilitatorDeps = {
 
 const DEFAULT_RECEIPT_TIMEOUT_MS = 15_000
 const DEFAULT_MAX_BATCH = 64
-const VERIFY_GAS = 1_500_000
+/** A key's payment takes a third of this. A wallet's check is code of its own, and gets as much as a passkey needs. */
+const KEY_GAS = 300_000
+const WALLET_GAS = 1_000_000
 
 export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
   const { request, network, asset, privateKeys, clock, allowedFactories = [] } = deps
@@ -70,8 +72,13 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
   const queues = senders.map((sender) => createSettlementQueue({ request, reader, sender, maxBatch }))
   const once = createSettleOnce()
 
-  /** What this payment would do on the chain, or why it will not be tried. Asks nobody. */
-  const prepare = (payment: ExactPayment, terms: PaymentTerms): { job: Job; digest: string } | { refusal: Refusal } => {
+  const hasCode = async (address: Hex) => (await request('eth_getCode', [address, 'latest'])) !== '0x'
+
+  /** What this payment would do on the chain, or why it will not be tried. */
+  const prepare = async (
+    payment: ExactPayment,
+    terms: PaymentTerms,
+  ): Promise<{ job: Job; digest: string } | { refusal: Refusal }> => {
     const refusal = checkTerms(payment, terms, clock.now())
     if (refusal) return { refusal }
     if (terms.network !== network)
@@ -88,41 +95,57 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
       const calls = [{ target: asset, callData: transferCall(authorization, key) }]
       return { digest: hexOf(digest), job: { ...common, calls, alone: false } }
     }
-    const wallet = walletCalls(asset, authorization, signature, allowedFactories)
+    const wallet = await walletCalls(asset, authorization, signature, { hasCode, allowedFactories })
     return 'refusal' in wallet
       ? wallet
       : { digest: hexOf(digest), job: { ...common, calls: wallet.calls, alone: true } }
   }
 
   const verify = async (payment: ExactPayment, terms: PaymentTerms): Promise<VerifyResult> => {
-    const prepared = prepare(payment, terms)
-    if ('refusal' in prepared) return { valid: false, ...prepared.refusal }
-    const { from, nonce, value } = payment.authorization
-    const questions: Call3[] = [
-      { target: asset, callData: encodeCall(SELECTOR.balanceOf, from) },
-      { target: asset, callData: encodeCall(SELECTOR.authorizationState, from, nonce) },
-      ...prepared.job.calls,
-    ]
-    const results = await ask(questions)
-    const [balance, used, transfer] = [results[0]!, results[1]!, results.at(-1)!]
-    if (transfer.success) return { valid: true, payer: lower(from) }
-    return { valid: false, ...whyNot(balance, used, transfer, value) }
-  }
-
-  const ask = async (questions: Call3[]) => {
-    const call = { to: MULTICALL3, data: encodeAggregate3(questions), gas: quantity(VERIFY_GAS) }
     try {
-      return decodeAggregate3((await request('eth_call', [call, 'latest'])) as string, questions.length)
+      const prepared = await prepare(payment, terms)
+      return 'refusal' in prepared ? { valid: false, ...prepared.refusal } : await simulate(prepared.job)
     } catch (cause) {
       throw new FacilitatorUnavailable('The chain cannot be asked about this payment.', { cause })
     }
   }
 
+  /** One question: what the payer holds, whether the nonce is used, and whether the transfer would go through. */
+  const simulate = async ({ authorization, calls, alone }: Job): Promise<VerifyResult> => {
+    const { from, nonce, value } = authorization
+    const questions: Call3[] = [
+      { target: asset, callData: encodeCall(SELECTOR.balanceOf, from) },
+      { target: asset, callData: encodeCall(SELECTOR.authorizationState, from, nonce) },
+      ...calls,
+    ]
+    const call = { to: MULTICALL3, data: encodeAggregate3(questions), gas: quantity(alone ? WALLET_GAS : KEY_GAS) }
+    const answer = await request('eth_call', [call, 'latest']).catch((error: unknown) => {
+      // A wallet can burn all the gas of the question: that is its answer, and not the chain's absence.
+      if (!isExecutionFailure(error)) throw error
+    })
+    if (answer === undefined)
+      return { valid: false, reason: REASON.simulation, message: 'The transfer took all the gas.' }
+    const results = decodeAggregate3(answer as string, questions.length)
+    const [balance, used, transfer] = [results[0]!, results[1]!, results.at(-1)!]
+    if (transfer.success) return { valid: true, payer: lower(from) }
+    return { valid: false, ...whyNot(balance, used, transfer, value) }
+  }
+
   const settle = async (payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
-    const prepared = prepare(payment, terms)
-    if (!('refusal' in prepared)) return once(prepared.digest, () => put(prepared.job, payment, terms))
-    const { refusal } = prepared
-    return refusal.reason === REASON.validBefore ? settleTooLate(payment, refusal) : { state: 'failed', ...refusal }
+    try {
+      const prepared = await prepare(payment, terms)
+      if (!('refusal' in prepared)) return await once(prepared.digest, () => put(prepared.job, payment, terms))
+      const { refusal } = prepared
+      return refusal.reason === REASON.validBefore
+        ? await settleTooLate(payment, refusal)
+        : { state: 'failed', ...refusal }
+    } catch (error) {
+      return {
+        state: 'unknown',
+        reason: REASON.pending,
+        message: error instanceof Error ? error.message : String(error),
+      }
+    }
   }
 
   const put = async (job: Job, payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
@@ -143,21 +166,13 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
   /** Too late to send; but an earlier attempt may have been in time, and while the chain's own clock allows it, may be yet. */
   const settleTooLate = async (payment: ExactPayment, refusal: Refusal): Promise<SettleResult> => {
     const { from, to, value, nonce, validBefore } = payment.authorization
-    try {
-      const headTime = await reader.headTime()
-      const use = await reader.authorization(asset, from, nonce)
-      if (!use.used) return { state: validBefore <= headTime ? 'failed' : 'unknown', ...refusal }
-      if (!use.transaction) return { state: 'unknown', ...refusal }
-      if (use.transfer?.to !== to.toLowerCase() || use.transfer.value !== value) return { state: 'failed', ...refusal }
-      const { block } = use.transfer
-      return { state: 'settled', transaction: use.transaction, payer: lower(from), network, amountMicro: value, block }
-    } catch (error) {
-      return {
-        state: 'unknown',
-        reason: REASON.pending,
-        message: error instanceof Error ? error.message : String(error),
-      }
-    }
+    const headTime = await reader.headTime()
+    const use = await reader.authorization(asset, from, nonce)
+    if (!use.used) return { state: validBefore <= headTime ? 'failed' : 'unknown', ...refusal }
+    if (!use.transaction) return { state: 'unknown', ...refusal }
+    if (use.transfer?.to !== to.toLowerCase() || use.transfer.value !== value) return { state: 'failed', ...refusal }
+    const { block } = use.transfer
+    return { state: 'settled', transaction: use.transaction, payer: lower(from), network, amountMicro: value, block }
   }
 
   /** A payer's payments go through one account, so a later attempt is mined after an earlier one, never before it. */

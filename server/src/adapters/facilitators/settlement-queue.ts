@@ -14,7 +14,7 @@ import {
   SELECTOR,
 } from '../chain/codec.ts'
 import { MULTICALL3 } from '../chain/edr.ts'
-import type { ChainRequest, RpcReceipt } from '../chain/rpc.ts'
+import { type ChainRequest, isExecutionFailure, type RpcReceipt } from '../chain/rpc.ts'
 import { REASON, reasonOfRevert } from './reasons.ts'
 import type { Sender } from './sender.ts'
 
@@ -97,7 +97,11 @@ export function createSettlementQueue({ request, reader, sender, maxBatch }: Dep
     ])
     const data = encodeAggregate3(questions.flat())
     const call = { to: MULTICALL3, data, gas: quantity(gasFor(entries)) }
-    const results = decodeAggregate3((await request('eth_call', [call, 'latest'])) as string, questions.flat().length)
+    const answered = await request('eth_call', [call, 'latest']).catch((error: unknown) => {
+      if (!isExecutionFailure(error)) throw error
+    })
+    if (answered === undefined) return explainOneByOne(entries)
+    const results = decodeAggregate3(answered as string, questions.flat().length)
     let place = 0
     for (const [index, entry] of entries.entries()) {
       const used = results[place]!
@@ -107,6 +111,18 @@ export function createSettlementQueue({ request, reader, sender, maxBatch }: Dep
       else if (transfer.success && entry.tries + 1 < MAX_TRIES) again(entry)
       else entry.resolve(refused(transfer.data))
     }
+  }
+
+  /** Somebody among them burns all the gas. Alone, it can only spoil its own explanation. */
+  const explainOneByOne = async (entries: Entry[]) => {
+    if (entries.length > 1) {
+      for (const entry of entries) await explain([entry])
+      return
+    }
+    const [entry] = entries
+    const { asset, authorization } = entry!
+    const { used } = await reader.authorization(asset, authorization.from, authorization.nonce)
+    entry!.resolve(used ? await usedBySomething(entry!) : refused('0x'))
   }
 
   /** One that failed for no visible reason is tried once more, alone, so that no neighbour can spoil it again. */

@@ -1,0 +1,64 @@
+/**
+ * x402's reference facilitator over any chain: the oracle for our verdicts and the yardstick for our speed. It is given a
+ * nonce counter of its own, because with viem's it loses settlements as soon as two are sent at once.
+ */
+import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
+import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
+import { createPublicClient, custom, encodeFunctionData } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { base } from 'viem/chains'
+import type { ChainRequest } from '../../src/adapters/chain/rpc.ts'
+import { facilitatorBody } from '../../src/adapters/facilitators/wire.ts'
+import type { ExactPayment, Hex, PaymentTerms } from '../../src/modules/payments/facilitator.ts'
+
+export type OfficialFacilitator = {
+  verify(payment: ExactPayment, terms: PaymentTerms): Promise<{ isValid: boolean; invalidReason?: string }>
+  settle(
+    payment: ExactPayment,
+    terms: PaymentTerms,
+  ): Promise<{ success: boolean; transaction: string; errorReason?: string }>
+}
+
+export function createOfficialFacilitator(request: ChainRequest, key: Hex, factories: Hex[] = []): OfficialFacilitator {
+  const account = privateKeyToAccount(key)
+  const transport = custom({ request: ({ method, params }) => request(method, params as unknown[]) }, { retryCount: 0 })
+  const client = createPublicClient({ chain: base, transport, pollingInterval: 1, cacheTime: 0 })
+  let nonce: number | undefined
+  let turn: Promise<unknown> = Promise.resolve()
+
+  const send = (to: Hex, data: Hex): Promise<Hex> => {
+    const work = async () => {
+      nonce ??= await client.getTransactionCount({ address: account.address })
+      const gas = await client.estimateGas({ account: account.address, to, data })
+      const fees = { maxFeePerGas: 0n, maxPriorityFeePerGas: 0n }
+      const raw = await account.signTransaction({ type: 'eip1559', chainId: base.id, nonce, to, data, gas, ...fees })
+      const hash = await client.sendRawTransaction({ serializedTransaction: raw })
+      nonce += 1
+      return hash
+    }
+    const done = turn.then(work, work)
+    turn = done.catch(() => undefined)
+    return done
+  }
+
+  type Contract = { address: Hex; abi: readonly unknown[]; functionName: string; args: readonly unknown[] }
+  const signer = {
+    getAddresses: () => [account.address],
+    readContract: (call: unknown) => client.readContract(call as never),
+    verifyTypedData: (call: unknown) => client.verifyTypedData(call as never),
+    writeContract: (call: Contract) => send(call.address, encodeFunctionData(call as never)),
+    sendTransaction: (call: { to: Hex; data: Hex }) => send(call.to, call.data),
+    waitForTransactionReceipt: ({ hash }: { hash: Hex }) => client.waitForTransactionReceipt({ hash }),
+    getCode: ({ address }: { address: Hex }) => client.getCode({ address }),
+  }
+  const config = { eip6492AllowedFactories: factories }
+  const schemes = { 1: new ExactEvmSchemeV1(signer, config), 2: new ExactEvmScheme(signer, config) }
+  const asked = (payment: ExactPayment, terms: PaymentTerms) => {
+    const { paymentPayload, paymentRequirements } = facilitatorBody(payment, terms)
+    return [paymentPayload, paymentRequirements] as [never, never]
+  }
+  return {
+    verify: async (payment, terms) => schemes[payment.x402Version].verify(...asked(payment, terms)),
+    settle: async (payment, terms) => schemes[payment.x402Version].settle(...asked(payment, terms)),
+  }
+}
