@@ -98,7 +98,7 @@ export type OrderRequest = {
   quantityE8: bigint
   orderType: 'market' | 'limit'
   limitPriceE8: bigint | null
-  /** The worst price a market order may get: the house's collar, enforced where the order is executed. */
+  /** The worst price the order may get: the house's collar, on the tick, enforced where the order is executed. */
   worstPriceE8: bigint | null
   tif: TimeInForce
   leverageE2: bigint | null
@@ -170,9 +170,10 @@ export type Broker = {
   ): Promise<{ ok: true; slippageBps: number } | Failed>
   account(accountId: string): Promise<{ ok: true; account: BrokerAccount } | Failed>
   place(order: OrderRequest): Promise<PlaceOutcome>
-  find(accountId: string, clientOrderId: string): Promise<FindOutcome>
+  /** `since`: the order cannot be older, so that brokers who only list orders need not list them all. */
+  find(accountId: string, clientOrderId: string, since: Date): Promise<FindOutcome>
   /** Stops what is still working. An order that had already ended is `done` as it ended. */
-  cancel(accountId: string, clientOrderId: string): Promise<CancelOutcome>
+  cancel(accountId: string, clientOrderId: string, since: Date): Promise<CancelOutcome>
 }
 
 // Amounts belong to the port, because both of its sides must round alike: prices and quantities are bigints of 1e-8

@@ -1,0 +1,218 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { decodeJwt, jwtVerify } from 'jose'
+import { expect, test } from 'vitest'
+import {
+  averageText,
+  createExchange,
+  decimal,
+  dollars,
+  filledE8,
+  type Served,
+  serveExchange,
+} from '../../../test/brokerage/fake-exchange.ts'
+import { e8, order } from '../../../test/brokerage/market.ts'
+import { brokerContract } from '../../../test/contract/broker.ts'
+import { createTestClock } from '../../platform/clock.ts'
+import { createCoinbaseBroker } from './coinbase.ts'
+
+type Sizes = { base_size: string; limit_price?: string; end_time?: string }
+type Body = {
+  client_order_id: string
+  product_id: string
+  side: 'BUY' | 'SELL'
+  order_configuration: Record<string, Sizes>
+  order_ids: string[]
+}
+
+const SYMBOL = 'SOL-USD'
+const API = '/api/v3/brokerage'
+const TIFS: Record<string, string> = {
+  sor_limit_ioc: 'ioc',
+  market_market_ioc: 'ioc',
+  limit_limit_fok: 'fok',
+  limit_limit_gtd: 'gtc',
+}
+
+/** Speaks the shapes of Coinbase Advanced Trade, and checks what each token is bound to. */
+async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
+  const exchange = createExchange(SYMBOL, '200')
+  const clock = createTestClock()
+  const pair = curve === 'P-256' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('ed25519')
+  const tokens: string[] = []
+  const sent: Body[] = []
+  let served: Served | undefined
+  const shown = (one: NonNullable<ReturnType<typeof exchange.submit>>) => ({
+    order_id: one.id,
+    client_order_id: one.clientOrderId,
+    product_id: one.symbol,
+    side: one.side.toUpperCase(),
+    status: { open: 'OPEN', filled: 'FILLED', canceled: 'CANCELLED' }[one.status],
+    filled_size: decimal(filledE8(one)),
+    average_filled_price: averageText(one) ?? '0',
+    total_fees: '0',
+    created_time: one.createdAt.toISOString(),
+    order_configuration: { sor_limit_ioc: { base_size: decimal(one.quantityE8) } },
+  })
+  served = await serveExchange(exchange, ({ method, path, query, headers, json }) => {
+    const token = String(headers.authorization).replace('Bearer ', '')
+    tokens.push(token)
+    const claims = decodeJwt(token)
+    if (claims.uri !== `${method} ${new URL(served!.url).host}${path}` || claims.sub !== 'organizations/o/apiKeys/k')
+      return { status: 401 }
+    const body = json as unknown as Body
+    if (path === `${API}/products/${SYMBOL}`) {
+      return {
+        status: 200,
+        body: {
+          product_id: SYMBOL,
+          base_increment: '0.00000001',
+          quote_increment: '0.01',
+          base_currency_id: 'SOL',
+          quote_currency_id: 'USD',
+          trading_disabled: false,
+        },
+      }
+    }
+    if (path.startsWith(`${API}/products/`))
+      return { status: 404, body: { error: 'NOT_FOUND', message: 'valid product_id is required' } }
+    if (path === `${API}/best_bid_ask`) {
+      const row = {
+        product_id: SYMBOL,
+        bids: [{ price: decimal(exchange.bid()), size: '10' }],
+        asks: [{ price: decimal(exchange.ask()), size: '10' }],
+        time: '2026-11-16T16:00:00Z',
+      }
+      return { status: 200, body: { pricebooks: [row] } }
+    }
+    if (path === `${API}/accounts`) {
+      const balance = (currency: string, value: string) => ({
+        uuid: `u-${currency}`,
+        currency,
+        available_balance: { value, currency },
+        hold: { value: '0', currency },
+        type: currency === 'USD' ? 'ACCOUNT_TYPE_FIAT' : 'ACCOUNT_TYPE_CRYPTO',
+      })
+      const all = [balance('USD', dollars(exchange.state.cashMicro)), balance('SOL', decimal(exchange.state.heldE8))]
+      // One account a page: the adapter must turn it.
+      return query.get('cursor')
+        ? { status: 200, body: { accounts: all.slice(1), has_next: false, cursor: '' } }
+        : { status: 200, body: { accounts: all.slice(0, 1), has_next: true, cursor: 'more' } }
+    }
+    if (method === 'POST' && path === `${API}/orders`) {
+      sent.push(body)
+      const [kind, sizes] = Object.entries(body.order_configuration)[0]!
+      const side = body.side === 'BUY' ? 'buy' : 'sell'
+      const made =
+        exchange.find(body.client_order_id) ??
+        exchange.submit({
+          clientOrderId: body.client_order_id,
+          symbol: body.product_id,
+          side,
+          quantityE8: e8(sizes.base_size),
+          limitE8: sizes.limit_price ? e8(sizes.limit_price) : null,
+          tif: TIFS[kind]!,
+        })
+      if (!made)
+        return {
+          status: 200,
+          body: {
+            success: false,
+            error_response: { error: 'INSUFFICIENT_FUND', message: 'Insufficient balance in source account' },
+          },
+        }
+      return {
+        status: 200,
+        body: {
+          success: true,
+          success_response: {
+            order_id: made.id,
+            product_id: made.symbol,
+            side: body.side,
+            client_order_id: made.clientOrderId,
+          },
+        },
+      }
+    }
+    if (path === `${API}/orders/batch_cancel`) {
+      for (const id of body.order_ids) exchange.cancel(exchange.byId(id)!)
+      return { status: 200, body: { results: body.order_ids.map((order_id) => ({ success: true, order_id })) } }
+    }
+    if (path === `${API}/orders/historical/fills`) {
+      const found = exchange.byId(query.get('order_ids') ?? '')
+      const fills = (found?.fills ?? []).map((fill, index) => ({
+        entry_id: `e-${found!.id}-${index}`,
+        size: decimal(fill.quantityE8),
+        price: decimal(fill.priceE8),
+        commission: '0',
+        trade_time: fill.at.toISOString(),
+      }))
+      return { status: 200, body: { fills, cursor: '' } }
+    }
+    if (path === `${API}/orders/historical/batch`)
+      return { status: 200, body: { orders: exchange.orders.map(shown), has_next: false, cursor: '' } }
+    const found = exchange.byId(path.split('/').at(-1)!)
+    return found ? { status: 200, body: { order: shown(found) } } : { status: 404, body: {} }
+  })
+  const privateKey = pair.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
+  const broker = createCoinbaseBroker({
+    keyName: 'organizations/o/apiKeys/k',
+    privateKey,
+    baseUrl: served.url,
+    clock,
+    timeoutMs: 2000,
+  })
+  return { exchange, served, broker, tokens, clock, publicKey: pair.publicKey, sent }
+}
+
+brokerContract('the Coinbase adapter', async () => {
+  const { exchange, served, broker } = await openCoinbase()
+  return {
+    broker,
+    type: 'crypto',
+    symbol: SYMBOL,
+    setPrice: (price) => {
+      exchange.state.priceE8 = price
+    },
+    fillHalf: (on) => {
+      exchange.state.partial = on
+    },
+    fault: (fault) => {
+      exchange.state.fault = fault
+    },
+    taken: () => exchange.orders.length,
+    close: () => served.close(),
+  }
+})
+
+test.each(['P-256', 'ed25519'] as const)(
+  'each request carries a short token of its own, signed with the %s key',
+  async (curve) => {
+    const { served, broker, tokens, publicKey, clock } = await openCoinbase(curve)
+    expect(await broker.accounts()).toMatchObject({
+      ok: true,
+      accounts: [
+        {
+          uuid: 'u-USD',
+          currency: 'USD',
+          available_balance: { value: '100000', currency: 'USD' },
+          type: 'ACCOUNT_TYPE_FIAT',
+        },
+        { uuid: 'u-SOL', currency: 'SOL', hold: { value: '0' } },
+      ],
+    })
+    expect(new Set(tokens).size).toBe(2)
+    const { payload } = await jwtVerify(tokens[0]!, publicKey, { issuer: 'cdp', currentDate: clock.now() })
+    expect(payload.exp! - payload.nbf!).toBe(120)
+    await served.close()
+  },
+)
+
+test('what may rest says when it ends: a resting order carries the run’s deadline', async () => {
+  const { served, broker, sent } = await openCoinbase()
+  const executeBy = new Date('2026-11-16T16:15:00Z')
+  await broker.place(order({ type: 'crypto', symbol: SYMBOL, tif: 'gtc', limit: '100', executeBy }))
+  expect(sent[0]!.order_configuration).toEqual({
+    limit_limit_gtd: { base_size: '1', limit_price: '100', end_time: executeBy.toISOString(), post_only: false },
+  })
+  await served.close()
+})
