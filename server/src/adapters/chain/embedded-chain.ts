@@ -9,7 +9,7 @@
 
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import type { Clock } from '../../platform/clock.ts'
-import { bytesOf, encodeCall, hexOf, keccak, larger, quantity, SELECTOR } from './codec.ts'
+import { encodeCall, larger, quantity, SELECTOR } from './codec.ts'
 import { createEvm, MINTER, prepareNextBlock, USDC } from './edr.ts'
 import { createGate } from './gate.ts'
 import { type ChainJournal, JournalTaken, type MinedTransaction } from './journal.ts'
@@ -174,12 +174,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
       if (typeof raw !== 'string' || !/^0x([0-9a-f]{2})+$/i.test(raw))
         throw new RpcError(-32602, 'not a raw transaction')
       const chain = await alive()
-      const hash = hexOf(keccak(bytesOf(raw)))
-      const submit = () => chain.send('eth_sendRawTransaction', [raw])
-      await mine(chain, submit, raw.toLowerCase() as Hex)
-      const dropped = await chain.send('hardhat_dropTransaction', [hash]).catch(() => false)
-      if (dropped) throw new RpcError(-32000, 'nonce too high: this chain mines at once and keeps no queue')
-      return hash
+      return mine(chain, () => chain.send('eth_sendRawTransaction', [raw]), raw.toLowerCase() as Hex)
     })
 
   /** Time passes on a chain although nobody sends anything; here a block is mined when somebody looks. */

@@ -1,0 +1,60 @@
+import { decodeFunctionData, encodeErrorResult, encodeFunctionData, encodeFunctionResult, parseAbi } from 'viem'
+import { expect, test } from 'vitest'
+import {
+  type Call3,
+  decodeAggregate3,
+  encodeAggregate3,
+  encodeArrays,
+  encodeCall,
+  revertText,
+  SELECTOR,
+} from './codec.ts'
+
+const abi = parseAbi([
+  'struct Call3 { address target; bool allowFailure; bytes callData; }',
+  'struct Result { bool success; bytes returnData; }',
+  'function aggregate3(Call3[] calls) returns (Result[])',
+  'function balanceOf(address) view returns (uint256)',
+  'function restoreAllowances(address[],address[],uint256[])',
+  'error Error(string)',
+])
+const ADDRESS = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
+
+test('calls are written as a general encoder writes them', () => {
+  expect(encodeCall(SELECTOR.balanceOf, ADDRESS)).toBe(
+    encodeFunctionData({ abi, functionName: 'balanceOf', args: [ADDRESS] }),
+  )
+  expect(encodeArrays(SELECTOR.restoreAllowances, [ADDRESS, ADDRESS], [ADDRESS], [])).toBe(
+    encodeFunctionData({ abi, functionName: 'restoreAllowances', args: [[ADDRESS, ADDRESS], [ADDRESS], []] }),
+  )
+})
+
+test.each([0, 1, 3, 70])('%i calls in one read back as themselves', (count) => {
+  const calls = Array.from(
+    { length: count },
+    (_, index): Call3 => ({ target: ADDRESS, callData: `0x${'ab'.repeat(index)}` }),
+  )
+  expect(decodeFunctionData({ abi, data: encodeAggregate3(calls) })).toEqual({
+    functionName: 'aggregate3',
+    args: [calls.map((call) => ({ ...call, allowFailure: true }))],
+  })
+})
+
+test('results are read as they were written, and a cut-off answer is refused', () => {
+  const results = [
+    { success: true, returnData: `0x${'01'.repeat(32)}` },
+    { success: false, returnData: '0x' },
+    { success: true, returnData: `0x${'02'.repeat(45)}` },
+  ] as const
+  const answer = encodeFunctionResult({ abi, functionName: 'aggregate3', result: [...results] })
+  expect(decodeAggregate3(answer, 3)).toEqual(results.map(({ success, returnData }) => ({ success, data: returnData })))
+  expect(() => decodeAggregate3(answer, 2)).toThrow('number of results')
+  expect(() => decodeAggregate3(answer.slice(0, -128), 3)).toThrow('cut off')
+  expect(() => decodeAggregate3('0x', 1)).toThrow('cut off')
+})
+
+test('the text of a revert is read, and nothing else is taken for one', () => {
+  expect(revertText(encodeErrorResult({ abi, errorName: 'Error', args: ['not today'] }))).toBe('not today')
+  for (const other of ['0x', '0x08c379a0', '0x4e487b71', `0x08c379a0${'ff'.repeat(64)}`])
+    expect(revertText(other)).toBeUndefined()
+})

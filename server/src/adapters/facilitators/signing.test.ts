@@ -1,0 +1,70 @@
+import { randomBytes } from 'node:crypto'
+import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
+import { privateKeyToAccount } from 'viem/accounts'
+import { expect, test } from 'vitest'
+import { newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { systemClock } from '../../platform/clock.ts'
+import { bytesOf, hexOf } from '../chain/codec.ts'
+import { authorizationDigest, parseSignature, recoverSigner } from './authorization.ts'
+import { curveNamed, loadCurve } from './recover.ts'
+import { signTransaction } from './transaction.ts'
+
+const CURVES = ['native', 'wasm', 'javascript'] as const
+
+test.each(CURVES)('the %s library finds the signer of an authorisation that viem signed', async (name) => {
+  const curve = curveNamed(name)
+  const terms = termsOf()
+  for (let round = 0; round < 5; round++) {
+    const payer = newPayer()
+    const { authorization, signature } = await signPayment(payer, terms, { clock: systemClock })
+    const digest = authorizationDigest(authorization, {
+      name: 'USD Coin',
+      version: '2',
+      chainId: 8453,
+      asset: terms.asset,
+    })
+    expect(recoverSigner(curve, digest, parseSignature(signature)!)).toBe(payer.address.toLowerCase())
+  }
+})
+
+test('the libraries agree on everything, nonsense included', () => {
+  const curves = CURVES.map(curveNamed)
+  for (let round = 0; round < 50; round++) {
+    const [digest, compact] = [randomBytes(32), round % 10 === 0 ? Buffer.alloc(64, round) : randomBytes(64)]
+    const [native, ...others] = curves.map((curve) => curve.recover(digest, compact, round % 2 === 0 ? 0 : 1))
+    for (const other of others) expect(other).toBe(native)
+  }
+  const key = randomBytes(32)
+  expect(new Set(curves.map((curve) => curve.addressOf(key))).size).toBe(1)
+})
+
+test('the library in use is named once', () => {
+  const lines: object[] = []
+  const curve = loadCurve({ info: (fields) => void lines.push(fields) })
+  loadCurve({ info: (fields) => void lines.push(fields) })
+  expect(CURVES).toContain(curve.name)
+  expect(lines).toMatchObject([{ secp256k1: curve.name }])
+})
+
+test.each([
+  ['of the plain kind', 0, 1_500_000_000n, `0x${'ab'.repeat(200)}`],
+  ['without data', 7, 0n, '0x'],
+  ['with much data', 300, 1n, `0x${'00'.repeat(70_000)}`],
+  ['with one small byte', 128, 255n, '0x05'],
+] as const)('a transaction %s reads back in viem as what was signed', async (_, nonce, maxFeePerGas, data) => {
+  const curve = loadCurve()
+  const key = hexOf(randomBytes(32))
+  const to = newPayer().address.toLowerCase() as `0x${string}`
+  const transaction = { chainId: 8453, nonce, maxPriorityFeePerGas: 0n, maxFeePerGas, gas: 21_000n, to, data }
+  const { raw } = signTransaction(curve, transaction, bytesOf(key))
+  const read = parseTransaction(raw as TransactionSerializedEIP1559)
+  expect(read).toMatchObject({
+    chainId: 8453,
+    gas: 21_000n,
+    to,
+    ...(nonce > 0 && { nonce }),
+    ...(data !== '0x' && { data }),
+  })
+  const sender = await recoverTransactionAddress({ serializedTransaction: raw as TransactionSerializedEIP1559 })
+  expect(sender).toBe(privateKeyToAccount(key).address)
+})
