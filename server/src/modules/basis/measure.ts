@@ -1,4 +1,4 @@
-import { marketState, nextOpen } from './calendar.ts'
+import { lastSession, marketState, nextOpen } from './calendar.ts'
 import { rateConfidence, recentMean } from './confidence.ts'
 import { distanceToReference, feeOf, nearReference, spotPrice, type Venue } from './depth.ts'
 import type { Multiplier } from './multiplier.ts'
@@ -118,8 +118,13 @@ export function underlyingState(
   const halted = fresh(about(kept, covered, 'halt'), at).some(({ observation }) => observation.halted)
   const scheduled = marketState(at)
   if (halted) return { state: 'halted', note: `Trading in ${covered.underlying} is halted.` }
-  const clock = fresh(about(kept, covered, 'exchange_clock'), at).find(({ observation }) => !observation.open)
-  if (scheduled === 'open' && clock)
+  // What it said before the bell says nothing about the session.
+  const clock =
+    scheduled === 'open' &&
+    fresh(about(kept, covered, 'exchange_clock'), at).find(
+      ({ observation }) => !observation.open && observation.publishedAt >= lastSession(at).open,
+    )
+  if (clock)
     return {
       state: 'closed',
       note: `${clock.source} says the exchange is closed in what the calendar calls a session.`,

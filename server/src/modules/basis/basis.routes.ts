@@ -1,0 +1,194 @@
+import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { Authenticate } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { unauthorized } from '../../platform/problem.ts'
+import {
+  AttestationQuery,
+  AttestationResponse,
+  BoardResponse,
+  ChainQuery,
+  ContractResponse,
+  EvidenceParams,
+  HistoryQuerystring,
+  HistoryResponse,
+  QuoteResponse,
+  StreamQuery,
+  SymbolParams,
+  SymbolsResponse,
+} from './basis.schema.ts'
+import { createStreams } from './basis.stream.ts'
+import type { Basis } from './basis.ts'
+import { basisContract } from './contract.ts'
+
+export type BasisRoutesDeps = {
+  basis: Basis
+  authenticate: Pick<Authenticate, 'key'>
+  /** False while in preview. At general availability every route counts and says so in RateLimit headers. */
+  metered: boolean
+  limits: { anonymousPerMinute: number; keyPerMinute: number }
+}
+
+const JSON_TYPE = 'application/json; charset=utf-8'
+
+export function basisRoutes(app: App, { basis, authenticate, metered, limits }: BasisRoutesDeps) {
+  const config = { unmetered: true }
+  const tags = ['Basis']
+
+  const identify = async (request: FastifyRequest): Promise<string | undefined> => {
+    const bearer = /^Bearer +(\S{1,256})$/i.exec(request.headers.authorization ?? '')?.[1]
+    const caller = bearer === undefined ? undefined : await authenticate.key(bearer)
+    if (!caller) throw unauthorized('The key in Authorization: Bearer is not valid.')
+    request.caller = caller
+    return caller.keyId
+  }
+  const admit = async (request: FastifyRequest) => {
+    const keyId = request.headers.authorization === undefined ? undefined : await identify(request)
+    if (!metered) return
+    if (keyId) await request.limitAs(`key:${keyId}`, limits.keyPerMinute)
+    else await request.limitAs(`address:${request.ip}`, limits.anonymousPerMinute)
+  }
+  /** The common request has no key and is not counted: it costs no promise. */
+  const preHandler = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
+    if (!metered && request.headers.authorization === undefined) return done()
+    admit(request).then(() => done(), done)
+  }
+
+  const streams = createStreams(basis)
+  app.addHook('preClose', async () => streams.endAll())
+
+  const contract = Buffer.from(JSON.stringify(basisContract(basis.coverage, { metered, ...limits })))
+  const symbols = { symbols: basis.coverage.symbols, count: basis.coverage.symbols.length }
+
+  app.get(
+    '/api/basis/v1',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getBasisContract',
+        tags,
+        summary: 'The contract of the basis API',
+        response: { 200: ContractResponse },
+      },
+    },
+    (_request, reply) => {
+      reply.header('content-type', JSON_TYPE).send(contract)
+    },
+  )
+  app.get(
+    '/api/basis/v1/symbols',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'listBasisSymbols',
+        tags,
+        summary: 'The covered wrappers',
+        response: { 200: SymbolsResponse },
+      },
+    },
+    async () => symbols,
+  )
+  app.get(
+    '/api/basis/v1/quote/:symbol',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getBasisQuote',
+        tags,
+        summary: 'Basis quote of one wrapper',
+        params: SymbolParams,
+        querystring: ChainQuery,
+        response: { 200: QuoteResponse },
+      },
+    },
+    (request, reply) => {
+      reply.header('content-type', JSON_TYPE).send(basis.quoteBytes(request.params.symbol, request.query.chain))
+    },
+  )
+  app.get(
+    '/api/basis/v1/board',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getBasisBoard',
+        tags,
+        summary: 'Wrappers ranked by window_score',
+        querystring: ChainQuery,
+        response: { 200: BoardResponse },
+      },
+    },
+    async (request) => basis.board(request.query.chain),
+  )
+  app.get(
+    '/api/basis/v1/attestation/:symbol',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getBasisAttestation',
+        tags,
+        summary: 'Signed attestation of one wrapper',
+        params: SymbolParams,
+        querystring: AttestationQuery,
+        response: { 200: AttestationResponse },
+      },
+    },
+    async (request, reply) => {
+      const { chain, seq } = request.query
+      const attestation = await basis.attestation(request.params.symbol, chain, seq)
+      // Sent as it was signed: a serialiser that dropped a member would break the signature.
+      return reply.header('content-type', JSON_TYPE).send(Buffer.from(JSON.stringify(attestation)))
+    },
+  )
+  app.get(
+    '/api/basis/v1/history/:symbol',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getBasisHistory',
+        tags,
+        summary: 'Past readings of one wrapper',
+        params: SymbolParams,
+        querystring: HistoryQuerystring,
+        response: { 200: HistoryResponse },
+      },
+    },
+    async (request) => basis.history(request.params.symbol, request.query),
+  )
+  app.get(
+    '/api/basis/v1/evidence/:sha256',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'getBasisEvidence',
+        tags,
+        summary: 'The raw body of a source, by its hash',
+        params: EvidenceParams,
+      },
+    },
+    async (request, reply) =>
+      reply
+        .header('content-type', 'application/octet-stream')
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .send(await basis.evidence(request.params.sha256)),
+  )
+  app.get(
+    '/api/basis/v1/stream',
+    {
+      preHandler,
+      config,
+      schema: {
+        operationId: 'streamBasis',
+        tags,
+        summary: 'New readings as server-sent events',
+        querystring: StreamQuery,
+      },
+    },
+    (request, reply) => streams.open(request, reply),
+  )
+}

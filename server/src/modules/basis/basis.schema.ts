@@ -1,0 +1,208 @@
+import { Type } from 'typebox'
+import { intervals } from './history.ts'
+import { windowStatuses } from './window-score.ts'
+
+const Time = Type.String({ format: 'date-time' })
+const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
+const oneOf = (values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)))
+const Source = oneOf(['live', 'preview'])
+const State = oneOf(['open', 'closed', 'halted', 'holiday'])
+const Status = oneOf(Object.keys(windowStatuses))
+
+export const SymbolParams = Type.Object({ symbol: Type.String({ minLength: 1, maxLength: 64 }) })
+export const EvidenceParams = Type.Object({ sha256: Type.String({ pattern: '^(sha256:)?[0-9a-fA-F]{64}$' }) })
+
+const Chain = Type.Optional(
+  Type.String({ minLength: 1, maxLength: 64, description: 'Where the wrapper has several deployments' }),
+)
+export const ChainQuery = Type.Object({ chain: Chain }, { additionalProperties: false })
+export const AttestationQuery = Type.Object(
+  { chain: Chain, seq: Type.Optional(Type.Integer({ minimum: 1, maximum: Number.MAX_SAFE_INTEGER })) },
+  { additionalProperties: false },
+)
+export const HistoryQuerystring = Type.Object(
+  {
+    chain: Chain,
+    from: Type.Optional(Time),
+    to: Type.Optional(Time),
+    interval: Type.Optional(
+      Type.Union(Object.keys(intervals).map((name) => Type.Literal(name as keyof typeof intervals))),
+    ),
+  },
+  { additionalProperties: false },
+)
+export const StreamQuery = Type.Object(
+  { symbols: Type.Optional(Type.String({ maxLength: 2000, description: 'Separated by commas; all when absent' })) },
+  { additionalProperties: false },
+)
+
+const PrimaryMarket = Type.Object({
+  creation: oneOf(['open', 'closed']),
+  last_mint_at: nullable(Time),
+  last_mint_block: nullable(Type.Number()),
+  last_mint_size: nullable(Type.Number({ description: 'Tokens created positive, redeemed negative' })),
+})
+
+export const QuoteResponse = Type.Object(
+  {
+    symbol: Type.String(),
+    underlying: Type.String(),
+    chain: Type.String(),
+    as_of: Time,
+    wrapper_price: Type.Number(),
+    reference_price: Type.Number(),
+    reference_source: Type.String(),
+    basis_pct: Type.Number({ description: '(wrapper − reference) / reference, a fraction, signed' }),
+    basis_bps: Type.Number({ description: 'basis_pct · 10000' }),
+    effective_float: Type.Object({
+      near_reference_usd: Type.Number(),
+      band_bps: Type.Number(),
+      confidence: oneOf(['high', 'medium', 'low']),
+    }),
+    borrow: Type.Object({
+      available: Type.Boolean(),
+      rate_apr: nullable(Type.Number()),
+      source: nullable(Type.String()),
+    }),
+    underlying_state: State,
+    primary_market: PrimaryMarket,
+    observations: Type.Array(Type.String()),
+    source: Source,
+    preview: Type.Boolean(),
+  },
+  { $id: 'BasisQuote' },
+)
+
+export const SymbolsResponse = Type.Object({
+  symbols: Type.Array(
+    Type.Object({
+      symbol: Type.String(),
+      underlying: Type.String(),
+      issuer: Type.String(),
+      chains: Type.Array(Type.String()),
+    }),
+  ),
+  count: Type.Integer(),
+})
+
+export const BoardResponse = Type.Object(
+  {
+    status: Source,
+    as_of: Time,
+    scoring: Type.Object({
+      formula: Type.String(),
+      note: Type.String(),
+      statuses: Type.Record(Type.String(), Type.String()),
+    }),
+    rows: Type.Array(
+      Type.Object({
+        rank: Type.Integer(),
+        symbol: Type.String(),
+        underlying: Type.String(),
+        chain: Type.String(),
+        meme_symbol: nullable(Type.String()),
+        window_score: Type.Number(),
+        window_status: Status,
+        basis_bps: Type.Number(),
+        meme_momentum_24h_pct: nullable(Type.Number()),
+        float_locked_pct: nullable(Type.Number()),
+        primary_market: PrimaryMarket,
+        source: Source,
+        as_of: Time,
+      }),
+    ),
+    preview: Type.Boolean(),
+  },
+  { $id: 'BasisBoard' },
+)
+
+const Signature = { alg: Type.Literal('ed25519'), key_id: Type.String(), value: Type.String() }
+
+export const AttestationResponse = Type.Object(
+  {
+    schema: Type.Literal('basis-attestation/v1'),
+    symbol: Type.String(),
+    chain: Type.String(),
+    as_of: Time,
+    snapshot: Type.Object({
+      wrapper_price: Type.Number(),
+      reference_price: Type.Number(),
+      basis_bps: Type.Number(),
+      underlying_state: State,
+    }),
+    backing: Type.Object({
+      issuer: Type.String(),
+      ratio: Type.Number(),
+      report_url: nullable(Type.String()),
+      report_as_of: nullable(Time),
+      restated_by: Type.String(),
+      evidence: Type.Object({
+        hash: Type.String(),
+        mode: Source,
+        valid_until: Time,
+        seq: Type.Integer(),
+        asset: Type.String(),
+        prev_hash: nullable(Type.String()),
+        ratio_basis: oneOf(['reserve_report', 'issuer_claim', 'illustration']),
+        sources: Type.Array(
+          Type.Object({
+            id: Type.String(),
+            url: Type.String(),
+            published_at: nullable(Time),
+            block: nullable(Type.Integer()),
+            sha256: Type.String(),
+          }),
+        ),
+      }),
+    }),
+    signature: Type.Object(Signature),
+    evm_signature: Type.Object({
+      alg: Type.Literal('eip712-secp256k1'),
+      signer: Type.String(),
+      value: Type.String(),
+      typed_data: Type.Unknown(),
+    }),
+    solana_signature: Type.Object({ ...Signature, message: Type.String() }),
+    disclaimer: Type.String(),
+    preview: Type.Boolean(),
+  },
+  { $id: 'BasisAttestation' },
+)
+
+export const HistoryResponse = Type.Object({
+  symbol: Type.String(),
+  chain: Type.String(),
+  interval: Type.String(),
+  from: Time,
+  to: Time,
+  points: Type.Array(
+    Type.Object({
+      as_of: Time,
+      wrapper_price: Type.Number(),
+      reference_price: Type.Number(),
+      basis_bps: Type.Number(),
+      near_reference_usd: Type.Number(),
+      underlying_state: State,
+      window_score: Type.Number(),
+      window_status: Status,
+    }),
+  ),
+  source: Source,
+  preview: Type.Boolean(),
+})
+
+export const ContractResponse = Type.Object({
+  service: Type.String(),
+  version: Type.String(),
+  status: Type.Literal('preview'),
+  description: Type.String(),
+  disclaimer: Type.String(),
+  machine_readable: Type.String(),
+  methodology: Type.Record(Type.String(), Type.String()),
+  spec_repo: nullable(Type.String()),
+  free_tier: Type.Record(Type.String(), Type.Unknown()),
+  endpoints: Type.Array(Type.Object({ method: Type.String(), path: Type.String(), purpose: Type.String() })),
+  response_shapes: Type.Record(Type.String(), Type.Unknown()),
+  coverage_seed: Type.Array(Type.Unknown()),
+  note: Type.String(),
+})

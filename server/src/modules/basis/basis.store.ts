@@ -1,0 +1,139 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Attestation } from './attest.ts'
+import type { Collected } from './collect.ts'
+import type { AssetState } from './ingest.ts'
+import type { Reading } from './quote.ts'
+import { reviveTrack } from './track.ts'
+
+export type HistoryRow = {
+  as_of: Date
+  wrapper_price: number
+  reference_price: number
+  basis_bps: number
+  near_reference_usd: number
+  underlying_state: string
+  window_score: number
+  window_status: string
+}
+
+/** Seen again, a body is young again: it is evidence for as long as anything still refers to it. */
+export async function keepBody(tx: Tx, sha256: string, body: Uint8Array, at: Date): Promise<void> {
+  await sql`
+    insert into basis_bodies (sha256, body, stored_at) values (${sha256}, ${Buffer.from(body)}, ${at})
+    on conflict (sha256) do update set stored_at = greatest(basis_bodies.stored_at, excluded.stored_at)
+  `.execute(tx)
+}
+
+export async function findBody(tx: Tx, sha256: string): Promise<Buffer | undefined> {
+  const { rows } = await sql<{ body: Buffer }>`select body from basis_bodies where sha256 = ${sha256}`.execute(tx)
+  return rows[0]?.body
+}
+
+export async function takeTurn(tx: Tx, holder: string, now: Date, until: Date): Promise<boolean> {
+  const { rows } = await sql<{ taken: boolean }>`select take_basis_turn(${holder}, ${now}, ${until}) as taken`.execute(
+    tx,
+  )
+  return rows[0]!.taken
+}
+
+export async function loadAssets(tx: Tx): Promise<AssetState[]> {
+  const { rows } = await sql<{
+    asset: string
+    reading: Reading | null
+    reasons: string[]
+    track: unknown
+    attestation: Attestation | null
+    seq: bigint
+    hash: string | null
+    updated_at: Date
+  }>`select asset, reading, reasons, track, attestation, seq, hash, updated_at from basis_assets`.execute(tx)
+  return rows.map(({ seq, updated_at, track, ...row }) => ({
+    ...row,
+    track: reviveTrack(track),
+    seq: Number(seq),
+    updatedAt: updated_at,
+  }))
+}
+
+/** `seq` only ever goes up: a process that lost its turn without noticing cannot fork the chain of attestations. */
+export async function saveAsset(tx: Tx, state: AssetState): Promise<void> {
+  const { rows } = await sql<{ saved: boolean }>`
+    insert into basis_assets as a (asset, reading, reasons, track, attestation, seq, hash, updated_at)
+    values (
+      ${state.asset}, ${json(state.reading)}, ${json(state.reasons)}, ${json(state.track)}, ${json(state.attestation)},
+      ${state.seq}, ${state.hash}, ${state.updatedAt}
+    )
+    on conflict (asset) do update set
+      reading = excluded.reading, reasons = excluded.reasons, track = excluded.track, attestation = excluded.attestation,
+      seq = excluded.seq, hash = excluded.hash, updated_at = excluded.updated_at
+    where a.seq <= excluded.seq and (excluded.reading is null or a.seq < excluded.seq)
+    returning true as saved
+  `.execute(tx)
+  if (!rows[0]) throw new Error(`Another process has measured ${state.asset} in the meantime.`)
+  if (state.reading) await insertReading(tx, state, state.reading)
+}
+
+async function insertReading(tx: Tx, state: AssetState, { quote, window }: Reading): Promise<void> {
+  await sql`
+    insert into basis_readings (
+      asset, seq, as_of, wrapper_price, reference_price, basis_bps, near_reference_usd, underlying_state,
+      window_score, window_status, attestation
+    )
+    values (
+      ${state.asset}, ${state.seq}, ${quote.as_of}, ${quote.wrapper_price}, ${quote.reference_price}, ${quote.basis_bps},
+      ${quote.effective_float.near_reference_usd}, ${quote.underlying_state}, ${window.score}, ${window.status},
+      ${json(state.attestation)}
+    )
+  `.execute(tx)
+}
+
+export async function recordFetches(tx: Tx, collected: readonly Collected[]): Promise<void> {
+  const rows = collected.flatMap(({ records, refused }) =>
+    records.map((record, index) => ({ ...record, refused: index === records.length - 1 ? (refused ?? null) : null })),
+  )
+  if (rows.length === 0) return
+  await sql`
+    insert into basis_fetches (source, url, status, body_sha256, fetched_at, published_at, block, refused)
+    select source, url, status, body_sha256, fetched_at, published_at, block, refused
+    from jsonb_to_recordset(${json(rows)}) as r (
+      source text, url text, status int, body_sha256 text, fetched_at timestamptz, published_at timestamptz, block bigint, refused text
+    )
+  `.execute(tx)
+}
+
+export async function readHistory(
+  tx: Tx,
+  asset: string,
+  from: Date,
+  to: Date,
+  stepMs: number,
+  most: number,
+): Promise<HistoryRow[]> {
+  const { rows } = await sql<HistoryRow>`
+    select as_of, wrapper_price, reference_price, basis_bps, near_reference_usd, underlying_state, window_score, window_status
+    from basis_history(${asset}, ${from}, ${to}, make_interval(secs => ${stepMs / 1000}), ${most})
+  `.execute(tx)
+  return rows
+}
+
+export async function findAttestation(tx: Tx, asset: string, seq: number): Promise<Attestation | undefined> {
+  const { rows } = await sql<{ attestation: Attestation }>`
+    select attestation from basis_readings where asset = ${asset} and seq = ${seq}
+  `.execute(tx)
+  return rows[0]?.attestation
+}
+
+/** Tells every process that newer readings are stored, once the transaction has committed. */
+export async function tellMeasured(tx: Tx): Promise<void> {
+  await sql`select pg_notify('basis', '')`.execute(tx)
+}
+
+export async function prune(tx: Tx, bodiesBefore: Date, readingsBefore: Date, most: number): Promise<number> {
+  const { rows } = await sql<{
+    gone: number
+  }>`select prune_basis(${bodiesBefore}, ${readingsBefore}, ${most}) as gone`.execute(tx)
+  return rows[0]!.gone
+}
+
+const json = (value: unknown) => sql`${value === null ? null : JSON.stringify(value)}::jsonb`

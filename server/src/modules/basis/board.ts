@@ -1,0 +1,61 @@
+import type { PrimaryMarket } from './primary-market.ts'
+import type { Reading } from './quote.ts'
+import { SCORING_FORMULA, type WindowStatus, windowStatuses } from './window-score.ts'
+
+export type BoardRow = {
+  rank: number
+  symbol: string
+  underlying: string
+  chain: string
+  meme_symbol: string | null
+  window_score: number
+  window_status: WindowStatus
+  basis_bps: number
+  meme_momentum_24h_pct: number | null
+  float_locked_pct: number | null
+  primary_market: PrimaryMarket
+  source: 'live' | 'preview'
+  as_of: string
+}
+
+export type Board = {
+  status: 'live' | 'preview'
+  as_of: string
+  scoring: { formula: string; note: string; statuses: Record<WindowStatus, string> }
+  rows: BoardRow[]
+  preview: boolean
+}
+
+const NOTE =
+  'Rows are ranked by how far the wrapper has run from its reference while primary-market supply has not caught up. It is a ranking aid, not a verdict. Every *_pct is a fraction.'
+
+/** Live only if every row is. Rows with the same score keep the order of their symbols, so that ranks do not flicker. */
+export function buildBoard(readings: readonly Reading[], at: Date): Board {
+  const sorted = [...readings].sort(
+    (a, b) =>
+      b.window.score - a.window.score ||
+      (a.quote.symbol < b.quote.symbol ? -1 : a.quote.symbol > b.quote.symbol ? 1 : 0),
+  )
+  const preview = !readings.every(({ quote }) => quote.source === 'live')
+  return {
+    status: preview ? 'preview' : 'live',
+    as_of: at.toISOString(),
+    scoring: { formula: SCORING_FORMULA, note: NOTE, statuses: windowStatuses },
+    preview,
+    rows: sorted.map(({ quote, window, meme, floatLocked }, index) => ({
+      rank: index + 1,
+      symbol: quote.symbol,
+      underlying: quote.underlying,
+      chain: quote.chain,
+      meme_symbol: meme?.symbol ?? null,
+      window_score: window.score,
+      window_status: window.status,
+      basis_bps: quote.basis_bps,
+      meme_momentum_24h_pct: meme?.change24h ?? null,
+      float_locked_pct: floatLocked,
+      primary_market: quote.primary_market,
+      source: quote.source,
+      as_of: quote.as_of,
+    })),
+  }
+}
