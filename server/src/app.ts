@@ -4,6 +4,7 @@ import { resolve } from 'node:path'
 import { openChain } from './adapters/chain/open-chain.ts'
 import { createOfflineLane } from './adapters/lanes/offline.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
+import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
 import { createGovernance } from './modules/governance/governance.ts'
 import { envCheck } from './modules/insights/env-check.ts'
@@ -157,7 +158,6 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       ['SIGNING_KEY', signing.length],
       ['ENCRYPTION_KEY', encryption.length],
       ['PAY_TO_ADDRESS', payTo.length],
-      ['DATABASE_URL', 0],
     ] as const)
     const databaseState = async () => {
       await pool.query('select 1')
@@ -169,6 +169,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     operatorRoutes(app, metrics)
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
+    catalogRoutes(app, catalog)
     tenantsRoutes(app, tenants)
     runsRoutes(app, { runs: createRuns({ db }), execute, limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute } })
     paymentsRoutes(app, settlements)
