@@ -1,0 +1,130 @@
+import { expect, test } from 'vitest'
+import type { RoutableLane } from './choose.ts'
+import { createRouting } from './routing.ts'
+
+const LANES: RoutableLane[] = [
+  { agentId: 'comedian-v1', category: 'entertainment', tier: 'starter', priceMicro: 10_000n, status: 'active' },
+  { agentId: 'writer-v1', category: 'content', tier: 'standard', priceMicro: 13_000n, status: 'active' },
+  { agentId: 'support-v1', category: 'support', tier: 'standard', priceMicro: 11_000n, status: 'active' },
+  { agentId: 'analyst-v1', category: 'analysis', tier: 'pro', priceMicro: 25_000n, status: 'active' },
+  { agentId: 'coder-v1', category: 'code', tier: 'expert', priceMicro: 25_000n, status: 'active' },
+  { agentId: 'strategist-v1', category: 'strategy', tier: 'expert', priceMicro: 25_000n, status: 'active' },
+  { agentId: 'researcher-v2', category: 'research', tier: 'expert', priceMicro: 23_000n, status: 'active' },
+  { agentId: 'default', category: 'fallback', tier: 'starter', priceMicro: 10_000n, status: 'active' },
+]
+
+const routing = createRouting({ catalog: { all: () => LANES.slice(0, 7), fallback: () => LANES[7]! } })
+const choose = (task: string, rest: Omit<Parameters<typeof routing.choose>[0], 'task'> = {}) =>
+  routing.choose({ task, ...rest })
+
+test('a clear task goes to its lane, with the words that spoke for it and every other lane explained', () => {
+  const choice = choose('Write a Python function that parses a CSV file and returns the rows as dicts')
+  expect(choice).toMatchObject({
+    agentId: 'coder-v1',
+    priceMicro: 25_000n,
+    posture: 'confident',
+    routingVersion: routing.version,
+  })
+  expect(choice.reason).toMatch(/^Clearly code work/)
+  expect(choice.signals.length).toBeGreaterThan(0)
+  expect(choice.alternatives.map((alternative) => alternative.agent_id).sort()).toEqual(
+    LANES.map((lane) => lane.agentId)
+      .filter((id) => id !== 'coder-v1')
+      .sort(),
+  )
+  for (const alternative of choice.alternatives) expect(alternative.why_not).toMatch(/\.$/)
+})
+
+test('a task that says too little goes to the general lane', () => {
+  for (const task of ['hello', 'asdf', 'do the thing', '???'])
+    expect(choose(task)).toMatchObject({ agentId: 'default', posture: 'fallback', priceMicro: 10_000n })
+})
+
+test('an explicit lane is honoured, an unknown one is named as unknown', () => {
+  expect(choose('Tell me a joke', { agentId: 'analyst-v1' })).toMatchObject({
+    agentId: 'analyst-v1',
+    posture: 'explicit',
+    priceMicro: 25_000n,
+  })
+  expect(choose('Tell me a joke', { agentId: 'default' })).toMatchObject({ agentId: 'default', posture: 'explicit' })
+  expect(choose('Tell me a joke', { agentId: 'plumber-v9' })).toMatchObject({ agentId: null, problem: 'unknown_agent' })
+})
+
+test('a cost limit is kept: the best lane that fits is chosen and the answer says what was ruled out', () => {
+  const choice = choose('Debug this TypeScript compile error in my function', {
+    constraints: { maxCostMicro: 13_000n },
+  })
+  expect(choice.agentId).not.toBe('coder-v1')
+  expect(choice).toMatchObject({ posture: 'constrained' })
+  expect(choice.alternatives.find((alternative) => alternative.agent_id === 'coder-v1')?.why_not).toBe(
+    'It costs 0.025 USDC, above the limit of 0.013.',
+  )
+})
+
+test('a limit below every price chooses nothing', () => {
+  expect(choose('Debug this', { constraints: { maxCostMicro: 9_999n } })).toMatchObject({
+    agentId: null,
+    problem: 'no_lane_fits',
+  })
+  expect(choose('Debug this', { agentId: 'coder-v1', constraints: { maxCostMicro: 20_000n } })).toMatchObject({
+    agentId: null,
+    problem: 'no_lane_fits',
+  })
+})
+
+test('a category narrows the field to its lanes', () => {
+  expect(choose('Tell me a joke', { constraints: { category: 'research' } })).toMatchObject({
+    agentId: 'researcher-v2',
+  })
+  expect(choose('Tell me a joke', { constraints: { category: 'fallback' } })).toMatchObject({ agentId: 'default' })
+  expect(choose('Tell me a joke', { constraints: { category: 'astrology' } })).toMatchObject({ agentId: null })
+})
+
+test('asking for cheap or fast never leaves the lanes that can do the task', () => {
+  const task = 'Fix the failing unit test in my Rust parser'
+  for (const priority of ['cheapest', 'balanced', 'quality', 'fastest'] as const) {
+    expect(choose(task, { constraints: { priority } })).toMatchObject({ agentId: 'coder-v1' })
+  }
+})
+
+test('a lane that is switched off is not chosen', () => {
+  const off = LANES.map((lane) => (lane.agentId === 'coder-v1' ? { ...lane, status: 'paused' } : lane))
+  expect(routing.choose({ task: 'Fix the failing unit test in my Rust parser' }, off)).toMatchObject({
+    posture: 'constrained',
+  })
+})
+
+test('the same task gives the same answer', () => {
+  const task = 'Compare the evidence on cold showers and immunity'
+  expect(choose(task)).toEqual(choose(task))
+})
+
+test('a decision takes well under a tenth of a millisecond at the median, and long tasks cost no more than the cap', () => {
+  const tasks = [
+    'Write a short email to my landlord about the heating',
+    `Summarise this:\n\n${'The river rose by three metres. '.repeat(900)}`,
+  ]
+  for (const task of tasks) {
+    for (let at = 0; at < 500; at++) choose(task)
+    const times = Array.from({ length: 301 }, () => {
+      const started = performance.now()
+      choose(task)
+      return performance.now() - started
+    }).sort((a, b) => a - b)
+    // Generous, because the machine that runs this may be busy; the bench prints the real figure.
+    expect(times[150]!).toBeLessThan(0.4)
+  }
+})
+
+test('a run gets the lane, the record of the choice and the alternatives that could take it over', () => {
+  const routed = routing.forRun('Tell me a joke about tax forms', { max_cost_usdc: 0.02 })
+  expect(routed.agentId).toBe('comedian-v1')
+  expect(routed.route).toMatchObject({ agent_id: 'comedian-v1', routing_version: routing.version })
+  expect(routed.alternatives[0]!.score).toBeGreaterThan(0)
+  expect(routed.alternatives.some((alternative) => alternative.agentId === 'coder-v1')).toBe(false)
+})
+
+test('a run whose own limit excludes every lane is refused as over budget, before anything is charged', () => {
+  expect(() => routing.forRun('Tell me a joke', { max_cost_usdc: 0.001 })).toThrow(/at most 0.001 USDC/)
+  expect(() => routing.forRun('Tell me a joke', { max_cost_usdc: 0.0000001 })).toThrow(/six decimals/)
+})
