@@ -107,6 +107,16 @@ test('a proof holds for its own two sizes only', () => {
   )
 })
 
+test('a smaller or larger size cannot be claimed for a root that is not its own', () => {
+  // The hashes would fold up to both roots, only not between trees of the sizes that are claimed.
+  const toTwo = claimOf(1, 2)
+  expect(verifyConsistency({ ...toTwo, newSize: 3 })).toBe(false)
+  expect(verifyConsistency({ ...toTwo, newSize: 4 })).toBe(false)
+  const toFour = claimOf(1, 4)
+  expect(verifyConsistency({ ...toFour, newSize: 2 })).toBe(false)
+  expect(verifyConsistency({ ...claimOf(7, 8), oldSize: 3, newSize: 4 })).toBe(false)
+})
+
 describe('malformed claims are false', () => {
   const good = claimOf(6, 13)
   const first = good.proof[0]!

@@ -108,6 +108,15 @@ test('a node cannot pass as a leaf', () => {
   expect(verifyInclusion({ leafHash: roots[2]!, index: 0, size: 2, proof, root: roots[4]! })).toBe(true)
 })
 
+test('a smaller or larger size cannot be claimed for a root that is not its own', () => {
+  // Each of these would fold up to the right root, only not in a tree of the size that is claimed.
+  const second = { leafHash: leafHashes[1]!, proof: [leafHashes[0]!], root: roots[2]! }
+  expect(verifyInclusion({ ...second, index: 1, size: 2 })).toBe(true)
+  expect(verifyInclusion({ ...second, index: 0, size: 1 })).toBe(false)
+  expect(verifyInclusion({ ...second, index: 1, size: 3 })).toBe(false)
+  expect(verifyInclusion({ ...second, index: 1, size: 4 })).toBe(false)
+})
+
 describe('malformed claims are false', () => {
   const good = {
     leafHash: leafHashes[2]!,

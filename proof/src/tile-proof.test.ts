@@ -5,7 +5,7 @@ import { consistencyProofFromNodes } from './consistency.ts'
 import { equalBytes, toHex } from './encoding.ts'
 import { inclusionProofFromNodes } from './inclusion.ts'
 import { nodesInMemory, rootOfNodes } from './merkle-tree.ts'
-import { type Tile, tilePath, tilesOfTree } from './tile.ts'
+import { type Tile, tileInTree, tilePath, tilesOfTree } from './tile.ts'
 import { appendToTiles, MAX_APPEND } from './tile-append.ts'
 import {
   consistencyProofFromTiles,
@@ -63,6 +63,21 @@ test('appending in batches of any size gives the roots and the tiles of the whol
     }),
     { numRuns: 25 },
   )
+})
+
+test('one by one, and in steps that just miss or just fill a tile', () => {
+  for (const batches of [Array.from({ length: 520 }, () => 1), [255, 1, 255, 1, 257, 254, 1, 512, 256]]) {
+    const log = createLog()
+    let size = 0
+    for (const count of batches) {
+      size += count
+      const { root, tiles } = log.append(count)
+      expect(equalBytes(root, rootOfNodes(size, nodes)), `${size}`).toBe(true)
+      // Each stored tile belongs to this tree: one too many would hold hashes that nobody added.
+      for (const { tile } of tiles) expect(tileInTree(tile.level, tile.index, size)).toEqual(tile)
+    }
+    for (const tile of tilesOfTree(size)) expect(log.stored.has(tilePath(tile)), tilePath(tile)).toBe(true)
+  }
 })
 
 test('70,000 leaves: the root comes from the right edge alone', () => {

@@ -152,6 +152,13 @@ describe('the log', () => {
     expect(check(result, 'signature')).toBe(true)
   })
 
+  test('a sound entry of another log of the same issuer passes only when no log was named', () => {
+    const elsewhere = logReceipt(fresh, { origin: 'other.test/log' })
+    expect(verifyReceipt(elsewhere, { jwks }).ok).toBe(true)
+    const result = verifyReceipt(elsewhere, options)
+    expect([result.ok, check(result, 'checkpoint')]).toEqual([false, false])
+  })
+
   test('only a key for the log, or an unmarked one, signs checkpoints', () => {
     const trust = (purpose: string) => ({ jwks: { keys: [issuerKey.jwk, { ...logKey.jwk, purpose }] } })
     expect(verifyReceipt(logged, trust('log')).ok).toBe(true)
