@@ -1,6 +1,6 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
-import { resolve } from 'node:path'
+import { join, resolve } from 'node:path'
 import { openChain } from './adapters/chain/open-chain.ts'
 import { createOfflineLane } from './adapters/lanes/offline.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
@@ -42,6 +42,7 @@ import { migrate } from './platform/migrate.ts'
 import { createNotify } from './platform/notify.ts'
 import { operatorRoutes } from './platform/operator.routes.ts'
 import { createOutbox } from './platform/outbox.ts'
+import { pageRoutes } from './platform/pages.ts'
 import { createRateLimiter } from './platform/rate-limit.ts'
 import { openSecretFolder } from './platform/secrets.ts'
 import { createSequencer } from './platform/sequencer.ts'
@@ -168,6 +169,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       envCheck: () => envCheck(config, config.NODE_ENV === 'production' ? new Map() : made),
     })
     operatorRoutes(app, metrics)
+    pageRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
+    pageRoutes(app, { base: '/dashboard', folder: join(import.meta.dirname, '../../web/dist'), index: 'index.html', everyPath: true })
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     catalogRoutes(app, catalog)
     tenantsRoutes(app, tenants)

@@ -18,7 +18,13 @@ export default async function setup() {
   await admin.pool.query('create database template_test')
   await admin.close()
   const template = openDatabase(url('template_test'), { max: 1, log })
-  await migrate(template)
+  try {
+    await migrate(template)
+  } catch (error) {
+    await template.close()
+    await postgres.stop()
+    throw error
+  }
   await template.close()
   process.env.COUNTERSIGN_TEST_DATABASE = url('countersign')
 

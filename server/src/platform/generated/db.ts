@@ -14,6 +14,40 @@ export type ApiKeys = {
   replaced_by: string | null
 }
 
+export type ApprovalVotes = {
+  approval_id: string
+  key_id: string
+  decision: string
+  reason: string | null
+  created_at: Date
+}
+
+export type Approvals = {
+  id: string
+  tenant_id: string
+  kind: string
+  status: string
+  resolution: string | null
+  action: string
+  agent_id: string
+  run_id: string
+  preauth_id: string | null
+  decision_id: string
+  requested_by: string
+  reason: string
+  amount_micro: bigint
+  merchant: string
+  risk_summary: unknown
+  action_hash: string
+  approvals_required: number
+  separate_approver: boolean
+  expires_at: Date
+  created_at: Date
+  resolved_at: Date | null
+  consumed_by: string | null
+  consumed_at: Date | null
+}
+
 export type AuditEvents = {
   id: string
   tenant_id: string
@@ -79,6 +113,20 @@ export type BasisTurn = {
   until: Date
 }
 
+export type Budgets = {
+  tenant_id: string
+  budget_id: string
+  scope: string
+  scope_type: string
+  scope_id: string
+  window: string
+  on_breach: string
+  alert_thresholds: unknown
+  version: number
+  created_at: Date
+  updated_at: Date
+}
+
 export type ChainAccounts = {
   address: string
   nonce: bigint
@@ -131,6 +179,25 @@ export type ChainTransactions = {
   receipt: unknown
 }
 
+export type Decisions = {
+  id: string
+  tenant_id: string
+  kind: string
+  run_id: string
+  preauth_id: string | null
+  agent_id: string
+  merchant: string
+  amount_micro: bigint
+  outcome: string
+  error: string
+  message: string
+  overridable: boolean
+  results: unknown
+  action_hash: string
+  asked_by: string
+  created_at: Date
+}
+
 export type EmbeddedChainOwner = {
   id: number
   url: string
@@ -146,6 +213,11 @@ export type Events = {
   only_for: string | null
 }
 
+export type GovernanceVersions = {
+  tenant_id: string
+  version: bigint
+}
+
 export type Holds = {
   holder: string
   scope: string
@@ -154,6 +226,7 @@ export type Holds = {
   on_success: string
   state: Generated<string>
   created_at: Date
+  measure: Generated<string>
 }
 
 export type IdempotencyAnswers = {
@@ -206,6 +279,16 @@ export type LedgerTransactions = {
   created_at: Date
 }
 
+export type LimitDefinitions = {
+  scope: string
+  tenant_id: string
+  limit_micro: bigint
+  soft_limit_micro: bigint | null
+  enforced: boolean
+  thresholds_micro: Generated<bigint[]>
+  subject: unknown
+}
+
 export type Limits = {
   scope: string
   period: string
@@ -213,6 +296,7 @@ export type Limits = {
   soft_limit_micro: bigint | null
   spent_micro: Generated<bigint>
   reserved_micro: Generated<bigint>
+  alerted_micro: Generated<bigint>
 }
 
 export type LogCosignatures = {
@@ -246,6 +330,38 @@ export type LogTiles = {
   bytes: Buffer
 }
 
+export type Mandates = {
+  id: string
+  tenant_id: string
+  name: string
+  agent_id: string | null
+  holder_key_id: string | null
+  constraints: unknown
+  content_hash: string
+  status: string
+  starts_at: Date
+  expires_at: Date
+  created_by: string
+  created_at: Date
+  revoked_at: Date | null
+}
+
+export type Overrides = {
+  id: string
+  tenant_id: string
+  hash: string
+  agent_id: string
+  amount_micro: bigint
+  merchant: string
+  reason: string
+  decision_id: string
+  issued_by: string
+  created_at: Date
+  expires_at: Date
+  used_by: string | null
+  used_at: Date | null
+}
+
 export type PaperAccounts = {
   venue: string
   account_id: string
@@ -274,6 +390,75 @@ export type PaperOrders = {
   status: string
   body: unknown
   placed_at: Date
+}
+
+export type Policies = {
+  id: string
+  tenant_id: string
+  name: string
+  version: number
+  status: string
+  mode: string
+  identity_type: string
+  agent_id: string | null
+  key_id: string | null
+  key_prefix: string | null
+  audit_trail_required: boolean
+  constraints: unknown
+  rules: unknown
+  content_hash: string
+  created_at: Date
+  updated_at: Date
+}
+
+export type PolicyVersions = {
+  policy_id: string
+  version: number
+  content: unknown
+  content_hash: string
+  changed_by: string
+  created_at: Date
+}
+
+export type Preauths = {
+  id: string
+  tenant_id: string
+  run_id: string
+  status: string
+  agent_id: string
+  mandate_id: string | null
+  merchant_id: string
+  merchant: unknown
+  amount_micro: bigint
+  asset: string
+  network: string
+  purpose: string | null
+  request_hash: string | null
+  action_hash: string
+  policy_hash: string | null
+  policy_results: unknown
+  decision_id: string | null
+  override_id: string | null
+  approval_id: string | null
+  ttl_seconds: number
+  asked_by: string
+  created_at: Date
+  issued_at: Date | null
+  expires_at: Date | null
+  close_by: Date | null
+  locks: Generated<string[]>
+  taken_by_run: Generated<boolean>
+  reported_transaction: string | null
+  escalated_at: Date | null
+  closed_at: Date | null
+  close_outcome: string | null
+  charged_micro: bigint | null
+  late: boolean | null
+  transaction: string | null
+  verified_onchain: boolean | null
+  receipt_id: string | null
+  decided_seq: bigint | null
+  ended_seq: bigint | null
 }
 
 export type Receipts = {
@@ -329,6 +514,14 @@ export type RhReceipts = {
   superseded_at: Date | null
 }
 
+export type RhRunKeys = {
+  tenant_id: string
+  key: string
+  body_hash: string
+  run_id: string
+  expires_at: Date
+}
+
 export type RhRuns = {
   id: string
   tenant_id: string
@@ -356,7 +549,10 @@ export type RhRuns = {
   sent_at: Date | null
   next_attempt_at: Date | null
   broker_order_id: string | null
-  order_state: unknown
+  stop_reason: string | null
+  execution_quote: unknown
+  answer_status: number | null
+  answer_body: string | null
   created_at: Date
   updated_at: Date
   finished_at: Date | null
@@ -401,6 +597,8 @@ export type Runs = {
   created_at: Date
   deadline_at: Date
   finished_at: Date | null
+  decided_seq: bigint | null
+  ended_seq: bigint | null
 }
 
 export type SequencerLease = {
@@ -505,12 +703,15 @@ export type WebhookSubscriptions = {
 
 export type DB = {
   api_keys: ApiKeys
+  approval_votes: ApprovalVotes
+  approvals: Approvals
   audit_events: AuditEvents
   basis_assets: BasisAssets
   basis_bodies: BasisBodies
   basis_fetches: BasisFetches
   basis_readings: BasisReadings
   basis_turn: BasisTurn
+  budgets: Budgets
   chain_accounts: ChainAccounts
   chain_allowances: ChainAllowances
   chain_authorizations: ChainAuthorizations
@@ -519,8 +720,10 @@ export type DB = {
   chain_head: ChainHead
   chain_permits: ChainPermits
   chain_transactions: ChainTransactions
+  decisions: Decisions
   embedded_chain_owner: EmbeddedChainOwner
   events: Events
+  governance_versions: GovernanceVersions
   holds: Holds
   idempotency_answers: IdempotencyAnswers
   lane_stats: LaneStats
@@ -528,20 +731,27 @@ export type DB = {
   lanes: Lanes
   ledger_entries: LedgerEntries
   ledger_transactions: LedgerTransactions
+  limit_definitions: LimitDefinitions
   limits: Limits
   log_cosignatures: LogCosignatures
   log_entries: LogEntries
   log_head: LogHead
   log_queue: LogQueue
   log_tiles: LogTiles
+  mandates: Mandates
+  overrides: Overrides
   paper_accounts: PaperAccounts
   paper_journal: PaperJournal
   paper_orders: PaperOrders
+  policies: Policies
+  policy_versions: PolicyVersions
+  preauths: Preauths
   receipts: Receipts
   rh_fills: RhFills
   rh_oauth_accounts: RhOauthAccounts
   rh_oauth_states: RhOauthStates
   rh_receipts: RhReceipts
+  rh_run_keys: RhRunKeys
   rh_runs: RhRuns
   rh_tenants: RhTenants
   run_keys: RunKeys
