@@ -1,4 +1,5 @@
 import type { App } from '../../platform/http.ts'
+import { logRoutes } from './log.routes.ts'
 import {
   DidResponse,
   JwksResponse,
@@ -14,6 +15,7 @@ import type { Receipts } from './receipts.ts'
 const tags = ['Receipts']
 
 export function receiptsRoutes(app: App, receipts: Receipts) {
+  logRoutes(app, receipts.log)
   app.get(
     '/api/receipts',
     {

@@ -1,31 +1,45 @@
 import { hashLeaf, toBase64, utf8 } from '@countersign/proof'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Keys } from '../../platform/keys.ts'
+import type { Keys, Signer } from '../../platform/keys.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
 import { findReceipt, lastHashOfRun, listReceipts, type ReceiptFilter, type StoredReceipt } from './receipts.store.ts'
 import { type PublicReceipt, type ReceiptDraft, type SignedReceipt, signReceipt } from './sign-receipt.ts'
-import type { TransparencyLog } from './transparency-log.ts'
+import { createTransparencyLog } from './transparency-log.ts'
 
 export type ReceiptsDeps = {
   db: Db
   keys: Keys
   clock: Clock
-  log: Pick<TransparencyLog, 'places'>
   publicUrl: () => string
+  logName?: string
+  /** Log keys that are being replaced and sign along meanwhile. */
+  previousLogSigners?: readonly Signer[]
+  /** Verifier key lines of the witnesses whose cosignatures are taken. */
+  witnesses?: readonly string[]
 }
+
+/** Not the public address, which may change: a log keeps its name for good. */
+const DEFAULT_LOG_NAME = 'countersign.local/log'
 
 export type Receipts = ReturnType<typeof createReceipts>
 
 export function createReceipts(deps: ReceiptsDeps) {
   const signer = deps.keys.signer('receipts')
   const keySet = createKeySet(deps)
+  const log = createTransparencyLog({
+    db: deps.db,
+    clock: deps.clock,
+    origin: deps.logName ?? DEFAULT_LOG_NAME,
+    signers: [deps.keys.signer('log'), ...(deps.previousLogSigners ?? [])],
+    witnesses: deps.witnesses ?? [],
+  })
 
   /** Each with its place in the log, all proven against one checkpoint. */
   const withPlaces = async (rows: readonly StoredReceipt[]): Promise<PublicReceipt[]> => {
     const indexes = rows.flatMap((row) => (row.log_index === null ? [] : [Number(row.log_index)]))
-    const places = await deps.log.places(indexes)
+    const places = await log.places(indexes)
     return rows.map((row) => ({ ...JSON.parse(row.body), log: places.get(Number(row.log_index ?? -1)) ?? null }))
   }
 
@@ -36,14 +50,20 @@ export function createReceipts(deps: ReceiptsDeps) {
   }
 
   return {
+    /** The public log; its `task` belongs into the sequencer. */
+    log,
+
     /** Pure: the same draft gives the same bytes, so the reconciler's receipt is the request's. */
     sign: (draft: ReceiptDraft): SignedReceipt => signReceipt(signer, draft),
 
     /** What a correction or a refund of the run names as `prev_hash`; call it in the transaction that issues it. */
     lastHashOfRun: (tx: Tx, runId: string) => lastHashOfRun(tx, runId),
 
-    /** Writes the keys in use beside those that were used before; called once at the start. */
-    publishKeys: () => keySet.publish(),
+    /** Called once at the start: checks the log's name, and writes the keys in use beside those used before. */
+    async open() {
+      await log.open()
+      await keySet.publish()
+    },
 
     async list(filter: ReceiptFilter, page: { limit: number; cursor?: string }) {
       if (page.cursor !== undefined && !(await findReceipt(deps.db, page.cursor)))
@@ -59,7 +79,7 @@ export function createReceipts(deps: ReceiptsDeps) {
     /** The proof alone, for who has the receipt already. `log` is null until the sequencer has placed the receipt. */
     async proof(id: string, options: { witnessed: boolean }) {
       const row = await find(id)
-      const places = row.log_index === null ? undefined : await deps.log.places([Number(row.log_index)], options)
+      const places = row.log_index === null ? undefined : await log.places([Number(row.log_index)], options)
       return {
         receipt_id: row.id,
         hash: row.hash,

@@ -17,14 +17,15 @@ import {
   verifyReceipt,
 } from '@countersign/proof'
 import { sql } from 'kysely'
-import { afterEach, beforeEach, expect, test } from 'vitest'
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createReceiptsBench, createTestDatabase, ORIGIN, testKeys } from '../../../test/receipts/helpers.ts'
 
 let opened: Awaited<ReturnType<typeof createTestDatabase>>
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await createTestDatabase()
 })
-afterEach(() => opened.drop())
+beforeEach(() => opened.clear())
+afterAll(() => opened.drop())
 
 const bench = (options: Parameters<typeof createReceiptsBench>[1] = {}) => createReceiptsBench(opened.database, options)
 
@@ -124,14 +125,14 @@ test('while a key is being replaced, readers who pinned the old one and readers 
   const before = bench({ keys: old })
   const [signed] = await before.issueMany(3)
   await before.sequencer.turn()
-  await before.receipts.publishKeys()
+  await before.receipts.open()
   await before.sequencer.stop()
   const verifies = async (b: ReturnType<typeof bench>, keys: typeof old) =>
     verifyCheckpoint(await b.log.checkpoint(), { origin: ORIGIN, keys: [keys.signer('log').publicJwk] }).ok
 
-  const overlap = bench({ keys: fresh, signers: [fresh.signer('log'), old.signer('log')] })
+  const overlap = bench({ keys: fresh, previousLogSigners: [old.signer('log')] })
   await overlap.sequencer.turn()
-  await overlap.receipts.publishKeys()
+  await overlap.receipts.open()
   expect(await verifies(overlap, old)).toBe(true)
   expect(await verifies(overlap, fresh)).toBe(true)
   await overlap.sequencer.stop()
@@ -231,5 +232,5 @@ test('a log keeps its name', async () => {
   await b.log.open()
   await b.sequencer.turn()
   await b.log.open()
-  await expect(bench({ origin: 'another.example/log' }).log.open()).rejects.toThrow('a log keeps its name')
+  await expect(bench({ logName: 'another.example/log' }).log.open()).rejects.toThrow('a log keeps its name')
 })
