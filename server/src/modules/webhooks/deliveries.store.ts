@@ -1,0 +1,151 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Outcome } from './send.ts'
+
+export type Standing = 'good' | 'poor'
+
+/** A delivery in this worker's hands, with all that an attempt needs. */
+export type Claimed = {
+  id: string
+  subscription_id: string
+  event_id: string
+  seq: bigint
+  claim: string
+  round_attempts: number
+  type: string
+  data: unknown
+  event_at: Date
+  url: string
+  secret: string
+  earlier_secret: string | null
+  earlier_secret_until: Date | null
+}
+
+export type Claim = {
+  at: Date
+  leaseSeconds: number
+  most: number
+  aSubscription: number
+  standing: Standing
+  busy: Record<string, number>
+  worker: string
+}
+
+/** What the step `finish_delivery` takes. */
+export type Finished = Outcome & {
+  id: string
+  claim: string
+  at: string
+  next_attempt_at: string | null
+  standing: Standing
+  switch_off: 'gone' | 'exhausted' | null
+}
+
+export async function claimDeliveries(tx: Tx, claim: Claim): Promise<Claimed[]> {
+  const { rows } = await sql<Claimed>`
+    select d.id, d.subscription_id, d.event_id, d.seq, d.claim, d.round_attempts,
+           e.type, e.data, e.created_at as event_at, s.url, s.secret, s.earlier_secret, s.earlier_secret_until
+    from claim_deliveries(${claim.at}, make_interval(secs => ${claim.leaseSeconds}), ${claim.most}, ${claim.aSubscription},
+                          ${claim.standing}, ${JSON.stringify(claim.busy)}::jsonb, ${claim.worker}) d
+    join events e on e.id = d.event_id
+    join webhook_subscriptions s on s.id = d.subscription_id
+    order by d.seq
+  `.execute(tx)
+  return rows
+}
+
+export type DeliveryRow = {
+  id: string
+  event_id: string
+  type: string
+  seq: bigint
+  state: 'pending' | 'delivered' | 'exhausted'
+  attempts: number
+  last_status: number | null
+  last_error: string | null
+  last_ms: number | null
+  last_attempt_at: Date | null
+  next_attempt_at: Date | null
+  history: unknown
+  created_at: Date
+  delivered_at: Date | null
+}
+
+export type DeliveryFilter = { subscriptionId: string; state?: string; cursor?: string; limit: number }
+
+const deliveriesWithType = (tx: Tx) =>
+  tx
+    .selectFrom('webhook_deliveries')
+    .innerJoin('events', 'events.id', 'webhook_deliveries.event_id')
+    .select([
+      'webhook_deliveries.id',
+      'event_id',
+      'events.type',
+      'seq',
+      sql<DeliveryRow['state']>`webhook_deliveries.state`.as('state'),
+      'attempts',
+      'last_status',
+      'last_error',
+      'last_ms',
+      'last_attempt_at',
+      'next_attempt_at',
+      'history',
+      'webhook_deliveries.created_at',
+      'delivered_at',
+    ])
+
+export async function listDeliveries(tx: Tx, filter: DeliveryFilter): Promise<DeliveryRow[]> {
+  let query = deliveriesWithType(tx)
+    .where('subscription_id', '=', filter.subscriptionId)
+    .orderBy('webhook_deliveries.id', 'desc')
+    .limit(filter.limit + 1)
+  if (filter.state) query = query.where('state', '=', filter.state)
+  if (filter.cursor) query = query.where('webhook_deliveries.id', '<', filter.cursor)
+  return query.execute()
+}
+
+/** Starts the delivery's schedule anew, with the same `webhook-id`; an attempt still under way no longer counts. */
+export async function replayDelivery(
+  tx: Tx,
+  subscriptionId: string,
+  id: string,
+  at: Date,
+): Promise<DeliveryRow | undefined> {
+  const { rows } = await sql`
+    update webhook_deliveries set state = 'pending', round_attempts = 0, next_attempt_at = ${at}, claim = null
+    where id = ${id} and subscription_id = ${subscriptionId}
+    returning id
+  `.execute(tx)
+  if (rows.length === 0) return undefined
+  return deliveriesWithType(tx).where('webhook_deliveries.id', '=', id).executeTakeFirst()
+}
+
+/** What waits for a subscription that was switched off or deleted will not be sent any more, and says so. */
+export async function giveUpStopped(tx: Tx, most: number): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update webhook_deliveries set state = 'exhausted', next_attempt_at = null, claim = null,
+      last_error = coalesce(last_error, 'the subscription was switched off')
+    where id in (
+      select d.id from webhook_subscriptions s
+      join webhook_deliveries d on d.subscription_id = s.id and d.state = 'pending'
+      where (s.disabled_reason is not null or s.deleted_at is not null) and not s.is_active
+      limit ${most}
+    )
+  `.execute(tx)
+  return Number(numAffectedRows ?? 0n)
+}
+
+/** The log is kept for a while, not for ever. A delivery still waiting is never removed, nor its event. */
+export async function forgetOld(tx: Tx, before: Date, most: number): Promise<number> {
+  const deliveries = await sql`
+    delete from webhook_deliveries where id in (
+      select id from webhook_deliveries where created_at < ${before} and state <> 'pending' order by created_at limit ${most})
+  `.execute(tx)
+  const events = await sql`
+    delete from events where id in (
+      select id from events e where created_at < ${before} and dispatched_at is not null
+        and not exists (select 1 from webhook_deliveries d where d.event_id = e.id)
+      order by created_at limit ${most})
+  `.execute(tx)
+  return Number((deliveries.numAffectedRows ?? 0n) + (events.numAffectedRows ?? 0n))
+}

@@ -1,0 +1,77 @@
+import { sql } from 'kysely'
+import type { Clock } from '../../platform/clock.ts'
+import type { Tx } from '../../platform/db.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { SequencedTask } from '../../platform/sequencer.ts'
+
+const EVENTS_A_PASS = 500
+
+/** Heard by every process when there is something to deliver. */
+export const DELIVERIES_CHANNEL = 'webhook_deliveries'
+
+type Wanted = { subscription_id: string; tenant_id: string; event_id: string; seq: bigint }
+
+/**
+ * Gives committed events to the subscriptions that asked for them, each with the next number of its subscription.
+ * It runs as a task of the one fenced sequencer: nobody else writes `last_seq`, so the numbers have no gap and no twin.
+ */
+export function createDispatch(deps: { clock: Clock; ids: Ids }): SequencedTask {
+  return {
+    name: 'webhooks',
+    async waiting(db) {
+      const first = await db
+        .selectFrom('events')
+        .select('id')
+        .where('dispatched_at', 'is', null)
+        .orderBy('id')
+        .limit(1)
+        .executeTakeFirst()
+      return first !== undefined
+    },
+    async pass(tx) {
+      const now = deps.clock.now()
+      const events = await tx
+        .selectFrom('events')
+        .select('id')
+        .where('dispatched_at', 'is', null)
+        .orderBy('id')
+        .limit(EVENTS_A_PASS)
+        .execute()
+      const eventIds = events.map(({ id }) => id)
+      const wanted = await readWanted(tx, eventIds)
+      if (wanted.length > 0) await addDeliveries(tx, wanted, deps.ids, now)
+      await sql`update events set dispatched_at = ${now} where id = any(${eventIds}::text[])`.execute(tx)
+    },
+  }
+}
+
+async function readWanted(tx: Tx, eventIds: string[]): Promise<Wanted[]> {
+  const { rows } = await sql<Wanted>`
+    select s.id as subscription_id, s.tenant_id, e.id as event_id,
+           s.last_seq + row_number() over (partition by s.id order by e.id) as seq
+    from events e
+    join webhook_subscriptions s on s.tenant_id = e.tenant_id and s.is_active and s.deleted_at is null
+      and case when e.only_for is null then s.events && array[e.type, '*'] else s.id = e.only_for end
+    where e.id = any(${eventIds}::text[])
+    order by e.id
+  `.execute(tx)
+  return rows
+}
+
+async function addDeliveries(tx: Tx, wanted: Wanted[], ids: Ids, now: Date) {
+  const rows = wanted.map((row) => ({ id: ids.next('dlv'), ...row, seq: row.seq.toString() }))
+  await sql`
+    insert into webhook_deliveries (id, subscription_id, tenant_id, event_id, seq, next_attempt_at, created_at)
+    select id, subscription_id, tenant_id, event_id, seq, ${now}, ${now}
+    from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
+      as r(id text, subscription_id text, tenant_id text, event_id text, seq bigint)
+  `.execute(tx)
+  await sql`
+    update webhook_subscriptions s set last_seq = n.last
+    from (select subscription_id, max(seq) as last
+          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(subscription_id text, seq bigint)
+          group by subscription_id) n
+    where s.id = n.subscription_id
+  `.execute(tx)
+  await sql`select pg_notify(${DELIVERIES_CHANNEL}, '')`.execute(tx)
+}

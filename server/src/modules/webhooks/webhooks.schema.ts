@@ -1,0 +1,105 @@
+import { Type } from 'typebox'
+import { eventTypes } from './event-types.ts'
+import { MAX_URL_LENGTH } from './target.ts'
+
+const nullableText = Type.Union([Type.String(), Type.Null()])
+const nullableInteger = Type.Union([Type.Integer(), Type.Null()])
+const nullableTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
+const IdempotencyKey = Type.Optional(Type.String({ maxLength: 255 }))
+
+const Url = Type.String({
+  minLength: 1,
+  maxLength: MAX_URL_LENGTH,
+  description: 'https only; it must lead to a public address. In development http to this machine is allowed too.',
+})
+const Events = Type.Array(Type.String({ maxLength: 80 }), {
+  minItems: 1,
+  maxItems: 100,
+  description: `One or more of ${eventTypes.join(', ')}; * stands for all of them.`,
+})
+
+export const WebhookCreate = Type.Object(
+  { url: Url, events: Events, idempotency_key: IdempotencyKey },
+  { additionalProperties: false },
+)
+
+export const WebhookUpdate = Type.Object(
+  { is_active: Type.Optional(Type.Boolean()), url: Type.Optional(Url), events: Type.Optional(Events) },
+  { additionalProperties: true, description: 'Other properties are accepted and change nothing.' },
+)
+
+const subscriptionFields = {
+  id: Type.String(),
+  url: Type.String(),
+  events: Type.Array(Type.String()),
+  is_active: Type.Boolean(),
+  disabled_reason: Type.Union([Type.Literal('gone'), Type.Literal('exhausted'), Type.Null()]),
+  disabled_at: nullableTime,
+  failing_since: nullableTime,
+  last_seq: Type.Integer(),
+  created_at: Type.String({ format: 'date-time' }),
+  updated_at: Type.String({ format: 'date-time' }),
+}
+
+const SigningSecret = Type.String({ description: 'whsec_ and base64; shown once, encrypted at rest.' })
+
+export const WebhookSubscription = Type.Object(subscriptionFields)
+export const WebhookCreated = Type.Object({ ...subscriptionFields, signingSecret: SigningSecret })
+export const SecretRotated = Type.Object({
+  ...subscriptionFields,
+  signingSecret: SigningSecret,
+  earlier_secret_valid_until: Type.String({ format: 'date-time' }),
+})
+
+const more = { has_more: Type.Boolean(), next_cursor: nullableText }
+const paging = {
+  cursor: Type.Optional(Type.String({ maxLength: 64 })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+}
+
+export const WebhooksQuery = Type.Object(paging, { additionalProperties: false })
+export const WebhooksResponse = Type.Object({ subscriptions: Type.Array(WebhookSubscription), ...more })
+export const WebhookDeleted = Type.Object({ id: Type.String(), deleted: Type.Boolean() })
+
+export const SecretRotate = Type.Object(
+  {
+    overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 7 * 24 * 60 * 60 })),
+    idempotency_key: IdempotencyKey,
+  },
+  { additionalProperties: false },
+)
+
+/** For the POSTs that take nothing but an idempotency key. */
+export const NothingButKey = Type.Object({ idempotency_key: IdempotencyKey }, { additionalProperties: false })
+
+export const TestSent = Type.Object({ event_id: Type.String(), type: Type.String() })
+
+const State = Type.Union([Type.Literal('pending'), Type.Literal('delivered'), Type.Literal('exhausted')])
+
+export const Delivery = Type.Object({
+  id: Type.String(),
+  event_id: Type.String({ description: 'What the target sees as webhook-id.' }),
+  type: Type.String(),
+  seq: Type.Integer(),
+  state: State,
+  attempts: Type.Integer(),
+  last_status: nullableInteger,
+  last_error: nullableText,
+  last_ms: nullableInteger,
+  last_attempt_at: nullableTime,
+  next_attempt_at: nullableTime,
+  history: Type.Array(
+    Type.Object({ at: Type.String(), status: nullableInteger, error: nullableText, ms: Type.Integer() }),
+  ),
+  created_at: Type.String({ format: 'date-time' }),
+  delivered_at: nullableTime,
+})
+
+export const DeliveriesQuery = Type.Object({ ...paging, state: Type.Optional(State) }, { additionalProperties: false })
+export const DeliveriesResponse = Type.Object({ deliveries: Type.Array(Delivery), ...more })
+
+export const WebhookParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
+export const DeliveryParams = Type.Object({
+  id: Type.String({ maxLength: 64 }),
+  delivery_id: Type.String({ maxLength: 64 }),
+})

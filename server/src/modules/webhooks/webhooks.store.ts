@@ -1,0 +1,80 @@
+import { type Selectable, sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { WebhookSubscriptions } from '../../platform/generated/db.ts'
+
+export type SubscriptionRow = Selectable<WebhookSubscriptions>
+
+export async function insertSubscription(
+  tx: Tx,
+  row: Pick<SubscriptionRow, 'id' | 'tenant_id' | 'url' | 'events' | 'secret' | 'created_at' | 'updated_at'>,
+): Promise<SubscriptionRow> {
+  return tx.insertInto('webhook_subscriptions').values(row).returningAll().executeTakeFirstOrThrow()
+}
+
+export async function countSubscriptions(tx: Tx, tenantId: string): Promise<number> {
+  const { count } = await tx
+    .selectFrom('webhook_subscriptions')
+    .select((on) => on.fn.countAll<bigint>().as('count'))
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export async function listSubscriptions(
+  tx: Tx,
+  tenantId: string,
+  page: { cursor?: string; limit: number },
+): Promise<SubscriptionRow[]> {
+  let query = tx
+    .selectFrom('webhook_subscriptions')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+  if (page.cursor) query = query.where('id', '<', page.cursor)
+  return query.execute()
+}
+
+export async function readSubscription(tx: Tx, tenantId: string, id: string): Promise<SubscriptionRow | undefined> {
+  return tx
+    .selectFrom('webhook_subscriptions')
+    .selectAll()
+    .where('id', '=', id)
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .executeTakeFirst()
+}
+
+export type SubscriptionChange = Partial<
+  Omit<SubscriptionRow, 'id' | 'tenant_id' | 'created_at' | 'updated_at' | 'last_seq'>
+>
+
+export async function changeSubscription(
+  tx: Tx,
+  tenantId: string,
+  id: string,
+  change: SubscriptionChange,
+  at: Date,
+): Promise<SubscriptionRow | undefined> {
+  return tx
+    .updateTable('webhook_subscriptions')
+    .set({ ...change, updated_at: at })
+    .where('id', '=', id)
+    .where('tenant_id', '=', tenantId)
+    .where('deleted_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+/** An event for one subscription alone, whatever that one asked for. */
+export async function insertTestEvent(
+  tx: Tx,
+  event: { id: string; tenantId: string; type: string; data: unknown; subscriptionId: string; at: Date },
+) {
+  await sql`
+    insert into events (id, tenant_id, type, data, created_at, only_for)
+    values (${event.id}, ${event.tenantId}, ${event.type}, ${JSON.stringify(event.data)}::jsonb, ${event.at}, ${event.subscriptionId})
+  `.execute(tx)
+}

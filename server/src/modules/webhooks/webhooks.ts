@@ -1,0 +1,232 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { Idempotency } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Keys } from '../../platform/keys.ts'
+import type { Outbox } from '../../platform/outbox.ts'
+import { conflict, forbidden, invalid, notFound } from '../../platform/problem.ts'
+import type { Tenants } from '../tenants/tenants.ts'
+import { type DeliveryRow, forgetOld, giveUpStopped, listDeliveries, replayDelivery } from './deliveries.store.ts'
+import { eventTypes, TEST_EVENT } from './event-types.ts'
+import { makeSigningSecret } from './sign.ts'
+import { checkTargetUrl, type TargetRules } from './target.ts'
+import * as store from './webhooks.store.ts'
+
+export type WebhooksDeps = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  keys: Pick<Keys, 'encrypt'>
+  idempotency: Idempotency
+  audit: Outbox['audit']
+  planLimit: Tenants['planLimit']
+  target: TargetRules
+}
+
+export type Webhooks = ReturnType<typeof createWebhooks>
+export type NewSubscription = { url: string; events: string[] }
+export type SubscriptionPatch = { url?: string; events?: string[]; is_active?: boolean }
+
+const OVERLAP_SECONDS = 24 * 60 * 60
+const KEPT_DAYS = 30
+const SWEEP_AT_MOST = 5_000
+const known = new Set<string>(['*', ...eventTypes])
+
+export function createWebhooks(deps: WebhooksDeps) {
+  const subscription = async (tx: Tx, caller: TenantCaller, id: string) => {
+    const row = await store.readSubscription(tx, caller.tenantId, id)
+    if (!row) throw notFound('webhook')
+    return row
+  }
+
+  const activeSubscription = async (tx: Tx, caller: TenantCaller, id: string) => {
+    const row = await subscription(tx, caller, id)
+    if (!row.is_active) throw conflict('This webhook is switched off; switch it on first.')
+    return row
+  }
+
+  const change = async (tx: Tx, caller: TenantCaller, id: string, wanted: store.SubscriptionChange, type: string) => {
+    const at = deps.clock.now()
+    const row = await store.changeSubscription(tx, caller.tenantId, id, wanted, at)
+    if (!row) throw notFound('webhook')
+    await note(tx, caller, row, type, at)
+    return row
+  }
+
+  const note = (tx: Tx, caller: TenantCaller, row: store.SubscriptionRow, type: string, at: Date) =>
+    deps.audit(tx, {
+      tenantId: caller.tenantId,
+      type,
+      actor: caller.keyId,
+      subject: row.id,
+      at,
+      data: { url: row.url, events: row.events, is_active: row.is_active },
+    })
+
+  const once = (
+    caller: TenantCaller,
+    route: string,
+    key: string | undefined,
+    body: unknown,
+    work: (tx: Tx) => Promise<{ status: number; body: unknown }>,
+  ) => deps.idempotency.once({ scope: `tenant:${caller.tenantId}`, route, key, body }, work)
+
+  return {
+    async list(caller: TenantCaller, query: { cursor?: string; limit?: number }) {
+      const limit = query.limit ?? 100
+      const rows = await store.listSubscriptions(deps.db, caller.tenantId, { cursor: query.cursor, limit })
+      const { shown, more } = cut(rows, limit)
+      return { subscriptions: shown.map(subscriptionRecord), ...more }
+    },
+
+    get: async (caller: TenantCaller, id: string) => subscriptionRecord(await subscription(deps.db, caller, id)),
+
+    create: (caller: TenantCaller, key: string | undefined, body: NewSubscription) =>
+      once(caller, 'POST /api/webhooks', key, body, async (tx) => {
+        const url = checkTargetUrl(body.url, deps.target)
+        const events = checkEvents(body.events)
+        const most = await deps.planLimit(tx, caller.tenantId, 'webhook_subscriptions')
+        if ((await store.countSubscriptions(tx, caller.tenantId)) >= most)
+          throw forbidden(`The plan allows ${most} webhooks; delete one first.`)
+        const at = deps.clock.now()
+        const signingSecret = makeSigningSecret()
+        const row = await store.insertSubscription(tx, {
+          id: deps.ids.next('whk'),
+          tenant_id: caller.tenantId,
+          url,
+          events,
+          secret: deps.keys.encrypt(signingSecret),
+          created_at: at,
+          updated_at: at,
+        })
+        await note(tx, caller, row, 'webhook.created', at)
+        return { status: 201, body: { ...subscriptionRecord(row), signingSecret } }
+      }),
+
+    /** Only what may be changed is read from the patch, and it is judged as at creation. */
+    async update(caller: TenantCaller, id: string, patch: SubscriptionPatch) {
+      const { url, events, is_active } = patch
+      const wanted: store.SubscriptionChange = {
+        ...(url !== undefined && { url: checkTargetUrl(url, deps.target) }),
+        ...(events !== undefined && { events: checkEvents(events) }),
+        ...(is_active !== undefined && { is_active }),
+        // A person has looked at it: what the service held against it is forgotten.
+        ...((is_active === true || url !== undefined) && freshStart),
+      }
+      const row = await deps.db.transaction().execute((tx) => change(tx, caller, id, wanted, 'webhook.updated'))
+      return subscriptionRecord(row)
+    },
+
+    async remove(caller: TenantCaller, id: string) {
+      const gone = { is_active: false, deleted_at: deps.clock.now(), secret: '', earlier_secret: null }
+      await deps.db.transaction().execute((tx) => change(tx, caller, id, gone, 'webhook.deleted'))
+      return { id, deleted: true }
+    },
+
+    /** Both secrets sign during the overlap, so that receivers can change over without losing a message. */
+    rotateSecret: (caller: TenantCaller, key: string | undefined, id: string, body: { overlap_seconds?: number }) =>
+      once(caller, `POST /api/webhooks/${id}/rotate-secret`, key, body, async (tx) => {
+        const { secret } = await subscription(tx, caller, id)
+        const until = new Date(deps.clock.now().getTime() + (body.overlap_seconds ?? OVERLAP_SECONDS) * 1000)
+        const signingSecret = makeSigningSecret()
+        const wanted = {
+          secret: deps.keys.encrypt(signingSecret),
+          earlier_secret: secret,
+          earlier_secret_until: until,
+        }
+        const row = await change(tx, caller, id, wanted, 'webhook.secret_rotated')
+        const earlier = { earlier_secret_valid_until: until.toISOString() }
+        return { status: 200, body: { ...subscriptionRecord(row), signingSecret, ...earlier } }
+      }),
+
+    test: (caller: TenantCaller, key: string | undefined, id: string) =>
+      once(caller, `POST /api/webhooks/${id}/test`, key, {}, async (tx) => {
+        await activeSubscription(tx, caller, id)
+        const event = {
+          id: deps.ids.next('evt'),
+          tenantId: caller.tenantId,
+          type: TEST_EVENT,
+          data: { webhook_id: id, message: 'A test: your webhook works.' },
+          subscriptionId: id,
+          at: deps.clock.now(),
+        }
+        await store.insertTestEvent(tx, event)
+        return { status: 202, body: { event_id: event.id, type: TEST_EVENT } }
+      }),
+
+    async deliveries(caller: TenantCaller, id: string, query: { state?: string; cursor?: string; limit?: number }) {
+      await subscription(deps.db, caller, id)
+      const limit = query.limit ?? 50
+      const rows = await listDeliveries(deps.db, { ...query, subscriptionId: id, limit })
+      const { shown, more } = cut(rows, limit)
+      return { deliveries: shown.map(deliveryRecord), ...more }
+    },
+
+    replay: (caller: TenantCaller, key: string | undefined, id: string, deliveryId: string) =>
+      once(caller, `POST /api/webhooks/${id}/deliveries/${deliveryId}/replay`, key, {}, async (tx) => {
+        await activeSubscription(tx, caller, id)
+        const row = await replayDelivery(tx, id, deliveryId, deps.clock.now())
+        if (!row) throw notFound('delivery')
+        return { status: 202, body: deliveryRecord(row) }
+      }),
+
+    /** Marks what will not be delivered any more, and forgets what is older than the log is kept. */
+    async sweep(now: Date) {
+      const given_up = await giveUpStopped(deps.db, SWEEP_AT_MOST)
+      const before = new Date(now.getTime() - KEPT_DAYS * 24 * 60 * 60 * 1000)
+      return { given_up, forgotten: await forgetOld(deps.db, before, SWEEP_AT_MOST) }
+    },
+  }
+}
+
+const freshStart = {
+  disabled_reason: null,
+  disabled_at: null,
+  failures: 0,
+  failing_since: null,
+  standing: 'good',
+} satisfies store.SubscriptionChange
+
+function checkEvents(events: string[]): string[] {
+  const unknown = events.find((event) => !known.has(event))
+  if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' is not an event; '*' stands for all of them.`)
+  return [...new Set(events)]
+}
+
+/** One row more than asked for was read: it says whether there is another page, and is not shown. */
+function cut<T extends { id: string }>(rows: T[], limit: number) {
+  const shown = rows.slice(0, limit)
+  const has_more = rows.length > limit
+  return { shown, more: { has_more, next_cursor: has_more ? shown.at(-1)!.id : null } }
+}
+
+const subscriptionRecord = (row: store.SubscriptionRow) => ({
+  id: row.id,
+  url: row.url,
+  events: row.events,
+  is_active: row.is_active,
+  disabled_reason: row.disabled_reason,
+  disabled_at: row.disabled_at?.toISOString() ?? null,
+  failing_since: row.failing_since?.toISOString() ?? null,
+  last_seq: Number(row.last_seq),
+  created_at: row.created_at.toISOString(),
+  updated_at: row.updated_at.toISOString(),
+})
+
+const deliveryRecord = (row: DeliveryRow) => ({
+  id: row.id,
+  event_id: row.event_id,
+  type: row.type,
+  seq: Number(row.seq),
+  state: row.state,
+  attempts: row.attempts,
+  last_status: row.last_status,
+  last_error: row.last_error,
+  last_ms: row.last_ms,
+  last_attempt_at: row.last_attempt_at?.toISOString() ?? null,
+  next_attempt_at: row.state === 'pending' ? (row.next_attempt_at?.toISOString() ?? null) : null,
+  history: row.history,
+  created_at: row.created_at.toISOString(),
+  delivered_at: row.delivered_at?.toISOString() ?? null,
+})

@@ -1,0 +1,155 @@
+import { envCheck } from '../../src/modules/insights/env-check.ts'
+import { healthRoutes } from '../../src/modules/insights/health.routes.ts'
+import { createHealth, type PartState } from '../../src/modules/insights/health.ts'
+import { readTenantUsage } from '../../src/modules/insights/usage.ts'
+import { tenantsRoutes } from '../../src/modules/tenants/tenants.routes.ts'
+import { createTenants } from '../../src/modules/tenants/tenants.ts'
+import { createDeliver } from '../../src/modules/webhooks/deliver.ts'
+import { createDispatch } from '../../src/modules/webhooks/dispatch.ts'
+import { createGuardedAgent, type ResolveAll } from '../../src/modules/webhooks/guarded-agent.ts'
+import { createSend } from '../../src/modules/webhooks/send.ts'
+import { webhooksRoutes } from '../../src/modules/webhooks/webhooks.routes.ts'
+import { createWebhooks } from '../../src/modules/webhooks/webhooks.ts'
+import { createTestClock } from '../../src/platform/clock.ts'
+import { type Config, readConfig, type SettingName } from '../../src/platform/config.ts'
+import type { Database } from '../../src/platform/db.ts'
+import { createHttp } from '../../src/platform/http.ts'
+import { createIdempotency } from '../../src/platform/idempotency.ts'
+import { createIds } from '../../src/platform/ids.ts'
+import { createKeys } from '../../src/platform/keys.ts'
+import { createLog } from '../../src/platform/log.ts'
+import { createMetrics } from '../../src/platform/metrics.ts'
+import { createNotify } from '../../src/platform/notify.ts'
+import { createOutbox } from '../../src/platform/outbox.ts'
+import { createRateLimiter } from '../../src/platform/rate-limit.ts'
+import { createSequencer } from '../../src/platform/sequencer.ts'
+
+export const ADMIN_KEY = 'an operator key of the tests'
+
+export type Node = Awaited<ReturnType<typeof openNode>>
+
+type NodeOptions = {
+  config?: Config
+  made?: Map<SettingName, number>
+  parts?: { redis: PartState; supabase: PartState }
+  resolveAll?: ResolveAll
+  answerMs?: number
+}
+
+/** One process of the service, as far as these chapters go: its own caches, its own listening connection, one database. */
+export async function openNode(database: Database, options: NodeOptions = {}) {
+  const clock = createTestClock()
+  const ids = createIds(clock)
+  const log = createLog('silent')
+  const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
+  const notify = await createNotify(database, ids.next('ins'), log)
+  const outbox = createOutbox(ids)
+  const idempotency = createIdempotency({ db: database.db, keys, clock })
+  const tenants = createTenants({
+    db: database.db,
+    clock,
+    ids,
+    keys,
+    notify,
+    idempotency,
+    adminKey: ADMIN_KEY,
+    keyPerMinute: 600,
+    publicUrl: () => 'https://countersign.test',
+    emit: outbox.emit,
+    audit: outbox.audit,
+    usage: (tenantId, since) => readTenantUsage(database.db, tenantId, since),
+  })
+  const webhooks = createWebhooks({
+    db: database.db,
+    clock,
+    ids,
+    keys,
+    idempotency,
+    audit: outbox.audit,
+    planLimit: tenants.planLimit,
+    target: { allowLoopback: true },
+  })
+  const agent = createGuardedAgent({ allowLoopback: true }, options.resolveAll)
+  const deliver = createDeliver({
+    db: database.db,
+    pool: database.pool,
+    clock,
+    keys,
+    log,
+    send: createSend(agent, options.answerMs),
+    random: () => 0.5,
+  })
+  const sequencer = createSequencer({
+    db: database.db,
+    log,
+    instance: ids.next('ins'),
+    tasks: [createDispatch({ clock, ids })],
+    leaseMs: 60_000,
+  })
+  const app = await createHttp({
+    log,
+    clock,
+    ids,
+    metrics: createMetrics(),
+    authenticate: tenants.authenticate,
+    limiter: createRateLimiter(clock),
+    limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
+    publicUrl: () => 'https://countersign.test',
+  })
+  const parts = options.parts ?? { redis: 'not_configured' as const, supabase: 'embedded' as const }
+  const health = createHealth({ checks: { redis: async () => parts.redis, supabase: async () => parts.supabase } })
+  const config = options.config ?? readConfig({})
+  tenantsRoutes(app, tenants)
+  webhooksRoutes(app, webhooks)
+  healthRoutes(app, { health, envCheck: () => envCheck(config, options.made ?? new Map()) })
+  await app.ready()
+  return {
+    app,
+    clock,
+    ids,
+    keys,
+    tenants,
+    idempotency,
+    notify,
+    outbox,
+    parts,
+    webhooks,
+    deliver,
+    sequencer,
+    /** Numbers what has been committed and gives all that is due one attempt. */
+    async tick() {
+      await sequencer.turn()
+      await deliver.deliverDue()
+      await deliver.idle()
+    },
+    async close() {
+      await deliver.stop()
+      await agent.close()
+      await sequencer.stop()
+      await app.close()
+      await notify.close()
+    },
+  }
+}
+
+type Ask = { key?: string; admin?: boolean; headers?: Record<string, string> }
+
+export async function ask(node: Pick<Node, 'app'>, line: string, body?: unknown, how: Ask = {}) {
+  const [method, url] = line.split(' ') as ['GET', string]
+  const response = await node.app.inject({
+    method,
+    url,
+    headers: {
+      ...(how.key && { 'x-api-key': how.key }),
+      ...(how.admin && { 'x-admin-key': ADMIN_KEY }),
+      ...how.headers,
+    },
+    ...(body !== undefined && { payload: body as object }),
+  })
+  return { status: response.statusCode, body: response.json(), text: response.body, headers: response.headers }
+}
+
+export async function onboard(node: Pick<Node, 'app'>, orgName = 'Acme') {
+  const { body } = await ask(node, 'POST /api/onboard', { org_name: orgName, email: 'owner@acme.test' })
+  return body as { tenant_id: string; api_key: string; key_prefix: string }
+}
