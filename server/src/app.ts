@@ -18,6 +18,7 @@ import { createQuotes } from './modules/payments/quote.ts'
 import { createSettlements } from './modules/payments/settlements.ts'
 import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
 import { createReceipts } from './modules/receipts/receipts.ts'
+import { createRouting } from './modules/routing/routing.ts'
 import { createExecuteRun, type Deps as RunDeps } from './modules/runs/execute-run.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
 import type { RunStep } from './modules/runs/run.ts'
@@ -121,6 +122,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
     const payments = createPayments({ facilitator: chain.facilitator, chain: chain.reader, quotes, clock, asset, payTo })
     const governance = createGovernance()
+    const routing = createRouting({ catalog })
 
     const runDeps: RunDeps = {
       db,
@@ -135,7 +137,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
       find: catalog.find,
       pricingVersion: catalog.version,
-      choose: () => ({ agentId: 'default', route: {}, alternatives: [] }),
+      choose: routing.forRun,
       assess: governance.assess,
       judgeActions: async (_caller, actions) => actions.map((action) => ({ ...action, decision: 'pass' })),
       payments,
