@@ -28,14 +28,14 @@ export function createPythHermes(options: { baseUrl: string; apiKey?: string; ev
         const underlying = underlyings[text(feed.id, 'the id of a feed').replace(/^0x/, '')]
         if (!underlying) throw new SourceRefused('it answered about a feed that was not asked for')
         const quoted = object(feed.price, 'a price')
-        const scale = scaleOf(integer(quoted.expo, 'the exponent of a price'))
-        const share = number(quoted.price, 'a price') * scale
+        const divisor = divisorOf(integer(quoted.expo, 'the exponent of a price'))
+        const share = number(quoted.price, 'a price') / divisor
         if (share <= 0) throw new SourceRefused(`the price of ${underlying} is ${share}, which is not a price`)
         return {
           kind: 'share_price',
           underlying,
           price: share,
-          conf: number(quoted.conf, 'the error of a price') * scale,
+          conf: number(quoted.conf, 'the error of a price') / divisor,
           publishedAt: pastTime(integer(quoted.publish_time, 'a publish time'), 'a publish time', answer.fetchedAt),
         }
       })
@@ -47,7 +47,7 @@ export function createPythHermes(options: { baseUrl: string; apiKey?: string; ev
 }
 
 /** Pyth writes prices of shares with a few decimals; an exponent far from that is a mistake of decimals. */
-function scaleOf(expo: number): number {
+function divisorOf(expo: number): number {
   if (expo < -12 || expo > 0) throw new SourceRefused(`the exponent ${expo} of a price is out of range`)
-  return 10 ** expo
+  return 10 ** -expo
 }

@@ -1,0 +1,254 @@
+import { verifyAttestation } from '@countersign/proof'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Database } from '../../src/platform/db.ts'
+import { createTestDatabase } from '../harness.ts'
+import { type BasisNode, GOOD_KEY, openBasisNode } from './node.ts'
+
+let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let database: Database
+let node: BasisNode
+
+beforeAll(async () => {
+  scratch = await createTestDatabase()
+  database = scratch.open(3)
+  node = await openBasisNode(database)
+})
+afterAll(async () => {
+  await node.close()
+  await database.close()
+  await scratch.drop()
+})
+
+const quoteFields = [
+  'symbol',
+  'underlying',
+  'chain',
+  'as_of',
+  'wrapper_price',
+  'reference_price',
+  'reference_source',
+  'basis_pct',
+  'basis_bps',
+  'effective_float',
+  'borrow',
+  'underlying_state',
+  'primary_market',
+  'observations',
+  'source',
+  'preview',
+]
+const verdict = /verdict|accept|reject|recommend|buy|sell|signal/i
+
+describe('without any source configured', () => {
+  test('the contract has every field it promises', async () => {
+    const { status, body } = await node.get('/api/basis/v1')
+    expect(status).toBe(200)
+    expect(Object.keys(body)).toEqual(
+      expect.arrayContaining([
+        'service',
+        'version',
+        'status',
+        'description',
+        'disclaimer',
+        'machine_readable',
+        'methodology',
+        'spec_repo',
+        'free_tier',
+        'endpoints',
+        'response_shapes',
+        'coverage_seed',
+        'note',
+      ]),
+    )
+    expect(body).toMatchObject({ version: 'v1', status: 'preview', free_tier: { metered: false } })
+    expect(body.note).toMatch(/illustrative and flagged preview:true/)
+  })
+
+  test('symbols lists the coverage', async () => {
+    const { body } = await node.get('/api/basis/v1/symbols')
+    expect(body.count).toBe(14)
+    expect(body.symbols[0]).toEqual({
+      symbol: 'TSLAx',
+      underlying: 'TSLA',
+      issuer: 'Backed (xStocks)',
+      chains: ['solana'],
+    })
+  })
+
+  test('every quote has exactly the fields of the interface and is a preview', async () => {
+    for (const { symbol } of node.basis.coverage.symbols) {
+      const { status, body, headers } = await node.get(`/api/basis/v1/quote/${symbol}`)
+      expect(status).toBe(200)
+      expect(headers['content-type']).toBe('application/json; charset=utf-8')
+      expect(Object.keys(body)).toEqual(quoteFields)
+      expect(Object.keys(body.effective_float)).toEqual(['near_reference_usd', 'band_bps', 'confidence'])
+      expect(Object.keys(body.primary_market)).toEqual([
+        'creation',
+        'last_mint_at',
+        'last_mint_block',
+        'last_mint_size',
+      ])
+      expect(Object.keys(body.borrow)).toEqual(['available', 'rate_apr', 'source'])
+      expect(body).toMatchObject({ symbol, source: 'preview', preview: true })
+      expect(body.basis_bps).toBeCloseTo(body.basis_pct * 10_000, 6)
+    }
+  })
+
+  test('the board ranks all wrappers, explains itself and gives no verdict', async () => {
+    const { body } = await node.get('/api/basis/v1/board')
+    expect(Object.keys(body)).toEqual(['status', 'as_of', 'scoring', 'rows', 'preview'])
+    expect(body).toMatchObject({ status: 'preview', preview: true })
+    expect(body.rows).toHaveLength(14)
+    const scores = body.rows.map((row: { window_score: number }) => row.window_score)
+    expect(scores).toEqual([...scores].sort((a, b) => b - a))
+    expect(body.rows.map((row: { rank: number }) => row.rank)).toEqual(
+      scores.map((_: number, index: number) => index + 1),
+    )
+    for (const row of body.rows) {
+      expect(Object.keys(row)).toEqual(
+        expect.arrayContaining([
+          'rank',
+          'symbol',
+          'underlying',
+          'meme_symbol',
+          'window_score',
+          'window_status',
+          'basis_bps',
+          'meme_momentum_24h_pct',
+          'float_locked_pct',
+          'primary_market',
+          'as_of',
+        ]),
+      )
+      expect(Object.keys(row).filter((name) => verdict.test(name))).toEqual([])
+      expect(body.scoring.statuses[row.window_status]).toEqual(expect.any(String))
+    }
+  })
+
+  test('an attestation verifies offline, as a preview and as nothing else', async () => {
+    const { status, body } = await node.get('/api/basis/v1/attestation/AAPLc')
+    expect(status).toBe(200)
+    expect(body).toMatchObject({
+      schema: 'basis-attestation/v1',
+      preview: true,
+      backing: { restated_by: 'countersign', evidence: { mode: 'preview' } },
+    })
+    const now = node.clock.now()
+    expect(verifyAttestation(body, { jwks: node.jwks, now }).ok).toBe(true)
+    expect(verifyAttestation(body, { jwks: node.jwks, now, requireLive: true }).ok).toBe(false)
+  })
+
+  test('the quote and the attestation of one moment say the same', async () => {
+    const { body: quote } = await node.get('/api/basis/v1/quote/TSLAx')
+    const { body: attestation } = await node.get('/api/basis/v1/attestation/TSLAx')
+    const { wrapper_price, reference_price, basis_bps, underlying_state } = quote
+    expect(attestation.as_of).toBe(quote.as_of)
+    expect(attestation.snapshot).toEqual({ wrapper_price, reference_price, basis_bps, underlying_state })
+  })
+
+  test('history is the preview’s own past', async () => {
+    const { status, body } = await node.get(
+      '/api/basis/v1/history/TSLAx?from=2026-11-16T12:00:00Z&to=2026-11-16T15:00:00Z&interval=15m',
+    )
+    expect(status).toBe(200)
+    expect(body).toMatchObject({ symbol: 'TSLAx', chain: 'solana', interval: '15m', source: 'preview', preview: true })
+    expect(body.points).toHaveLength(12)
+    expect(body.points[0]).toMatchObject({ as_of: '2026-11-16T12:00:00.000Z', underlying_state: 'closed' })
+    expect(body.points[11].underlying_state).toBe('open')
+  })
+
+  test.each([
+    ['a range the wrong way round', '?from=2026-11-16T15:00:00Z&to=2026-11-16T12:00:00Z', /before/],
+    [
+      'a range too long for its interval',
+      '?from=2020-01-01T00:00:00Z&to=2026-11-16T12:00:00Z&interval=1m',
+      /1500 are allowed/,
+    ],
+    ['an interval nobody offers', '?interval=7m', /one of|must/],
+    ['a time that is none', '?from=yesterday', /date-time|must/],
+  ])('%s is refused', async (_name, query, message) => {
+    const { status, body } = await node.get(`/api/basis/v1/history/TSLAx${query}`)
+    expect(status).toBe(400)
+    expect(body).toMatchObject({ error: 'invalid_request', message: expect.stringMatching(message) })
+  })
+})
+
+describe('what is not there', () => {
+  test.each([
+    '/api/basis/v1/quote/NOPE',
+    '/api/basis/v1/quote/AAPLc?chain=solana',
+    '/api/basis/v1/attestation/NOPE',
+    '/api/basis/v1/attestation/AAPLc?seq=9',
+    '/api/basis/v1/history/NOPE',
+    '/api/basis/v1/board?chain=nowhere',
+    `/api/basis/v1/evidence/${'0'.repeat(64)}`,
+  ])('%s is not_found', async (url) => {
+    const { status, body } = await node.get(url)
+    expect(status).toBe(404)
+    expect(body).toMatchObject({ error: 'error', code: 'not_found', message: expect.any(String) })
+  })
+
+  test('a symbol is found on the chain it is on, whatever its case', async () => {
+    expect((await node.get('/api/basis/v1/quote/aaplc?chain=base')).body.symbol).toBe('AAPLc')
+    expect((await node.get('/api/basis/v1/board?chain=base')).body.rows).toHaveLength(5)
+  })
+
+  test('evidence by something that is no hash is a 400', async () => {
+    expect((await node.get('/api/basis/v1/evidence/..%2fetc')).status).toBe(400)
+  })
+})
+
+describe('keys', () => {
+  test('a Bearer key is accepted, a wrong one is 401, none is fine', async () => {
+    const ask = (headers: Record<string, string>) => node.get('/api/basis/v1/quote/TSLAx', headers)
+    expect((await ask({})).status).toBe(200)
+    expect((await ask({ authorization: `Bearer ${GOOD_KEY}` })).status).toBe(200)
+    expect((await ask({ authorization: 'Bearer another_key' })).status).toBe(401)
+    expect((await ask({ authorization: 'Basic abc' })).body).toMatchObject({ error: 'error', code: 'unauthorized' })
+  })
+
+  test('in preview nothing is counted; metered, RateLimit headers say how much is left', async () => {
+    for (let index = 0; index < 5; index += 1)
+      expect((await node.get('/api/basis/v1/symbols')).headers.ratelimit).toBeUndefined()
+    const metered = await openBasisNode(database, { metered: true })
+    const first = await metered.get('/api/basis/v1/symbols')
+    expect(first.headers['ratelimit-policy']).toBe('"minute";q=2;w=60')
+    await metered.get('/api/basis/v1/symbols')
+    expect((await metered.get('/api/basis/v1/symbols')).status).toBe(429)
+    await metered.close()
+  })
+})
+
+describe('the stream', () => {
+  test('sends the present readings, then new ones, and ends with the server', async () => {
+    const streaming = await openBasisNode(database)
+    const address = await streaming.app.listen({ host: '127.0.0.1', port: 0 })
+    const response = await fetch(`${address}/api/basis/v1/stream?symbols=tslax,AAPLc`)
+    expect(response.headers.get('content-type')).toMatch(/text\/event-stream/)
+    expect(response.headers.get('x-request-id')).toBeTruthy()
+    const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
+    let text = ''
+    const until = async (pattern: RegExp) => {
+      while (!pattern.test(text)) {
+        const { done, value } = await reader.read()
+        if (done) throw new Error(`The stream ended: ${text}`)
+        text += value
+      }
+    }
+    await until(/id: TSLAx@2026-11-16T15:00:00.000Z[\s\S]*id: AAPLc@/)
+    expect(text).not.toMatch(/NVDAx/)
+    streaming.clock.advance(15_000)
+    streaming.basis.tickPreviews()
+    await until(/id: TSLAx@2026-11-16T15:00:15.000Z/)
+    const ended = reader.read().then(async function drain(chunk): Promise<boolean> {
+      return chunk.done ? true : drain(await reader.read())
+    })
+    await streaming.close()
+    expect(await ended).toBe(true)
+  })
+
+  test('of an unknown wrapper is a 404', async () => {
+    expect((await node.get('/api/basis/v1/stream?symbols=NOPE')).status).toBe(404)
+    expect((await node.get('/api/basis/v1/stream?symbols=,')).status).toBe(400)
+  })
+})

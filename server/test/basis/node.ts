@@ -1,0 +1,93 @@
+import { createHttpFetch } from '../../src/adapters/prices/http-fetch.ts'
+import { basisRoutes } from '../../src/modules/basis/basis.routes.ts'
+import { createBasis } from '../../src/modules/basis/basis.ts'
+import { type Coverage, loadCoverage } from '../../src/modules/basis/coverage.ts'
+import type { PriceSource } from '../../src/modules/basis/price-source.ts'
+import type { Authenticate } from '../../src/platform/auth-context.ts'
+import { createTestClock, type TestClock } from '../../src/platform/clock.ts'
+import type { Database } from '../../src/platform/db.ts'
+import { createHttp } from '../../src/platform/http.ts'
+import { createIds } from '../../src/platform/ids.ts'
+import { createKeys } from '../../src/platform/keys.ts'
+import { createMetrics } from '../../src/platform/metrics.ts'
+import { createRateLimiter } from '../../src/platform/rate-limit.ts'
+import { silent } from '../harness.ts'
+import { NOW } from './shapes.ts'
+import { createTestSigners } from './signers.ts'
+
+export type BasisNode = Awaited<ReturnType<typeof openBasisNode>>
+
+export type BasisNodeOptions = {
+  sources?: PriceSource[]
+  coverage?: Coverage
+  clock?: TestClock
+  holder?: string
+  metered?: boolean
+}
+
+export const GOOD_KEY = 'a_good_key'
+
+/** One process of the service, as far as the basis API goes. Events are kept for the test to look at. */
+export async function openBasisNode(database: Database, options: BasisNodeOptions = {}) {
+  const clock = options.clock ?? createTestClock(NOW)
+  const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
+  const { signers, jwks, addresses } = createTestSigners(keys)
+  const events: { type: string; data: Record<string, unknown> }[] = []
+  const heard = new Map<string, () => void>()
+  const authenticate: Authenticate = {
+    key: async (key) =>
+      key === GOOD_KEY
+        ? { kind: 'tenant', tenantId: 'ten_1', keyId: 'key_1', scopes: ['read'], auth: 'key' }
+        : undefined,
+    admin: () => false,
+  }
+  const basis = createBasis({
+    db: database.db,
+    clock,
+    notify: { listen: (channel, hear) => void heard.set(channel, () => hear(undefined)) },
+    coverage: options.coverage ?? loadCoverage(),
+    sources: options.sources ?? [],
+    fetch: createHttpFetch({ clock, timeoutMs: 2_000 }),
+    signers,
+    holder: options.holder ?? 'this process',
+    emit: async (_tx, event) => void events.push(event),
+  })
+  const app = await createHttp({
+    log: silent,
+    clock,
+    ids: createIds(clock),
+    metrics: createMetrics(),
+    authenticate,
+    limiter: createRateLimiter(clock),
+    limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
+    publicUrl: () => 'https://countersign.test',
+  })
+  basisRoutes(app, {
+    basis,
+    authenticate,
+    metered: options.metered ?? false,
+    limits: { anonymousPerMinute: 2, keyPerMinute: 5 },
+  })
+  await app.ready()
+  const get = async (url: string, headers: Record<string, string> = {}) => {
+    const response = await app.inject({ method: 'GET', url, headers })
+    const json = response.headers['content-type']?.toString().includes('json')
+    return {
+      status: response.statusCode,
+      headers: response.headers,
+      text: response.body,
+      body: json ? response.json() : undefined,
+    }
+  }
+  return {
+    app,
+    basis,
+    clock,
+    events,
+    jwks,
+    addresses,
+    get,
+    hearAll: () => heard.get('basis')?.(),
+    close: () => app.close(),
+  }
+}
