@@ -17,13 +17,14 @@ end $$;
 create or replace function insert_run(r jsonb) returns void language plpgsql as $$
 begin
   insert into runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms,
-                    price_micro, instance, admission, created_at, deadline_at)
+                    price_micro, instance, admission, created_at, deadline_at, decided_seq)
   values (r->>'id', r->>'kind', r->>'tenant_id', r->>'payer', r->>'agent_id', r->>'session_id', r->>'loop_id', r->>'action', 'executing', 'pending',
           r->>'request_hash', r->'request', r->'terms', (r->>'price_micro')::bigint, r->>'instance', r->>'admission',
-          (r->>'created_at')::timestamptz, (r->>'deadline_at')::timestamptz)
+          (r->>'created_at')::timestamptz, (r->>'deadline_at')::timestamptz, nextval('decision_order'))
   -- A run that waited for an approval keeps its row and its id.
-  on conflict (id) do update set payer = excluded.payer, agent_id = excluded.agent_id, state = 'executing', outcome = 'pending', terms = excluded.terms,
-    price_micro = excluded.price_micro, instance = excluded.instance, admission = excluded.admission, deadline_at = excluded.deadline_at
+  on conflict (id) do update set payer = excluded.payer, agent_id = excluded.agent_id, session_id = excluded.session_id, loop_id = excluded.loop_id,
+    state = 'executing', outcome = 'pending', terms = excluded.terms, price_micro = excluded.price_micro, instance = excluded.instance,
+    admission = excluded.admission, deadline_at = excluded.deadline_at, decided_seq = excluded.decided_seq
     where runs.state = 'approved';
   if not found then
     perform refuse(409, 'run_exists', jsonb_build_object('run_id', r->>'id'));
@@ -36,9 +37,12 @@ declare
   at timestamptz := (i#>>'{run,created_at}')::timestamptz;
   run_id text := i#>>'{run,id}';
   tenant text := i#>>'{run,tenant_id}';
+  foreseen jsonb := i#>'{run,terms,ruling}';
+  ruling jsonb;
 begin
-  if exists (select 1 from runs where id = run_id and admission = i#>>'{run,admission}') then
-    return jsonb_build_object('run_id', run_id);
+  select terms->'ruling' into ruling from runs where id = run_id and admission = i#>>'{run,admission}';
+  if found then
+    return jsonb_build_object('run_id', run_id, 'ruling', ruling);
   end if;
   perform insert_run(i->'run');
   if i->'key' <> 'null' then
@@ -46,10 +50,13 @@ begin
   end if;
   perform reserve_nonce(i->'settlement', run_id, tenant, at);
   perform consume_grants(i, run_id, at);
-  perform hold_limits(run_id, i->'holds', at);
+  ruling := ruling_as_counted(foreseen, hold_limits(run_id, i->'holds', at));
+  if ruling <> foreseen then
+    update runs set terms = terms || jsonb_build_object('ruling', ruling) where id = run_id;
+  end if;
   perform ledger_pend(i->'ledger');
   perform audit_event(i->'audit');
-  return jsonb_build_object('run_id', run_id);
+  return jsonb_build_object('run_id', run_id, 'ruling', ruling);
 end $$;
 
 -- Transaction B. The work is done and written down; only now may money move. i: {run_id, admission, result, next_attempt_at}
@@ -82,9 +89,12 @@ begin
     reason = null, next_attempt_at = null, updated_at = at
   where run_id = run.id;
   perform ledger_post(jsonb_build_object('id', i->>'post_id', 'pending_id', i->>'pending_id', 'created_at', at));
-  perform settle_holds(run.id, true);
+  -- A pre-authorisation may have held more than the price.
+  perform settle_holds(run.id, true, run.price_micro);
+  perform close_preauth_of(run.id, 'settled', run.price_micro, i#>>'{settlement,transaction}', i#>>'{receipt,id}', at);
   perform issue_receipt(i->'receipt');
-  update runs set state = 'completed', outcome = 'completed', answer_status = (i#>>'{answer,status}')::int, answer_body = i#>>'{answer,body}', finished_at = at
+  update runs set state = 'completed', outcome = 'completed', answer_status = (i#>>'{answer,status}')::int, answer_body = i#>>'{answer,body}', finished_at = at,
+    ended_seq = nextval('decision_order')
   where id = run.id;
   perform emit_event(event) from jsonb_array_elements(i->'events') as event;
   perform audit_event(i->'audit');
@@ -112,7 +122,8 @@ begin
   if i->'receipt' <> 'null' then
     perform issue_receipt(i->'receipt');
   end if;
-  update runs set state = 'failed', outcome = 'failed', answer_status = (i#>>'{answer,status}')::int, answer_body = i#>>'{answer,body}', finished_at = at
+  update runs set state = 'failed', outcome = 'failed', answer_status = (i#>>'{answer,status}')::int, answer_body = i#>>'{answer,body}', finished_at = at,
+    ended_seq = nextval('decision_order')
   where id = run.id;
   perform emit_event(event) from jsonb_array_elements(i->'events') as event;
   perform audit_event(i->'audit');

@@ -46,6 +46,7 @@ export type Approvals = {
   resolved_at: Date | null
   consumed_by: string | null
   consumed_at: Date | null
+  lapsed_at: Date | null
 }
 
 export type AuditEvents = {
@@ -565,6 +566,18 @@ export type RhTenants = {
   kill_reason: string | null
 }
 
+export type RunHistory = {
+  id: string | null
+  tenant_id: string | null
+  kind: string | null
+  action: string | null
+  outcome: string | null
+  agent_id: string | null
+  price_micro: bigint | null
+  created_at: Date | null
+  receipt_id: string | null
+}
+
 export type RunKeys = {
   scope: string
   route: string
@@ -754,6 +767,7 @@ export type DB = {
   rh_run_keys: RhRunKeys
   rh_runs: RhRuns
   rh_tenants: RhTenants
+  run_history: RunHistory
   run_keys: RunKeys
   runs: Runs
   sequencer_lease: SequencerLease
