@@ -25,9 +25,9 @@ contract Multicall3 {
     results = new Result[](count);
     for (uint256 i = 0; i < count; i++) {
       Call3 calldata item = calls[i];
-      (bool success, bytes memory returnData) = item.target.call(item.callData);
-      require(success || item.allowFailure, "Multicall3: call failed");
-      results[i] = Result(success, returnData);
+      Result memory result = results[i];
+      (result.success, result.returnData) = item.target.call(item.callData);
+      require(result.success || item.allowFailure, "Multicall3: call failed");
     }
   }
 
@@ -38,9 +38,9 @@ contract Multicall3 {
     uint256 count = calls.length;
     results = new Result[](count);
     for (uint256 i = 0; i < count; i++) {
-      (bool success, bytes memory returnData) = calls[i].target.call(calls[i].callData);
-      require(success || !requireSuccess, "Multicall3: call failed");
-      results[i] = Result(success, returnData);
+      Result memory result = results[i];
+      (result.success, result.returnData) = calls[i].target.call(calls[i].callData);
+      require(result.success || !requireSuccess, "Multicall3: call failed");
     }
   }
 

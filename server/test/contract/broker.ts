@@ -56,6 +56,7 @@ export function brokerContract(name: string, make: () => Promise<BrokerWorld>): 
       worstPriceE8: null,
       tif: 'ioc',
       leverageE2: null,
+      placeBy: new Date('2099-01-01T00:00:00Z'),
       executeBy: new Date('2099-01-01T00:00:00Z'),
       ...overrides,
     })

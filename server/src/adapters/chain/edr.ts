@@ -2,7 +2,7 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Hex } from '../../modules/payments/facilitator.ts'
-import { bytesOf, hexOf, keccak, quantity, revertText } from './codec.ts'
+import { bytesOf, hexOf, keccak, revertText } from './codec.ts'
 import { type ChainRequest, RpcError } from './rpc.ts'
 
 export const CHAIN_ID = 8453
@@ -57,6 +57,8 @@ export async function createEvm(genesisTime: bigint): Promise<{ send: ChainReque
         { address: bytesOf(USDC), code: bytesOf(codeOf('DevUSDCLoader')) },
         { address: bytesOf(MULTICALL3), code: bytesOf(codeOf('Multicall3')) },
       ],
+      // Gas costs nothing here, so nobody needs ether. A block that can never be fuller than its target keeps the fee at zero.
+      baseFeeConfig: [{ activation: { blockNumber: 0n }, maxChangeDenominator: 8n, elasticityMultiplier: 1n }],
       hardfork: edr.PRAGUE,
       initialBaseFeePerGas: 0n,
       minGasPrice: 0n,
@@ -89,10 +91,4 @@ export async function createEvm(genesisTime: bigint): Promise<{ send: ChainReque
   }
   for (const account of [MINTER, LOADER]) await send('hardhat_impersonateAccount', [account])
   return { send, finishLoading: async () => void (await send('hardhat_setCode', [USDC, codeOf('DevUSDC')])) }
-}
-
-/** Gas costs nothing on this chain, so nobody needs ether; the base fee would creep up by itself. */
-export async function prepareNextBlock(send: ChainRequest, time: bigint): Promise<void> {
-  await send('hardhat_setNextBlockBaseFeePerGas', ['0x0'])
-  await send('evm_setNextBlockTimestamp', [quantity(time)])
 }

@@ -63,7 +63,7 @@ test('the token is where Base has it and answers as USDC does', async () => {
     '2',
     6,
   ])
-  const domain = { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: USDC } as const
+  const domain = { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract: USDC } as const
   expect(await read('DOMAIN_SEPARATOR')).toBe(
     hashDomain({
       domain,
@@ -77,7 +77,7 @@ test('the token is where Base has it and answers as USDC does', async () => {
       },
     }),
   )
-  expect((await read('MINTER')).toLowerCase()).toBe(MINTER)
+  expect(String(await read('MINTER')).toLowerCase()).toBe(MINTER)
   expect(await client.getChainId()).toBe(8453)
 })
 

@@ -10,7 +10,7 @@
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { encodeCall, larger, quantity, SELECTOR } from './codec.ts'
-import { createEvm, MINTER, prepareNextBlock, USDC } from './edr.ts'
+import { createEvm, MINTER, USDC } from './edr.ts'
 import { createGate } from './gate.ts'
 import { type ChainJournal, JournalTaken, type MinedTransaction } from './journal.ts'
 import { answerFromJournal } from './journal-answers.ts'
@@ -49,11 +49,14 @@ type Live = {
   reservedBlock: bigint
   headNumber: bigint
   headTime: bigint
+  /** Whoever sent a transaction asks for its receipt at once; a large one is not worth reading twice. */
+  recent: Map<string, RpcReceipt>
 }
 
 // Numbers are reserved in steps: a start skips at most this many, and appending seldom pays for it.
 const RESERVE_STEP = 10_000n
 const MINT_GAS = 200_000
+const RECENT_RECEIPTS = 16
 
 export async function createEmbeddedChain({ journal, clock, log }: Deps): Promise<EmbeddedChain> {
   const gate = createGate()
@@ -79,6 +82,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
       reservedBlock: state.reservedBlock,
       headNumber,
       headTime: BigInt(head.timestamp),
+      recent: new Map(),
     }
     await reserve(booted)
     log.info(
@@ -111,16 +115,16 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     }
   }
 
-  /** Mines with `submit`, journals every block that came of it, and only then gives the outcome away. */
+  /** Mines with `submit`, journals the block that came of it, and only then gives the outcome away. */
   const mine = async <Result>(chain: Live, submit: () => Promise<Result>, raw: Hex | null): Promise<Result> => {
     try {
       await reserve(chain)
-      await prepareNextBlock((method, params) => evm(chain, method, params), larger(now(), chain.headTime))
+      await evm(chain, 'evm_setNextBlockTimestamp', [quantity(larger(now(), chain.headTime))])
       const outcome = await submit().then(
         (value) => ({ value }),
         (error: unknown) => ({ error }),
       )
-      await keepNewBlocks(chain, raw)
+      await keepNewBlock(chain, raw)
       if ('error' in outcome) throw outcome.error
       return outcome.value
     } catch (error) {
@@ -133,31 +137,30 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     }
   }
 
-  const keepNewBlocks = async (chain: Live, raw: Hex | null) => {
-    const newest = BigInt((await evm(chain, 'eth_blockNumber')) as string)
-    while (chain.headNumber < newest) {
-      const number = chain.headNumber + 1n
-      const { transactions, ...header } = (await evm(chain, 'eth_getBlockByNumber', [
-        quantity(number),
-        true,
-      ])) as RpcBlock & {
-        transactions: RpcTransaction[]
-      }
-      if (transactions.length > 0) {
-        const receipts = await Promise.all(
-          transactions.map(({ hash }) => evm(chain, 'eth_getTransactionReceipt', [hash]) as Promise<RpcReceipt>),
-        )
-        const mined: MinedTransaction[] = transactions.map((transaction, index) => ({
-          transaction,
-          receipt: receipts[index]!,
-          raw: transaction.from === MINTER ? null : raw,
-        }))
-        const effects = await tokenEffects(receipts, (method, params) => evm(chain, method, params))
-        await journal.append(chain.epoch, { header: header as RpcBlock, transactions: mined, effects })
-      }
-      chain.headNumber = number
-      chain.headTime = BigInt(header.timestamp)
+  /** A submission mines one block, or none when the EVM refused it. */
+  const keepNewBlock = async (chain: Live, raw: Hex | null) => {
+    const latest = (await evm(chain, 'eth_getBlockByNumber', ['latest', true])) as RpcBlock & {
+      transactions: RpcTransaction[]
     }
+    const { transactions, ...header } = latest
+    const number = BigInt(header.number)
+    if (number === chain.headNumber) return
+    if (number !== chain.headNumber + 1n) throw new Error(`Block ${number} came after block ${chain.headNumber}.`)
+    if (transactions.length > 0) {
+      const receipts = await Promise.all(
+        transactions.map(({ hash }) => evm(chain, 'eth_getTransactionReceipt', [hash]) as Promise<RpcReceipt>),
+      )
+      const mined: MinedTransaction[] = transactions.map((transaction, index) => ({
+        transaction,
+        receipt: receipts[index]!,
+        raw,
+      }))
+      const effects = await tokenEffects(receipts, (method, params) => evm(chain, method, params))
+      await journal.append(chain.epoch, { header: header as RpcBlock, transactions: mined, effects })
+      for (const receipt of receipts) keepReceipt(chain.recent, receipt)
+    }
+    chain.headNumber = number
+    chain.headTime = BigInt(header.timestamp)
   }
 
   /** The EVM's own refusals while we collect are not the caller's: they must not pass for a definite answer. */
@@ -228,4 +231,9 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
         live = undefined
       }),
   }
+}
+
+function keepReceipt(recent: Live['recent'], receipt: RpcReceipt) {
+  if (recent.size >= RECENT_RECEIPTS) recent.delete(recent.keys().next().value!)
+  recent.set(receipt.transactionHash, receipt)
 }

@@ -2,12 +2,12 @@
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { addressInWord, TOPIC } from './codec.ts'
 import type { ChainJournal, LogQuery } from './journal.ts'
-import { type ChainRequest, RpcError, type RpcLog, type RpcTransaction } from './rpc.ts'
+import { type ChainRequest, RpcError, type RpcLog, type RpcReceipt, type RpcTransaction } from './rpc.ts'
 
 const MAX_TRANSACTIONS = 5_000
 const MAX_LOGS = 10_000
 
-type Chain = { send: ChainRequest; firstBlock: bigint; headNumber: bigint }
+type Chain = { send: ChainRequest; firstBlock: bigint; headNumber: bigint; recent: ReadonlyMap<string, RpcReceipt> }
 
 /** The answer (null included), or undefined when the EVM itself should be asked. */
 export async function answerFromJournal(
@@ -23,6 +23,7 @@ export async function answerFromJournal(
       return (await chain.send(method, params)) ?? (await journal.transaction(first))?.transaction ?? null
     case 'eth_getTransactionReceipt':
       if (!isHash(first)) return undefined
+      if (chain.recent.has(first)) return chain.recent.get(first)
       return (await chain.send(method, params)) ?? (await journal.transaction(first))?.receipt ?? null
     case 'eth_getBlockByHash':
       if (!isHash(first)) return undefined

@@ -1,7 +1,7 @@
 /** Writes the journalled state into a fresh EVM, through the loader that stands at the token's address for the moment. */
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { encodeArrays, encodeCall, quantity, SELECTOR } from './codec.ts'
-import { BLOCK_GAS_LIMIT, LOADER, prepareNextBlock, USDC } from './edr.ts'
+import { BLOCK_GAS_LIMIT, LOADER, USDC } from './edr.ts'
 import type { JournalState } from './journal.ts'
 import type { ChainRequest, RpcReceipt } from './rpc.ts'
 
@@ -10,7 +10,7 @@ const SLOTS_PER_BLOCK = 500
 
 export async function restoreState(send: ChainRequest, state: JournalState): Promise<void> {
   const load = async (data: Hex) => {
-    await prepareNextBlock(send, state.time)
+    await send('evm_setNextBlockTimestamp', [quantity(state.time)])
     const transaction = { from: LOADER, to: USDC, data, gas: quantity(BLOCK_GAS_LIMIT), gasPrice: '0x0' }
     const hash = await send('eth_sendTransaction', [transaction])
     const receipt = (await send('eth_getTransactionReceipt', [hash])) as RpcReceipt

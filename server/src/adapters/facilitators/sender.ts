@@ -6,7 +6,7 @@ import type { Hex } from '../../modules/payments/facilitator.ts'
 import { bytesOf } from '../chain/codec.ts'
 import { type ChainRequest, type RpcBlock, RpcError, type RpcReceipt } from '../chain/rpc.ts'
 import type { Curve } from './recover.ts'
-import { signTransaction } from './transaction.ts'
+import { hashOfRaw, signTransaction } from './transaction.ts'
 
 export type Sent =
   | { state: 'mined'; receipt: RpcReceipt }
@@ -91,24 +91,21 @@ export function createSender({ request, curve, privateKey, chainId, receiptTimeo
     address,
     async send({ to, data, gas }) {
       for (let attempt = 1; ; attempt++) {
-        let signed: { raw: Hex; hash: Hex }
+        let raw: Hex
         let nonce: number
         try {
           await findLost()
           nonce = nextNonce ?? (await readNonce())
           const { maxFeePerGas, maxPriorityFeePerGas } = await currentFees()
-          signed = signTransaction(curve, { chainId, nonce, maxFeePerGas, maxPriorityFeePerGas, gas, to, data }, key)
+          raw = signTransaction(curve, { chainId, nonce, maxFeePerGas, maxPriorityFeePerGas, gas, to, data }, key)
         } catch (error) {
           nextNonce = undefined
-          return {
-            state: 'unknown',
-            hash: null,
-            message: `The chain could not be asked before sending: ${textOf(error)}`,
-          }
+          const message = `The chain could not be asked before sending: ${textOf(error)}`
+          return { state: 'unknown', hash: null, message }
         }
-        const refusal = await request('eth_sendRawTransaction', [signed.raw]).then(
-          () => undefined,
-          (error: unknown) => error,
+        const { answer, refusal } = await request('eth_sendRawTransaction', [raw]).then(
+          (value) => ({ answer: value, refusal: undefined }),
+          (error: unknown) => ({ answer: undefined, refusal: error }),
         )
         const kind = refusal === undefined ? 'taken' : kindOfRefusal(refusal)
         if (kind === 'stale' && attempt < ATTEMPTS) {
@@ -123,19 +120,23 @@ export function createSender({ request, curve, privateKey, chainId, receiptTimeo
             ? { state: 'unknown', hash: lost.hash, message: textOf(refusal) }
             : { state: 'rejected', message: textOf(refusal) }
         }
-        const receipt = await waitForReceipt(signed.hash)
+        // Hashing a large batch takes longer than signing it, so the node's word is taken when there is one.
+        const hash = isHash(answer) ? answer : hashOfRaw(raw)
+        const receipt = await waitForReceipt(hash)
         if (receipt) {
           nextNonce = nonce + 1
           return { state: 'mined', receipt }
         }
-        lost = { hash: signed.hash, raw: signed.raw, nonce }
+        lost = { hash, raw, nonce }
         nextNonce = undefined
         const why = refusal === undefined ? 'it was not mined in time' : textOf(refusal)
-        return { state: 'unknown', hash: signed.hash, message: `The transaction's outcome is not known: ${why}` }
+        return { state: 'unknown', hash, message: `The transaction's outcome is not known: ${why}` }
       }
     },
   }
 }
+
+const isHash = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value)
 
 const textOf = (error: unknown) => (error instanceof Error ? error.message : String(error)).slice(0, 300)
 

@@ -1,4 +1,4 @@
-/** An EIP-1559 transaction, signed. Its hash is known before it is sent, so a lost answer can be looked up. */
+/** An EIP-1559 transaction, signed. Its hash needs nobody's answer, so a transaction whose answer is lost can be looked up. */
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { bytesOf, hexOf, keccak } from '../chain/codec.ts'
 import type { Curve } from './recover.ts'
@@ -13,11 +13,7 @@ export type Transaction = {
   data: Hex
 }
 
-export function signTransaction(
-  curve: Curve,
-  transaction: Transaction,
-  privateKey: Uint8Array,
-): { raw: Hex; hash: Hex } {
+export function signTransaction(curve: Curve, transaction: Transaction, privateKey: Uint8Array): Hex {
   const { chainId, nonce, maxPriorityFeePerGas, maxFeePerGas, gas, to, data } = transaction
   const fields = [
     integer(chainId),
@@ -34,9 +30,10 @@ export function signTransaction(
   const signature = [integer(recovery), trimmed(compact.subarray(0, 32)), trimmed(compact.subarray(32))].map(
     encodeBytes,
   )
-  const raw = typed(encodeList([...fields, accessList, ...signature]))
-  return { raw: hexOf(raw), hash: hexOf(keccak(raw)) }
+  return hexOf(typed(encodeList([...fields, accessList, ...signature])))
 }
+
+export const hashOfRaw = (raw: Hex): Hex => hexOf(keccak(bytesOf(raw)))
 
 const typed = (payload: Uint8Array) => Buffer.concat([Uint8Array.of(2), payload])
 
