@@ -4,7 +4,7 @@ import { neutralise } from './neutralise.ts'
  * Turns a task into a sparse vector of hashed features. Integer arithmetic on UTF-16 units and no locale, so that the
  * same task gives the same vector on every machine. The characters read are capped, so that the cost is too.
  */
-export const HASH_BITS = 15
+export const HASH_BITS = 18
 export const DIMENSIONS = 1 << HASH_BITS
 
 const HEAD = 1000
@@ -22,7 +22,7 @@ export type Feature = { index: number; weight: number; label: string }
 
 export type FeatureVector = {
   count: number
-  indices: Uint16Array
+  indices: Uint32Array
   weights: Uint8Array
   /** Sum of the squared weights; its root is the length of the vector. */
   squares: number
@@ -39,7 +39,7 @@ export function extractFeatures(task: string): FeatureVector {
   const { outside, fences } = withoutFences(text)
   const tokens = tokensOf(outside.toLowerCase())
   const stems = tokens.map(stemOf)
-  const indices = new Uint16Array(MAX_FEATURES)
+  const indices = new Uint32Array(MAX_FEATURES)
   const weights = new Uint8Array(MAX_FEATURES)
   const origins = new Int16Array(MAX_FEATURES)
   const shapes = shapesOf(text, outside, fences, tokens)
@@ -48,7 +48,7 @@ export function extractFeatures(task: string): FeatureVector {
   generation = (generation + 1) | 0
 
   const add = (hash: number, weight: number, origin: number) => {
-    const index = (hash ^ (hash >>> HASH_BITS)) & (DIMENSIONS - 1)
+    const index = (hash ^ (hash >>> 14)) & (DIMENSIONS - 1)
     if (seen[index] === generation || count === MAX_FEATURES) return
     seen[index] = generation
     indices[count] = index

@@ -16,7 +16,7 @@ export type RouterModel = {
   /** Below this confidence, in thousandths, the router does not trust itself. */
   threshold_milli: number
   bias: readonly number[]
-  /** For each feature with any weight: the step to its index (two bytes), then one signed byte a lane. Base64. */
+  /** For each feature with any weight: the step to its index (three bytes), then one signed byte a lane. Base64. */
   rows: string
 }
 
@@ -94,9 +94,9 @@ function unpackRows(rows: string, lanes: number): Int8Array {
   const bytes = Buffer.from(rows, 'base64')
   const weights = new Int8Array(DIMENSIONS * lanes)
   let index = 0
-  for (let at = 0; at + 2 + lanes <= bytes.length; at += 2 + lanes) {
-    index += bytes.readUInt16LE(at)
-    for (let lane = 0; lane < lanes; lane++) weights[index * lanes + lane] = bytes.readInt8(at + 2 + lane)
+  for (let at = 0; at + 3 + lanes <= bytes.length; at += 3 + lanes) {
+    index += bytes.readUIntLE(at, 3)
+    for (let lane = 0; lane < lanes; lane++) weights[index * lanes + lane] = bytes.readInt8(at + 3 + lane)
   }
   return weights
 }
@@ -107,10 +107,10 @@ export function packRows(weights: Int8Array, lanes: number): string {
   for (let index = 0; index < DIMENSIONS; index++) {
     const row = weights.subarray(index * lanes, (index + 1) * lanes)
     if (row.every((weight) => weight === 0)) continue
-    const chunk = Buffer.alloc(2 + lanes)
-    chunk.writeUInt16LE(index - last, 0)
+    const chunk = Buffer.alloc(3 + lanes)
+    chunk.writeUIntLE(index - last, 0, 3)
     row.forEach((weight, lane) => {
-      chunk.writeInt8(weight, 2 + lane)
+      chunk.writeInt8(weight, 3 + lane)
     })
     chunks.push(chunk)
     last = index

@@ -120,7 +120,7 @@ test('a run gets the lane, the record of the choice and the alternatives that co
   const routed = routing.forRun('Tell me a joke about tax forms', { max_cost_usdc: 0.02 })
   expect(routed.agentId).toBe('comedian-v1')
   expect(routed.route).toMatchObject({ agent_id: 'comedian-v1', routing_version: routing.version })
-  expect(routed.alternatives[0]!.score).toBeGreaterThan(0)
+  expect(routed.alternatives.map((alternative) => alternative.agentId)).toContain('writer-v1')
   expect(routed.alternatives.some((alternative) => alternative.agentId === 'coder-v1')).toBe(false)
 })
 
