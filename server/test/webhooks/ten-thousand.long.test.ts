@@ -1,0 +1,130 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { mkdtempSync, readFileSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { Webhook } from 'standardwebhooks'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import type { Database } from '../../src/platform/db.ts'
+import { createTestDatabase } from '../harness.ts'
+import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+
+const EVENTS = 10_000
+const BATCH = 250
+// The waits of the schedule with their jitter, and some room.
+const STEPS_MS = [6_000, 36_000, 140_000, 700_000, 4_000_000, 16_000_000, 32_000_000, 48_000_000]
+
+let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let database: Database
+let node: Node
+const folder = mkdtempSync(join(tmpdir(), 'countersign-receiver-'))
+const file = join(folder, 'received.ndjson')
+let child: ChildProcess | undefined
+let starts = 0
+
+beforeAll(async () => {
+  scratch = await createTestDatabase()
+  database = scratch.open(20)
+  node = await openNode(database, { answerMs: 5_000 })
+})
+afterAll(async () => {
+  child?.kill('SIGKILL')
+  await node?.close()
+  await database?.close()
+  await scratch?.drop()
+  rmSync(folder, { recursive: true, force: true })
+})
+
+async function startReceiver(port: number): Promise<number> {
+  starts += 1
+  const started = fork(join(import.meta.dirname, 'receiver-process.ts'), [String(port), file, String(starts * 7919)], {
+    execArgv: ['--disable-warning=ExperimentalWarning'],
+  })
+  child = started
+  const said = await new Promise<{ port: number }>((done, failed) => {
+    started.once('message', (message) => done(message as { port: number }))
+    started.once('exit', (code) => failed(new Error(`The receiver ended with ${code} before it listened.`)))
+  })
+  return said.port
+}
+
+async function killReceiver() {
+  const dying = child!
+  const exited = new Promise((done) => dying.once('exit', done))
+  dying.kill('SIGKILL')
+  await exited
+}
+
+test('10,000 events to a receiver that fails at random and is killed: each arrives, and none that was rolled back', async () => {
+  const { tenant_id, api_key } = await onboard(node)
+  await node.tick()
+  const port = await startReceiver(0)
+  const made = await ask(
+    node,
+    'POST /api/webhooks',
+    { url: `http://127.0.0.1:${port}/hook`, events: ['run.completed'] },
+    { key: api_key },
+  )
+  const { id, signingSecret } = made.body
+  const emit = (n: number, commit: boolean) =>
+    database.db
+      .transaction()
+      .execute(async (tx) => {
+        const data = { n, committed: commit }
+        await node.outbox.emit(tx, { tenantId: tenant_id, type: 'run.completed', data, at: node.clock.now() })
+        if (!commit) throw new Error('rolled back')
+      })
+      .catch((error) => {
+        if (commit) throw error
+      })
+
+  for (let sent = 0; sent < EVENTS; sent += BATCH) {
+    // Many transactions at once, every tenth of them rolled back, while the receiver is being written to.
+    const batch = Array.from({ length: BATCH }, (_, n) => sent + n)
+    await Promise.all(batch.flatMap((n) => [emit(n, true), ...(n % 10 === 0 ? [emit(n, false)] : [])]))
+    if (sent % 2_500 === 0) {
+      await node.sequencer.turn()
+      await node.deliver.deliverDue()
+      await killReceiver()
+      await startReceiver(port)
+    }
+    await node.tick()
+    node.clock.advance(1_000)
+  }
+  for (const step of STEPS_MS) {
+    await node.tick()
+    node.clock.advance(step)
+  }
+  await node.tick()
+
+  const { rows: states } = await database.pool.query(
+    'select state, count(*)::int as count from webhook_deliveries where subscription_id = $1 group by state',
+    [id],
+  )
+  expect(states).toEqual([{ state: 'delivered', count: EVENTS }])
+
+  const receivedAll = readFileSync(file, 'utf8')
+    .trim()
+    .split('\n')
+    .map((line) => JSON.parse(line) as { headers: Record<string, string>; body: string })
+  const webhook = new Webhook(signingSecret)
+  const idOf = new Map<number, string>()
+  const seqOf = new Map<number, number>()
+  vi.useFakeTimers({ toFake: ['Date'] })
+  for (const { headers, body } of receivedAll) {
+    vi.setSystemTime(Number(headers['webhook-timestamp']) * 1000)
+    const { seq, data } = webhook.verify(body, headers) as { seq: number; data: { n: number; committed: boolean } }
+    expect(data.committed).toBe(true)
+    expect(idOf.get(data.n) ?? headers['webhook-id']).toBe(headers['webhook-id'])
+    expect(seqOf.get(data.n) ?? seq).toBe(seq)
+    idOf.set(data.n, headers['webhook-id']!)
+    seqOf.set(data.n, seq)
+  }
+  vi.useRealTimers()
+
+  expect(idOf.size).toBe(EVENTS)
+  expect(new Set(idOf.values()).size).toBe(EVENTS)
+  // The numbers have no gap and no twin, so whoever sorts by them knows that nothing is missing.
+  expect([...seqOf.values()].sort((a, b) => a - b)).toEqual(Array.from({ length: EVENTS }, (_, n) => n + 1))
+  expect(receivedAll.length).toBeGreaterThan(EVENTS)
+  console.log(`${EVENTS} events, ${receivedAll.length} received, ${starts} starts of the receiver`)
+})
