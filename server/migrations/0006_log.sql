@@ -69,3 +69,42 @@ create index receipts_by_time on receipts (issued_at desc, id desc);
 create index receipts_by_kind on receipts (kind, issued_at desc, id desc);
 create index receipts_by_agent on receipts (agent_id, issued_at desc, id desc);
 create index receipts_by_payer on receipts (payer, issued_at desc, id desc) where payer is not null;
+
+-- Audit chains: one for each tenant, linked after commit. As with receipts, to link an event does not rewrite it.
+alter table audit_events drop column seq, drop column prev_hash, drop column hash;
+create table audit_links (
+  tenant_id text not null,
+  seq bigint not null check (seq > 0),
+  event_id text not null unique,
+  prev_hash text,
+  hash text not null,
+  primary key (tenant_id, seq)
+);
+create table audit_queue (
+  event_id text primary key
+);
+-- The newest link of each chain, and the newest one whose hash stands in the public log.
+create table audit_heads (
+  tenant_id text primary key,
+  -- What the public log calls the chain. It does not tell whose it is.
+  chain text not null unique,
+  seq bigint not null,
+  hash text not null,
+  committed_seq bigint not null default 0,
+  committed_at timestamptz,
+  receipt_id text,
+  receipt_hash text
+);
+create index audit_heads_uncommitted on audit_heads (committed_at nulls first) where seq > committed_seq;
+
+create function audit_refuse_change() returns trigger language plpgsql as $$
+begin
+  raise exception 'audit events and their links are immutable';
+end $$;
+create trigger audit_events_immutable before update or delete on audit_events for each row execute function audit_refuse_change();
+create trigger audit_links_immutable before update or delete on audit_links for each row execute function audit_refuse_change();
+
+drop index audit_events_by_tenant;
+create index audit_events_by_time on audit_events (tenant_id, occurred_at desc, id desc);
+create index audit_events_by_type on audit_events (tenant_id, type, occurred_at desc, id desc);
+create index audit_events_by_subject on audit_events (tenant_id, subject, occurred_at desc, id desc);

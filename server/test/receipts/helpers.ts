@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
 import { pino } from 'pino'
+import { createAudit } from '../../src/modules/audit/audit.ts'
 import { createReceipts, type ReceiptsDeps } from '../../src/modules/receipts/receipts.ts'
 import type { ReceiptDraft } from '../../src/modules/receipts/sign-receipt.ts'
 import { createTestClock } from '../../src/platform/clock.ts'
@@ -34,7 +35,8 @@ export async function createTestDatabase() {
     /** As if nothing had been issued yet: much faster than another database. */
     async clear() {
       await database.pool.query(
-        'truncate receipts, log_queue, log_entries, log_tiles, log_head, log_cosignatures, signing_keys',
+        `truncate receipts, log_queue, log_entries, log_tiles, log_head, log_cosignatures, signing_keys,
+                  audit_events, audit_queue, audit_links, audit_heads`,
       )
       await database.pool.query(`update sequencer_lease set expires_at = '-infinity'`)
     },
@@ -58,7 +60,10 @@ export function createReceiptsBench(database: Pick<Database, 'db'>, options: Par
   const publicUrl = () => 'https://api.example:8443'
   const receipts = createReceipts({ db, keys, clock, publicUrl, logName: ORIGIN, ...options })
   const { log } = receipts
-  const sequencer = createSequencer({ db, log: silent, instance: ids.uuid(), tasks: [log.task], leaseMs: 60_000 })
+  const { issueAuditHead: commitHead, get: receipt } = receipts
+  const audit = createAudit({ db, clock, ids, keys, commitHead, receipt })
+  const tasks = [...audit.tasks, log.task]
+  const sequencer = createSequencer({ db, log: silent, instance: ids.uuid(), tasks, leaseMs: 60_000 })
 
   const draft = (change: Partial<ReceiptDraft> = {}): ReceiptDraft => ({
     receipt_id: ids.next('rcpt'),
@@ -95,6 +100,7 @@ export function createReceiptsBench(database: Pick<Database, 'db'>, options: Par
     keys,
     log,
     receipts,
+    audit,
     sequencer,
     draft,
     issue,

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
-import { payerKey, type ReceiptKind } from './sign-receipt.ts'
+import { payerKey, type ReceiptKind, type ReceiptRow } from './sign-receipt.ts'
 
 /** The public columns alone: whose receipt it is stays out, so that no query for the public can leak it. */
 const publicReceipts = (tx: Tx) =>
@@ -58,4 +58,9 @@ export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | nul
     where run_id = ${runId} and not exists (select 1 from receipts n where n.run_id = r.run_id and n.prev_hash = r.hash)
   `.execute(tx)
   return rows[0]?.hash ?? null
+}
+
+/** For receipts that are issued from TypeScript; steps in SQL call the same function themselves. */
+export async function issueReceipt(tx: Tx, row: ReceiptRow) {
+  await sql`select issue_receipt(${JSON.stringify(row)}::jsonb)`.execute(tx)
 }

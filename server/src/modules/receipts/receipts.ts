@@ -3,8 +3,16 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Keys, Signer } from '../../platform/keys.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
+import type { AuditHeadDraft } from '../audit/audit.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
-import { findReceipt, lastHashOfRun, listReceipts, type ReceiptFilter, type StoredReceipt } from './receipts.store.ts'
+import {
+  findReceipt,
+  issueReceipt,
+  lastHashOfRun,
+  listReceipts,
+  type ReceiptFilter,
+  type StoredReceipt,
+} from './receipts.store.ts'
 import { type PublicReceipt, type ReceiptDraft, type SignedReceipt, signReceipt } from './sign-receipt.ts'
 import { createTransparencyLog } from './transparency-log.ts'
 
@@ -58,6 +66,25 @@ export function createReceipts(deps: ReceiptsDeps) {
 
     /** What a correction or a refund of the run names as `prev_hash`; call it in the transaction that issues it. */
     lastHashOfRun: (tx: Tx, runId: string) => lastHashOfRun(tx, runId),
+
+    /** States the head of an audit chain in the public log, under the chain's pseudonym. */
+    async issueAuditHead(tx: Tx, { receipt_id, chain, seq, hash, prev_hash, issued_at }: AuditHeadDraft) {
+      const nothing = {
+        loop_id: null,
+        agent_id: null,
+        route: null,
+        pricing: null,
+        governance: null,
+        verification: null,
+      }
+      const noHashes = { request_hash: null, input_hash: null, output_hash: null, settlement: null }
+      const owner = { tenant_id: null, payer: null }
+      const audit = { chain, seq, hash }
+      const draft = { ...nothing, ...noHashes, ...owner, receipt_id, run_id: chain, issued_at, prev_hash, audit }
+      const { row } = signReceipt(signer, { ...draft, kind: 'audit_head' })
+      await issueReceipt(tx, row)
+      return { hash: row.hash }
+    },
 
     /** Called once at the start: checks the log's name, and writes the keys in use beside those used before. */
     async open() {

@@ -1,6 +1,19 @@
 // Made by `npm run gen` from the migrations; not edited by hand.
 import type { Generated } from 'kysely'
 
+export type Alerts = {
+  id: string
+  tenant_id: string
+  severity: string
+  type: string
+  message: string
+  data: Generated<unknown>
+  cause: string | null
+  read_at: Date | null
+  created_at: Date
+  updated_at: Date
+}
+
 export type ApiKeys = {
   id: string
   tenant_id: string
@@ -60,9 +73,29 @@ export type AuditEvents = {
   policy_ids: Generated<string[]>
   input_hash: string | null
   data: Generated<unknown>
-  seq: bigint | null
+}
+
+export type AuditHeads = {
+  tenant_id: string
+  chain: string
+  seq: bigint
+  hash: string
+  committed_seq: Generated<bigint>
+  committed_at: Date | null
+  receipt_id: string | null
+  receipt_hash: string | null
+}
+
+export type AuditLinks = {
+  tenant_id: string
+  seq: bigint
+  event_id: string
   prev_hash: string | null
-  hash: string | null
+  hash: string
+}
+
+export type AuditQueue = {
+  event_id: string
 }
 
 export type BasisAssets = {
@@ -143,6 +176,7 @@ export type ChainAuthorizations = {
   authorizer: string
   nonce: string
   cancelled: boolean
+  valid_before: string | null
   transaction: string
 }
 
@@ -212,6 +246,14 @@ export type Events = {
   created_at: Date
   dispatched_at: Date | null
   only_for: string | null
+}
+
+export type FrozenAgents = {
+  tenant_id: string
+  agent_id: string
+  reason: string
+  frozen_by: string
+  frozen_at: Date
 }
 
 export type GovernanceVersions = {
@@ -578,6 +620,18 @@ export type RunHistory = {
   receipt_id: string | null
 }
 
+export type RunHours = {
+  tenant_id: string
+  hour: Date
+  agent_id: string
+  runs: bigint
+  completed: bigint
+  blocked: bigint
+  failed: bigint
+  spend_micro: bigint
+  cost_micro: bigint
+}
+
 export type RunKeys = {
   scope: string
   route: string
@@ -585,6 +639,13 @@ export type RunKeys = {
   body_hash: string
   run_id: string
   expires_at: Date
+}
+
+export type RunLatencies = {
+  tenant_id: string
+  day: string
+  bucket: number
+  runs: bigint
 }
 
 export type Runs = {
@@ -662,6 +723,13 @@ export type SigningKeys = {
   retired_at: Date | null
 }
 
+export type SpendHistory = {
+  scope: string
+  period: string
+  samples: unknown
+  updated_at: Date
+}
+
 export type Tenants = {
   id: string
   org_name: string
@@ -715,10 +783,14 @@ export type WebhookSubscriptions = {
 }
 
 export type DB = {
+  alerts: Alerts
   api_keys: ApiKeys
   approval_votes: ApprovalVotes
   approvals: Approvals
   audit_events: AuditEvents
+  audit_heads: AuditHeads
+  audit_links: AuditLinks
+  audit_queue: AuditQueue
   basis_assets: BasisAssets
   basis_bodies: BasisBodies
   basis_fetches: BasisFetches
@@ -736,6 +808,7 @@ export type DB = {
   decisions: Decisions
   embedded_chain_owner: EmbeddedChainOwner
   events: Events
+  frozen_agents: FrozenAgents
   governance_versions: GovernanceVersions
   holds: Holds
   idempotency_answers: IdempotencyAnswers
@@ -768,12 +841,15 @@ export type DB = {
   rh_runs: RhRuns
   rh_tenants: RhTenants
   run_history: RunHistory
+  run_hours: RunHours
   run_keys: RunKeys
+  run_latencies: RunLatencies
   runs: Runs
   sequencer_lease: SequencerLease
   sessions: Sessions
   settlements: Settlements
   signing_keys: SigningKeys
+  spend_history: SpendHistory
   tenants: Tenants
   webhook_deliveries: WebhookDeliveries
   webhook_subscriptions: WebhookSubscriptions

@@ -1,0 +1,64 @@
+import { Type } from 'typebox'
+
+const nullableText = (description: string) => Type.Union([Type.String(), Type.Null()], { description })
+
+export const AuditQuery = Type.Object(
+  {
+    type: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+    subject: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'What it happened to, for example a run id' }),
+    ),
+    since: Type.Optional(Type.String({ format: 'date-time' })),
+    until: Type.Optional(Type.String({ format: 'date-time' })),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, description: '20 by default' })),
+    cursor: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'next_cursor of the page before' })),
+    format: Type.Union([Type.Literal('json'), Type.Literal('ndjson')], {
+      default: 'json',
+      description: 'ndjson exports the whole chain, oldest first, one event a line',
+    }),
+    after_seq: Type.Optional(
+      Type.Integer({
+        minimum: 0,
+        maximum: Number.MAX_SAFE_INTEGER,
+        description: 'With ndjson: only events after this one',
+      }),
+    ),
+  },
+  { additionalProperties: false },
+)
+
+export const AuditEventRecord = Type.Object({
+  id: Type.String(),
+  seq: Type.Integer({ description: 'Place in the chain of the tenant, from 1 on, without gaps' }),
+  type: Type.String(),
+  occurred_at: Type.String({ format: 'date-time' }),
+  actor: Type.String(),
+  subject: Type.String(),
+  decision: nullableText('What was decided'),
+  policy_ids: Type.Array(Type.String()),
+  input_hash: nullableText('SHA-256 of what was decided about'),
+  data: Type.Unknown(),
+  prev_hash: nullableText('Hash of the event before'),
+  hash: Type.String({ description: 'SHA-256 of the canonical event without `hash`' }),
+})
+
+export const AuditResponse = Type.Object({
+  events: Type.Array(AuditEventRecord),
+  checkpoint: Type.Union(
+    [
+      Type.Object({
+        chain: Type.String({ description: 'What the public log calls this chain' }),
+        seq: Type.Integer(),
+        hash: Type.String(),
+        committed_seq: Type.Integer({ description: 'The newest event whose hash stands in the public log' }),
+        receipt: Type.Unknown({
+          description: 'The receipt of kind audit_head that states it, with its place in the log',
+        }),
+      }),
+      Type.Null(),
+    ],
+    { description: 'Where the chain stands; null before the first event' },
+  ),
+  has_more: Type.Boolean(),
+  next_cursor: nullableText('Cursor of the next page'),
+})
