@@ -43,6 +43,8 @@ create table chain_authorizations (
   authorizer text not null,
   nonce text not null,
   cancelled boolean not null,
+  -- After this time the token refuses the authorisation in any case, so a start need not load it; null is never.
+  valid_before numeric(78, 0),
   transaction text not null references chain_transactions (hash),
   primary key (authorizer, nonce)
 );

@@ -4,7 +4,8 @@
  * - a mined transaction is in the journal before its sender, or any reader, hears of it;
  * - when the journal cannot be written, the EVM is thrown away and built again from what the journal holds;
  * - block numbers and time only go forward, over restarts too; there is no queue of waiting transactions; gas is free.
- * Contracts that were deployed by transactions live until the process ends: only the token's state is rebuilt.
+ * Contracts that were deployed by transactions live until the process ends: only the token's state is rebuilt, and of its
+ * used authorisations those that have not expired. Whether an older one was used, the journal says.
  */
 
 import type { Hex } from '../../modules/payments/facilitator.ts'
@@ -155,7 +156,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
         receipt: receipts[index]!,
         raw,
       }))
-      const effects = await tokenEffects(receipts, (method, params) => evm(chain, method, params))
+      const effects = await tokenEffects(mined, (method, params) => evm(chain, method, params))
       await journal.append(chain.epoch, { header: header as RpcBlock, transactions: mined, effects })
       for (const receipt of receipts) keepReceipt(chain.recent, receipt)
     }

@@ -1,6 +1,7 @@
 /** The questions about the past that the EVM of this process cannot answer, because it was not there: the journal was. */
 import type { Hex } from '../../modules/payments/facilitator.ts'
-import { addressInWord, TOPIC } from './codec.ts'
+import { addressInWord, SELECTOR, TOPIC, word } from './codec.ts'
+import { USDC } from './edr.ts'
 import type { ChainJournal, LogQuery } from './journal.ts'
 import { type ChainRequest, RpcError, type RpcLog, type RpcReceipt, type RpcTransaction } from './rpc.ts'
 
@@ -32,11 +33,27 @@ export async function answerFromJournal(
       if (!isNumber(first) || BigInt(first) > chain.firstBlock) return undefined
       return asBlock(await journal.block({ number: BigInt(first) }), second) ?? undefined
     }
+    case 'eth_call': {
+      const asked = askedAuthorization(first)
+      if (!asked || chain.firstBlock === 0n) return undefined
+      const answer = await chain.send(method, params)
+      const used = BigInt(String(answer)) === 1n || (await journal.isUsed(asked.authorizer, asked.nonce))
+      return `0x${word(used ? 1 : 0)}`
+    }
     case 'eth_getLogs':
       return logs(journal, chain, first)
     default:
       return undefined
   }
+}
+
+/** `authorizationState(authorizer, nonce)` of the token: expired authorisations are not loaded at a start. */
+function askedAuthorization(call: unknown): { authorizer: Hex; nonce: Hex } | undefined {
+  const { to, data, input } = (typeof call === 'object' && call !== null ? call : {}) as Record<string, unknown>
+  const text = String(data ?? input ?? '').toLowerCase()
+  if (String(to).toLowerCase() !== USDC || text.length !== 2 + 8 + 128) return undefined
+  if (!text.startsWith(`0x${SELECTOR.authorizationState}`)) return undefined
+  return { authorizer: addressInWord(text.slice(10, 74)), nonce: `0x${text.slice(74)}` }
 }
 
 const isHash = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value)

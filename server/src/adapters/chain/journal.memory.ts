@@ -1,6 +1,12 @@
 /** A journal that lives as long as its process: for tests and benches of what stands above the journal. */
 import type { Hex } from '../../modules/payments/facilitator.ts'
-import { type ChainJournal, JournalTaken, type MinedBlock, type MinedTransaction } from './journal.ts'
+import {
+  type ChainJournal,
+  JournalTaken,
+  type MinedBlock,
+  type MinedTransaction,
+  type UsedAuthorization,
+} from './journal.ts'
 
 export function createMemoryJournal(): ChainJournal {
   let epoch = 0n
@@ -11,7 +17,7 @@ export function createMemoryJournal(): ChainJournal {
   const numbers = new Map<string, bigint>()
   const transactions = new Map<string, MinedTransaction>()
   const balances = new Map<Hex, bigint>()
-  const authorizations = new Map<string, { authorizer: Hex; nonce: Hex; transaction: Hex }>()
+  const authorizations = new Map<string, UsedAuthorization>()
   const allowances = new Map<string, { owner: Hex; spender: Hex; amount: bigint }>()
   const permitNonces = new Map<Hex, bigint>()
   const accounts = new Map<Hex, bigint>()
@@ -32,7 +38,9 @@ export function createMemoryJournal(): ChainJournal {
         time,
         supplyMicro,
         balances: once([...balances].map(([owner, amountMicro]) => ({ owner, amountMicro }))),
-        authorizations: once([...authorizations.values()].map(({ authorizer, nonce }) => ({ authorizer, nonce }))),
+        authorizations: once(
+          [...authorizations.values()].filter(({ validBefore }) => validBefore === null || validBefore > time),
+        ),
         allowances: once([...allowances.values()]),
         permitNonces: once([...permitNonces].map(([owner, count]) => ({ owner, count }))),
         accounts: once([...accounts].map(([address, nonce]) => ({ address, nonce }))),
@@ -64,6 +72,10 @@ export function createMemoryJournal(): ChainJournal {
     async reserveBlocks(claimed, upTo) {
       requireEpoch(claimed)
       if (upTo > reservedBlock) reservedBlock = upTo
+    },
+
+    async isUsed(authorizer, nonce) {
+      return authorizations.has(`${authorizer}${nonce}`)
     },
 
     async transaction(hash) {

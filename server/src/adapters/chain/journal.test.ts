@@ -151,6 +151,17 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
       expect((next as typeof paid).block!).toBeGreaterThan(headBefore)
       await expect(second.request('eth_call', [{ to: USDC, data: '0x' }, '0x1'])).rejects.toThrow('not kept')
       await second.close()
+
+      // By now the first payment has expired, and a start no longer loads it; that it was used is still known.
+      const third = await createEmbeddedChain({ journal, clock, log })
+      const reader = createChainReader(third)
+      expect(await reader.authorization(USDC, owner.address, payment.authorization.nonce)).toEqual(before.payment)
+      expect(await facilitate(third).settle(payment, terms)).toMatchObject({
+        state: 'settled',
+        transaction: paid.transaction,
+      })
+      expect(await reader.balanceOf(USDC, PAY_TO)).toBe(20_000n)
+      await third.close()
     })
 
     test('who has taken the journal over is the only one that may write', async () => {

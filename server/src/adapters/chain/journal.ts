@@ -5,10 +5,19 @@
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import type { RpcBlock, RpcReceipt, RpcTransaction } from './rpc.ts'
 
+export type UsedAuthorization = {
+  authorizer: Hex
+  nonce: Hex
+  cancelled: boolean
+  transaction: Hex
+  /** Seconds since 1970 from which the token refuses it whatever its state; null when that is not known. */
+  validBefore: bigint | null
+}
+
 export type TokenEffects = {
   supplyDeltaMicro: bigint
   balanceDeltas: { owner: Hex; deltaMicro: bigint }[]
-  authorizations: { authorizer: Hex; nonce: Hex; cancelled: boolean; transaction: Hex }[]
+  authorizations: UsedAuthorization[]
   allowances: { owner: Hex; spender: Hex; amount: bigint }[]
   permitNonces: { owner: Hex; count: bigint }[]
 }
@@ -31,6 +40,7 @@ export type JournalState = {
   time: bigint
   supplyMicro: bigint
   balances: AsyncIterable<{ owner: Hex; amountMicro: bigint }[]>
+  /** The used ones that have not expired: of the others, time takes care. */
   authorizations: AsyncIterable<{ authorizer: Hex; nonce: Hex }[]>
   allowances: AsyncIterable<{ owner: Hex; spender: Hex; amount: bigint }[]>
   permitNonces: AsyncIterable<{ owner: Hex; count: bigint }[]>
@@ -52,6 +62,7 @@ export type ChainJournal = {
   /** Durable when it returns. Throws `JournalTaken` when another process has loaded the journal since. */
   append(epoch: bigint, block: MinedBlock): Promise<void>
   reserveBlocks(epoch: bigint, upTo: bigint): Promise<void>
+  isUsed(authorizer: Hex, nonce: Hex): Promise<boolean>
   transaction(hash: Hex): Promise<{ transaction: RpcTransaction; receipt: RpcReceipt } | null>
   block(key: { number: bigint } | { hash: Hex }): Promise<{ header: RpcBlock; transactions: RpcTransaction[] } | null>
   /** Receipts in chain order, or `too_many`. */
@@ -78,14 +89,15 @@ export function createPostgresJournal(database: Database): ChainJournal {
     table: string,
     key: (keyof Row & string)[],
     rest: string[],
+    only = 'true',
   ) {
     const columns = [...key, ...rest].map((column) => `${column}::text as ${column}`).join(', ')
     const order = key.join(', ')
     let after: string[] | undefined
     for (;;) {
-      const where = after ? `where (${order}) > (${key.map((_, index) => `$${index + 1}`).join(', ')})` : ''
+      const where = after ? `(${order}) > (${key.map((_, index) => `$${index + 1}`).join(', ')})` : 'true'
       const rows = await select<Row>(
-        `select ${columns} from ${table} ${where} order by ${order} limit ${PAGE}`,
+        `select ${columns} from ${table} where ${where} and ${only} order by ${order} limit ${PAGE}`,
         after ?? [],
       )
       if (rows.length > 0) yield rows
@@ -119,7 +131,12 @@ export function createPostgresJournal(database: Database): ChainJournal {
           owner: row.owner,
           amountMicro: BigInt(row.amount),
         })),
-        authorizations: pages<{ authorizer: Hex; nonce: Hex }>('chain_authorizations', ['authorizer', 'nonce'], []),
+        authorizations: pages<{ authorizer: Hex; nonce: Hex }>(
+          'chain_authorizations',
+          ['authorizer', 'nonce'],
+          [],
+          `(valid_before is null or valid_before > ${BigInt(head!.block_time)})`,
+        ),
         allowances: mapped(
           pages<{ owner: Hex; spender: Hex; amount: string }>('chain_allowances', ['owner', 'spender'], ['amount']),
           (row) => ({ owner: row.owner, spender: row.spender, amount: BigInt(row.amount) }),
@@ -151,7 +168,12 @@ export function createPostgresJournal(database: Database): ChainJournal {
         transactions.map((mined) => JSON.stringify(mined.transaction)),
         transactions.map((mined) => JSON.stringify(mined.receipt)),
         JSON.stringify(effects.balanceDeltas.map((item) => ({ owner: item.owner, delta: item.deltaMicro.toString() }))),
-        JSON.stringify(effects.authorizations),
+        JSON.stringify(
+          effects.authorizations.map(({ validBefore, ...used }) => ({
+            ...used,
+            valid_before: validBefore?.toString(),
+          })),
+        ),
         JSON.stringify(effects.allowances.map((item) => ({ ...item, amount: item.amount.toString() }))),
         JSON.stringify(effects.permitNonces.map((item) => ({ ...item, count: item.count.toString() }))),
       ])
@@ -165,6 +187,14 @@ export function createPostgresJournal(database: Database): ChainJournal {
         [epoch.toString(), upTo.toString()],
       )
       if (rows.length === 0) throw new JournalTaken()
+    },
+
+    async isUsed(authorizer, nonce) {
+      const rows = await select('select 1 from chain_authorizations where authorizer = $1 and nonce = $2', [
+        authorizer,
+        nonce,
+      ])
+      return rows.length > 0
     },
 
     async transaction(hash) {
@@ -236,9 +266,10 @@ with head as (
   insert into chain_balances (owner, amount)
   select owner, delta from moved where owner not in (select owner from known_balances)
 ), new_authorizations as (
-  insert into chain_authorizations (authorizer, nonce, cancelled, transaction)
-  select t.authorizer, t.nonce, t.cancelled, t.transaction
-  from head, jsonb_to_recordset($14::jsonb) as t(authorizer text, nonce text, cancelled boolean, transaction text)
+  insert into chain_authorizations (authorizer, nonce, cancelled, valid_before, transaction)
+  select t.authorizer, t.nonce, t.cancelled, t.valid_before, t.transaction
+  from head, jsonb_to_recordset($14::jsonb)
+    as t(authorizer text, nonce text, cancelled boolean, valid_before numeric, transaction text)
 ), new_allowances as (
   insert into chain_allowances (owner, spender, amount)
   select t.owner, t.spender, t.amount

@@ -2,12 +2,12 @@
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { addressInWord, encodeCall, SELECTOR, TOPIC } from './codec.ts'
 import { USDC } from './edr.ts'
-import type { TokenEffects } from './journal.ts'
-import type { ChainRequest, RpcReceipt } from './rpc.ts'
+import type { MinedTransaction, TokenEffects } from './journal.ts'
+import type { ChainRequest } from './rpc.ts'
 
 const NOBODY = `0x${'0'.repeat(40)}`
 
-export async function tokenEffects(receipts: RpcReceipt[], send: ChainRequest): Promise<TokenEffects> {
+export async function tokenEffects(mined: MinedTransaction[], send: ChainRequest): Promise<TokenEffects> {
   let supplyDeltaMicro = 0n
   const deltas = new Map<Hex, bigint>()
   const allowances = new Map<string, TokenEffects['allowances'][number]>()
@@ -17,7 +17,8 @@ export async function tokenEffects(receipts: RpcReceipt[], send: ChainRequest): 
     else deltas.set(owner, (deltas.get(owner) ?? 0n) + deltaMicro)
   }
 
-  for (const log of receipts.flatMap((receipt) => receipt.logs)) {
+  const inputs = new Map(mined.map(({ transaction }) => [transaction.hash, String(transaction.input)]))
+  for (const log of mined.flatMap(({ receipt }) => receipt.logs)) {
     const [kind, first, second] = log.topics
     if (log.address.toLowerCase() !== USDC || !first || !second) continue
     if (kind === TOPIC.transfer) {
@@ -32,6 +33,7 @@ export async function tokenEffects(receipts: RpcReceipt[], send: ChainRequest): 
         nonce: second as Hex,
         cancelled: kind === TOPIC.authorizationCanceled,
         transaction: log.transactionHash as Hex,
+        validBefore: wordBefore(inputs.get(log.transactionHash) ?? '', second),
       })
     }
   }
@@ -51,4 +53,19 @@ export async function tokenEffects(receipts: RpcReceipt[], send: ChainRequest): 
     allowances: [...allowances.values()],
     permitNonces: permitNonces.filter((permit) => permit.count > 0n),
   }
+}
+
+/**
+ * In every call that uses an authorisation, `validBefore` is the word before the nonce, however deep the call was wrapped.
+ * The largest of several is taken, and before the nonce of a cancellation stands an address: both err on the late side.
+ */
+function wordBefore(input: string, nonce: string): bigint | null {
+  const needle = nonce.slice(2).toLowerCase()
+  let latest: bigint | null = null
+  for (let place = input.indexOf(needle); place >= 0; place = input.indexOf(needle, place + 1)) {
+    if (place < 2 + 64) continue
+    const before = BigInt(`0x${input.slice(place - 64, place)}`)
+    if (latest === null || before > latest) latest = before
+  }
+  return latest
 }

@@ -4,15 +4,7 @@
  */
 import type { Authorization, ChainReader, Hex } from '../../modules/payments/facilitator.ts'
 import { authorizedTransfer } from '../chain/chain-reader.ts'
-import {
-  type Call3,
-  decodeAggregate3,
-  encodeAggregate3,
-  encodeCall,
-  quantity,
-  revertText,
-  SELECTOR,
-} from '../chain/codec.ts'
+import { type Call3, decodeAggregate3, encodeAggregate3, quantity, revertText } from '../chain/codec.ts'
 import { MULTICALL3 } from '../chain/edr.ts'
 import { type ChainRequest, isExecutionFailure, type RpcReceipt } from '../chain/rpc.ts'
 import { REASON, reasonOfRevert } from './reasons.ts'
@@ -91,38 +83,36 @@ export function createSettlementQueue({ request, reader, sender, maxBatch }: Dep
 
   /** Why they made no transfer: asked of the chain as it is now, since a receipt does not carry the reason. */
   const explain = async (entries: Entry[]) => {
-    const questions = entries.map(({ asset, authorization: { from, nonce }, calls }): Call3[] => [
-      { target: asset, callData: encodeCall(SELECTOR.authorizationState, from, nonce) },
-      ...calls,
-    ])
-    const data = encodeAggregate3(questions.flat())
-    const call = { to: MULTICALL3, data, gas: quantity(gasFor(entries)) }
+    const unused: Entry[] = []
+    for (const entry of entries) {
+      const { asset, authorization } = entry
+      const use = await reader.authorization(asset, authorization.from, authorization.nonce)
+      if (use.used) entry.resolve(outcomeOf(use, authorization))
+      else unused.push(entry)
+    }
+    if (unused.length > 0) await tryOut(unused)
+  }
+
+  const tryOut = async (entries: Entry[]): Promise<void> => {
+    const calls = entries.flatMap((entry) => entry.calls)
+    const call = { to: MULTICALL3, data: encodeAggregate3(calls), gas: quantity(gasFor(entries)) }
     const answered = await request('eth_call', [call, 'latest']).catch((error: unknown) => {
       if (!isExecutionFailure(error)) throw error
     })
-    if (answered === undefined) return explainOneByOne(entries)
-    const results = decodeAggregate3(answered as string, questions.flat().length)
-    let place = 0
-    for (const [index, entry] of entries.entries()) {
-      const used = results[place]!
-      place += questions[index]!.length
-      const transfer = results[place - 1]!
-      if (!used.success || BigInt(used.data) === 1n) entry.resolve(await usedBySomething(entry))
-      else if (transfer.success && entry.tries + 1 < MAX_TRIES) again(entry)
-      else entry.resolve(refused(transfer.data))
-    }
-  }
-
-  /** Somebody among them burns all the gas. Alone, it can only spoil its own explanation. */
-  const explainOneByOne = async (entries: Entry[]) => {
-    if (entries.length > 1) {
-      for (const entry of entries) await explain([entry])
+    if (answered === undefined) {
+      // Somebody among them burns all the gas. Alone, it can only spoil its own explanation.
+      if (entries.length === 1) return entries[0]!.resolve(refused('0x'))
+      for (const entry of entries) await tryOut([entry])
       return
     }
-    const [entry] = entries
-    const { asset, authorization } = entry!
-    const { used } = await reader.authorization(asset, authorization.from, authorization.nonce)
-    entry!.resolve(used ? await usedBySomething(entry!) : refused('0x'))
+    const results = decodeAggregate3(answered as string, calls.length)
+    let place = 0
+    for (const entry of entries) {
+      place += entry.calls.length
+      const transfer = results[place - 1]!
+      if (transfer.success && entry.tries + 1 < MAX_TRIES) again(entry)
+      else entry.resolve(refused(transfer.data))
+    }
   }
 
   /** One that failed for no visible reason is tried once more, alone, so that no neighbour can spoil it again. */
@@ -130,27 +120,6 @@ export function createSettlementQueue({ request, reader, sender, maxBatch }: Dep
     entry.tries += 1
     entry.alone = true
     waiting.push(entry)
-  }
-
-  /** The nonce is used: by this very payment, earlier or through somebody else, or by something that is not this payment. */
-  const usedBySomething = async ({ asset, authorization }: Entry): Promise<Outcome> => {
-    const { from, to, value, nonce } = authorization
-    const use = await reader.authorization(asset, from, nonce)
-    if (!use.used || (!use.transfer && !use.transaction)) {
-      return {
-        state: 'unknown',
-        reason: REASON.pending,
-        message: 'The authorisation is used, but by what is not known yet.',
-      }
-    }
-    if (use.transaction && use.transfer?.to === to.toLowerCase() && use.transfer.value === value) {
-      return { state: 'settled', transaction: use.transaction, block: use.transfer.block }
-    }
-    return {
-      state: 'failed',
-      reason: REASON.nonceUsed,
-      message: 'The authorisation was used for something else, or cancelled.',
-    }
   }
 
   return {
@@ -170,6 +139,21 @@ export function createSettlementQueue({ request, reader, sender, maxBatch }: Dep
 
 const gasFor = (batch: Entry[]) =>
   60_000n + batch.reduce((sum, entry) => sum + (entry.alone ? GAS_ALONE : GAS_PER_TRANSFER), 0n)
+
+type Use = Extract<Awaited<ReturnType<ChainReader['authorization']>>, { used: true }>
+
+/** The nonce is used: by this very payment, earlier or through somebody else, or by something that is not this payment. */
+function outcomeOf(use: Use, { to, value }: Authorization): Outcome {
+  if (!use.transaction) {
+    const message = 'The authorisation is used, but by what is not known yet.'
+    return { state: 'unknown', reason: REASON.pending, message }
+  }
+  if (use.transfer?.to === to.toLowerCase() && use.transfer.value === value) {
+    return { state: 'settled', transaction: use.transaction, block: use.transfer.block }
+  }
+  const message = 'The authorisation was used for something else, or cancelled.'
+  return { state: 'failed', reason: REASON.nonceUsed, message }
+}
 
 function refused(data: string): Outcome {
   const text = revertText(data)
