@@ -27,7 +27,9 @@ export async function generateDbTypes(client: Pick<pg.Client, 'query'>): Promise
     where c.table_schema = 'public' and c.table_name <> 'migrations'
     order by c.table_name, c.ordinal_position`)
   const tables = Map.groupBy(rows, (row) => row.table_name)
-  const interfaces = [...tables].map(([name, columns]) => `export type ${typeName(name)} = {\n${columns.map(field).join('\n')}\n}`)
+  const interfaces = [...tables].map(
+    ([name, columns]) => `export type ${typeName(name)} = {\n${columns.map(field).join('\n')}\n}`,
+  )
   const index = [...tables.keys()].map((name) => `  ${name}: ${typeName(name)}`).join('\n')
   return `// Made by \`npm run gen\` from the migrations; not edited by hand.\nimport type { Generated } from 'kysely'\n\n${interfaces.join('\n\n')}\n\nexport type DB = {\n${index}\n}\n`
 }
@@ -35,10 +37,16 @@ export async function generateDbTypes(client: Pick<pg.Client, 'query'>): Promise
 function field(column: Column): string {
   const array = column.udt_name.startsWith('_')
   const scalar = scalars[array ? column.udt_name.slice(1) : column.udt_name]
-  if (!scalar) throw new Error(`${column.table_name}.${column.column_name} has the type ${column.udt_name}, which has no TypeScript form here.`)
+  if (!scalar)
+    throw new Error(
+      `${column.table_name}.${column.column_name} has the type ${column.udt_name}, which has no TypeScript form here.`,
+    )
   const type = `${scalar}${array ? '[]' : ''}${column.nullable && scalar !== 'unknown' ? ' | null' : ''}`
   return `  ${column.column_name}: ${column.has_default ? `Generated<${type}>` : type}`
 }
 
 const typeName = (table: string) =>
-  table.split('_').map((part) => part[0]!.toUpperCase() + part.slice(1)).join('')
+  table
+    .split('_')
+    .map((part) => part[0]!.toUpperCase() + part.slice(1))
+    .join('')

@@ -8,15 +8,20 @@ import { readConfig } from '../src/platform/config.ts'
 import { openDatabase } from '../src/platform/db.ts'
 import { createLog } from '../src/platform/log.ts'
 import { migrate } from '../src/platform/migrate.ts'
-import { settingsTable } from './gen-settings-table.ts'
 import { generateDbTypes } from './gen-db-types.ts'
+import { settingsTable } from './gen-settings-table.ts'
 
 /** Everything that is made from something else. `--check` says what is out of date and changes nothing. */
 const root = resolve(import.meta.dirname, '../..')
 const check = process.argv.includes('--check')
 const dataDir = mkdtempSync(join(tmpdir(), 'countersign-gen-'))
 const log = createLog('silent')
-const postgres = await startEmbeddedPostgres({ dataDir, log, settings: { fsync: 'off' }, systemDir: join(dataDir, 'system') })
+const postgres = await startEmbeddedPostgres({
+  dataDir,
+  log,
+  settings: { fsync: 'off' },
+  systemDir: join(dataDir, 'system'),
+})
 const stale: string[] = []
 
 function put(path: string, text: string) {
@@ -45,13 +50,22 @@ try {
 
   const { host, port, user, database: name } = postgres.connection
   const url = `postgres://${user}@localhost:${port}/${name}?host=${encodeURIComponent(host)}`
-  const config = readConfig({ NODE_ENV: 'test', COUNTERSIGN_DATA_DIR: dataDir, DATABASE_URL: url, LOG_LEVEL: 'silent', PUBLIC_URL: 'http://127.0.0.1:4020' })
+  const config = readConfig({
+    NODE_ENV: 'test',
+    COUNTERSIGN_DATA_DIR: dataDir,
+    DATABASE_URL: url,
+    LOG_LEVEL: 'silent',
+    PUBLIC_URL: 'http://127.0.0.1:4020',
+  })
   const service = await createService(config, { log })
   await service.app.ready()
   const description = service.app.swagger()
   await service.close()
   put('openapi.json', `${JSON.stringify(description, null, 2)}\n`)
-  put('sdk/src/generated/api.ts', `// Made by \`npm run gen\` from openapi.json; not edited by hand.\n${astToString(await openapiTS(JSON.stringify(description)))}`)
+  put(
+    'sdk/src/generated/api.ts',
+    `// Made by \`npm run gen\` from openapi.json; not edited by hand.\n${astToString(await openapiTS(JSON.stringify(description)))}`,
+  )
   put('docs/settings.md', settingsTable())
 } finally {
   await postgres.stop()

@@ -30,7 +30,7 @@ import { tenantsRoutes } from './modules/tenants/tenants.routes.ts'
 import { createTenants } from './modules/tenants/tenants.ts'
 import { aliasRoutes } from './platform/aliases.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
-import { type Config, usesEmbeddedChain } from './platform/config.ts'
+import type { Config } from './platform/config.ts'
 import { openDatabase } from './platform/db.ts'
 import { createHttp } from './platform/http.ts'
 import { createIdempotency } from './platform/idempotency.ts'
@@ -78,7 +78,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   // What was opened is closed in the opposite order, also when the start fails half-way.
   const closers: (() => Promise<unknown>)[] = []
   const close = async () => {
-    for (const closer of closers.splice(0).reverse()) await closer().catch((error) => log.warn({ err: error }, 'closing a part failed'))
+    for (const closer of closers.splice(0).reverse())
+      await closer().catch((error) => log.warn({ err: error }, 'closing a part failed'))
   }
 
   const assemble = async () => {
@@ -94,7 +95,16 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const notify = await createNotify(database, instance, log)
     closers.push(notify.close)
 
-    const chain = await openChain({ config, database, clock, log, secrets, keys, instance, onMined: () => probe('mined') })
+    const chain = await openChain({
+      config,
+      database,
+      clock,
+      log,
+      secrets,
+      keys,
+      instance,
+      onMined: () => probe('mined'),
+    })
     closers.push(chain.close)
     const { asset, payTo } = chain
 
@@ -120,7 +130,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const sequencer = createSequencer({ db, log, instance, tasks: [receipts.log.task] })
     closers.push(sequencer.stop)
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
-    const payments = createPayments({ facilitator: chain.facilitator, chain: chain.reader, quotes, clock, asset, payTo })
+    const payments = createPayments({
+      facilitator: chain.facilitator,
+      chain: chain.reader,
+      quotes,
+      clock,
+      asset,
+      payTo,
+    })
     const governance = createGovernance()
     const routing = createRouting({ catalog })
 
@@ -152,8 +169,20 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const reconciler = createReconciler(runDeps)
     const settlements = createSettlements({ db, drive: reconciler.drive })
 
-    const limits = { anonymousPerMinute: config.RATE_LIMIT_ANON_PER_MINUTE, keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE }
-    const app = await createHttp({ log, clock, ids, metrics, authenticate: tenants.authenticate, limiter: createRateLimiter(clock), limits, publicUrl })
+    const limits = {
+      anonymousPerMinute: config.RATE_LIMIT_ANON_PER_MINUTE,
+      keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
+    }
+    const app = await createHttp({
+      log,
+      clock,
+      ids,
+      metrics,
+      authenticate: tenants.authenticate,
+      limiter: createRateLimiter(clock),
+      limits,
+      publicUrl,
+    })
     closers.push(() => app.close())
 
     const made = new Map([
@@ -172,11 +201,20 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     operatorRoutes(app, metrics)
     pageRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
-    pageRoutes(app, { base: '/dashboard', folder: join(import.meta.dirname, '../../web/dist'), index: 'index.html', everyPath: true })
+    pageRoutes(app, {
+      base: '/dashboard',
+      folder: join(import.meta.dirname, '../../web/dist'),
+      index: 'index.html',
+      everyPath: true,
+    })
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     catalogRoutes(app, catalog)
     tenantsRoutes(app, tenants)
-    runsRoutes(app, { runs: createRuns({ db }), execute, limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute } })
+    runsRoutes(app, {
+      runs: createRuns({ db }),
+      execute,
+      limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute },
+    })
     paymentsRoutes(app, settlements)
     receiptsRoutes(app, receipts)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })

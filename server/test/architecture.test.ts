@@ -6,7 +6,22 @@ import { expect, test } from 'vitest'
 const root = resolve(import.meta.dirname, '../..')
 
 // A module imports only modules that stand before it here.
-const modules = ['tenants', 'catalog', 'audit', 'webhooks', 'ledger', 'receipts', 'routing', 'payments', 'governance', 'memory', 'runs', 'basis', 'brokerage', 'insights']
+const modules = [
+  'tenants',
+  'catalog',
+  'audit',
+  'webhooks',
+  'ledger',
+  'receipts',
+  'routing',
+  'payments',
+  'governance',
+  'memory',
+  'runs',
+  'basis',
+  'brokerage',
+  'insights',
+]
 
 // What others may use of a module besides its types: its face, and files that are part of it.
 const faces: Record<string, string[]> = {
@@ -28,19 +43,28 @@ function importsOf(path: string): Import[] {
   const found = [...text.matchAll(/^(?:import|export)\s+(type\s+)?([^'"]*?)\s*from\s+'([^']+)'|import\('([^']+)'\)/gms)]
   return found.map(([, type, names = '', statically, dynamically]) => {
     const specifier = (statically ?? dynamically)!
-    const inlineTypes = /^\{[^}]*\}$/s.test(names.trim()) && names.replace(/[{}]/g, '').split(',').every((name) => name.trim() === '' || name.trim().startsWith('type '))
+    const inlineTypes =
+      /^\{[^}]*\}$/s.test(names.trim()) &&
+      names
+        .replace(/[{}]/g, '')
+        .split(',')
+        .every((name) => name.trim() === '' || name.trim().startsWith('type '))
     const to = specifier.startsWith('.') ? relative(root, resolve(root, dirname(path), specifier)) : specifier
     return { from: path, to, typeOnly: type !== undefined || inlineTypes }
   })
 }
 
-const serverImports = sources('server/src').filter((path) => !isTest(path)).flatMap(importsOf)
+const serverImports = sources('server/src')
+  .filter((path) => !isTest(path))
+  .flatMap(importsOf)
 const layerOf = (path: string) => /^server\/src\/(platform|modules|adapters|commands)\//.exec(path)?.[1] ?? path
 const moduleOf = (path: string) => /^server\/src\/modules\/([^/]+)\//.exec(path)?.[1]
 const broken = (imports: Import[]) => imports.map(({ from, to }) => `${from} → ${to}`)
 
 test('the platform knows no business', () => {
-  const wrong = serverImports.filter(({ from, to }) => layerOf(from) === 'platform' && to.startsWith('server/') && layerOf(to) !== 'platform')
+  const wrong = serverImports.filter(
+    ({ from, to }) => layerOf(from) === 'platform' && to.startsWith('server/') && layerOf(to) !== 'platform',
+  )
   expect(broken(wrong)).toEqual([])
 })
 
@@ -79,13 +103,16 @@ test('adapters know the platform, other adapters and the ports of modules', () =
 })
 
 test('only commands know the composition root', () => {
-  const wrong = serverImports.filter(({ from, to }) => to === 'server/src/app.ts' && layerOf(from) !== 'commands' && from !== 'server/src/main.ts')
+  const wrong = serverImports.filter(
+    ({ from, to }) => to === 'server/src/app.ts' && layerOf(from) !== 'commands' && from !== 'server/src/main.ts',
+  )
   expect(broken(wrong)).toEqual([])
 })
 
 test('no file imports itself in a circle', () => {
   const graph = new Map<string, string[]>()
-  for (const { from, to, typeOnly } of serverImports) if (!typeOnly && to.startsWith('server/')) graph.set(from, [...(graph.get(from) ?? []), to])
+  for (const { from, to, typeOnly } of serverImports)
+    if (!typeOnly && to.startsWith('server/')) graph.set(from, [...(graph.get(from) ?? []), to])
   const done = new Set<string>()
   const circles: string[] = []
   const visit = (path: string, trail: string[]) => {
@@ -107,19 +134,33 @@ test('proof runs in a browser: no Node, nothing of ours but itself', () => {
 })
 
 test('sdk and web never reach into the server', () => {
-  const wrong = [...sources('sdk'), ...sources('web')].filter((path) => !isTest(path)).flatMap(importsOf).filter(({ to }) => to.startsWith('server/') || to.startsWith('@countersign/server'))
+  const wrong = [...sources('sdk'), ...sources('web')]
+    .filter((path) => !isTest(path))
+    .flatMap(importsOf)
+    .filter(({ to }) => to.startsWith('server/') || to.startsWith('@countersign/server'))
   expect(broken(wrong)).toEqual([])
 })
 
 test('SQL functions call only those of the platform and of earlier modules', () => {
-  const files = readdirSync(join(root, 'server/sql')).map((name) => ({ module: name.replace('.sql', ''), text: readFileSync(join(root, 'server/sql', name), 'utf8') }))
-  const defined = files.flatMap(({ module, text }) => [...text.matchAll(/create or replace function (\w+)/g)].map(([, name]) => ({ name: name!, module })))
+  const files = readdirSync(join(root, 'server/sql')).map((name) => ({
+    module: name.replace('.sql', ''),
+    text: readFileSync(join(root, 'server/sql', name), 'utf8'),
+  }))
+  const defined = files.flatMap(({ module, text }) =>
+    [...text.matchAll(/create or replace function (\w+)/g)].map(([, name]) => ({ name: name!, module })),
+  )
   // `emit_event` and `audit_event` are ports of the platform, whoever provides them.
   const ports = ['emit_event', 'audit_event']
   const rank = (module: string) => modules.indexOf(module)
   const wrong = files.flatMap(({ module, text }) =>
     defined
-      .filter(({ name, module: other }) => other !== module && !ports.includes(name) && new RegExp(`\\b${name}\\s*\\(`).test(text) && rank(other) > rank(module))
+      .filter(
+        ({ name, module: other }) =>
+          other !== module &&
+          !ports.includes(name) &&
+          new RegExp(`\\b${name}\\s*\\(`).test(text) &&
+          rank(other) > rank(module),
+      )
       .map(({ name, module: other }) => `${module}.sql calls ${name} of ${other}.sql`),
   )
   expect(wrong).toEqual([])

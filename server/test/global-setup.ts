@@ -11,7 +11,12 @@ export default async function setup() {
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-test-'))
   const log = createLog('error')
   // Tests that are about durability start servers of their own, with fsync on.
-  const postgres = await startEmbeddedPostgres({ dataDir, log, settings: { fsync: 'off' }, systemDir: join(dataDir, 'system') })
+  const postgres = await startEmbeddedPostgres({
+    dataDir,
+    log,
+    settings: { fsync: 'off' },
+    systemDir: join(dataDir, 'system'),
+  })
   const { host, port, user } = postgres.connection
   const url = (database: string) => `postgres://${user}@localhost:${port}/${database}?host=${encodeURIComponent(host)}`
   const admin = openDatabase(url('countersign'), { max: 1, log })

@@ -16,7 +16,11 @@ import { createLog } from '../src/platform/log.ts'
 export const silent = createLog('silent')
 export const USDC = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
 
-export async function createTestDatabase(): Promise<{ url: string; open(max?: number): Database; drop(): Promise<void> }> {
+export async function createTestDatabase(): Promise<{
+  url: string
+  open(max?: number): Database
+  drop(): Promise<void>
+}> {
   const server = process.env.COUNTERSIGN_TEST_DATABASE
   if (!server) throw new Error('The test database is not up: run the tests through vitest with its global set-up.')
   const name = `t_${randomBytes(6).toString('hex')}`
@@ -43,14 +47,25 @@ export async function createTestDatabase(): Promise<{ url: string; open(max?: nu
 
 export type TestService = Awaited<ReturnType<typeof startService>>
 
-const quietEnv = { NODE_ENV: 'test', PORT: '0', LOG_LEVEL: 'silent', RATE_LIMIT_ANON_PER_MINUTE: '0', RATE_LIMIT_KEY_PER_MINUTE: '0' }
+const quietEnv = {
+  NODE_ENV: 'test',
+  PORT: '0',
+  LOG_LEVEL: 'silent',
+  RATE_LIMIT_ANON_PER_MINUTE: '0',
+  RATE_LIMIT_KEY_PER_MINUTE: '0',
+}
 
 /** The whole service in this process, on a database of its own unless one is given. */
 export async function startService(options: Overrides & { env?: Record<string, string>; databaseUrl?: string } = {}) {
   const { env = {}, databaseUrl, ...overrides } = options
   const database = databaseUrl ? undefined : await createTestDatabase()
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-data-'))
-  const config = readConfig({ ...quietEnv, COUNTERSIGN_DATA_DIR: dataDir, DATABASE_URL: databaseUrl ?? database!.url, ...env })
+  const config = readConfig({
+    ...quietEnv,
+    COUNTERSIGN_DATA_DIR: dataDir,
+    DATABASE_URL: databaseUrl ?? database!.url,
+    ...env,
+  })
   const service = await createService(config, { log: silent, ...overrides })
   const url = await service.listen()
   return {
@@ -136,28 +151,55 @@ export function clients(url: string) {
         const { status, text } = await call('POST', '/api/dev/faucet', { address: account.address, amount_usdc: usdc })
         if (status !== 200) throw new Error(`The faucet answered ${status}: ${text}`)
       }
-      const paying = wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: 'eip155:8453', client: new ExactEvmScheme(account) }] })
+      const paying = wrapFetchWithPaymentFromConfig(fetch, {
+        schemes: [{ network: 'eip155:8453', client: new ExactEvmScheme(account) }],
+      })
       return Object.assign(account, { fetch: paying as typeof fetch })
     },
 
     async balance(address: string): Promise<bigint> {
-      return BigInt(await rpc('eth_call', [{ to: USDC, data: `0x70a08231${address.slice(2).toLowerCase().padStart(64, '0')}` }, 'latest']))
+      return BigInt(
+        await rpc('eth_call', [
+          { to: USDC, data: `0x70a08231${address.slice(2).toLowerCase().padStart(64, '0')}` },
+          'latest',
+        ]),
+      )
     },
 
     async onboard(name = 'Test Org'): Promise<{ tenantId: string; apiKey: string; headers: Record<string, string> }> {
-      const { body } = await call('POST', '/api/onboard', { org_name: name, email: `${randomBytes(4).toString('hex')}@example.com` })
+      const { body } = await call('POST', '/api/onboard', {
+        org_name: name,
+        email: `${randomBytes(4).toString('hex')}@example.com`,
+      })
       return { tenantId: body.tenant_id, apiKey: body.api_key, headers: { 'x-api-key': body.api_key } }
     },
   }
 }
 
-type Terms = { amount: string; payTo: string; asset: string; network: string; maxTimeoutSeconds: number; extra: Record<string, unknown> }
+type Terms = {
+  amount: string
+  payTo: string
+  asset: string
+  network: string
+  maxTimeoutSeconds: number
+  extra: Record<string, unknown>
+}
 
 /** Reads the 402's version 2 header. */
 // biome-ignore lint/suspicious/noExplicitAny: the header holds whatever the server put there
-export const readChallenge = (headers: Headers): any => JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString())
+export const readChallenge = (headers: Headers): any =>
+  JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString())
 
-export type SignOptions = Partial<{ from: string; to: string; value: bigint; validAfter: bigint; validBefore: bigint; nonce: string; chainId: number; asset: string }>
+export type SignOptions = Partial<{
+  from: string
+  to: string
+  value: bigint
+  validAfter: bigint
+  validBefore: bigint
+  nonce: string
+  chainId: number
+  asset: string
+}>
 
 /** Signs an EIP-3009 authorisation by hand, so that a test can get any part of it wrong. */
 export async function signAuthorization(account: PrivateKeyAccount, terms: Terms, wrong: SignOptions = {}) {
@@ -170,7 +212,12 @@ export async function signAuthorization(account: PrivateKeyAccount, terms: Terms
     nonce: wrong.nonce ?? `0x${randomBytes(32).toString('hex')}`,
   }
   const signature = await account.signTypedData({
-    domain: { name: 'USD Coin', version: '2', chainId: wrong.chainId ?? 8453, verifyingContract: (wrong.asset ?? terms.asset) as `0x${string}` },
+    domain: {
+      name: 'USD Coin',
+      version: '2',
+      chainId: wrong.chainId ?? 8453,
+      verifyingContract: (wrong.asset ?? terms.asset) as `0x${string}`,
+    },
     types: {
       TransferWithAuthorization: [
         { name: 'from', type: 'address' },
@@ -182,7 +229,12 @@ export async function signAuthorization(account: PrivateKeyAccount, terms: Terms
       ],
     },
     primaryType: 'TransferWithAuthorization',
-    message: { ...authorization, value: BigInt(authorization.value), validAfter: BigInt(authorization.validAfter), validBefore: BigInt(authorization.validBefore) } as never,
+    message: {
+      ...authorization,
+      value: BigInt(authorization.value),
+      validAfter: BigInt(authorization.validAfter),
+      validBefore: BigInt(authorization.validBefore),
+    } as never,
   })
   return { signature, authorization: { ...authorization, ...(wrong.from && { from: wrong.from }) } }
 }
@@ -190,14 +242,33 @@ export async function signAuthorization(account: PrivateKeyAccount, terms: Terms
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 
 /** The payment header of either version for a challenge. */
-export async function signPayment(account: PrivateKeyAccount, challenge: { accepts: Terms[]; resource?: unknown }, wrong: SignOptions & { accepted?: Record<string, unknown> } = {}) {
+export async function signPayment(
+  account: PrivateKeyAccount,
+  challenge: { accepts: Terms[]; resource?: unknown },
+  wrong: SignOptions & { accepted?: Record<string, unknown> } = {},
+) {
   const accepted = challenge.accepts[0]!
   const payload = await signAuthorization(account, accepted, wrong)
-  return { 'payment-signature': encode({ x402Version: 2, resource: challenge.resource, accepted: { ...accepted, ...wrong.accepted }, payload }) }
+  return {
+    'payment-signature': encode({
+      x402Version: 2,
+      resource: challenge.resource,
+      accepted: { ...accepted, ...wrong.accepted },
+      payload,
+    }),
+  }
 }
 
-export async function signPaymentV1(account: PrivateKeyAccount, body: { accepts: { maxAmountRequired: string; payTo: string; asset: string }[] }, wrong: SignOptions & { network?: string } = {}) {
+export async function signPaymentV1(
+  account: PrivateKeyAccount,
+  body: { accepts: { maxAmountRequired: string; payTo: string; asset: string }[] },
+  wrong: SignOptions & { network?: string } = {},
+) {
   const { maxAmountRequired, payTo, asset } = body.accepts[0]!
-  const payload = await signAuthorization(account, { amount: maxAmountRequired, payTo, asset, network: 'base', maxTimeoutSeconds: 300, extra: {} }, wrong)
+  const payload = await signAuthorization(
+    account,
+    { amount: maxAmountRequired, payTo, asset, network: 'base', maxTimeoutSeconds: 300, extra: {} },
+    wrong,
+  )
   return { 'x-payment': encode({ x402Version: 1, scheme: 'exact', network: wrong.network ?? 'base', payload }) }
 }

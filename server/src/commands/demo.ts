@@ -52,20 +52,27 @@ async function tell(url: string, privateKey: `0x${string}`) {
 
   heading('1. Discover: what is offered, at what price?')
   const pricing = await json(await fetch(`${url}/api/pricing`))
-  for (const lane of pricing.agents) say(`${lane.agent_id.padEnd(15)} ${String(lane.price_usdc).padEnd(6)} USDC  ${lane.description}`)
+  for (const lane of pricing.agents)
+    say(`${lane.agent_id.padEnd(15)} ${String(lane.price_usdc).padEnd(6)} USDC  ${lane.description}`)
 
   heading('2. Ask without paying: the answer is 402, with a signed quote')
   const unpaid = await fetch(`${url}/api/run`, request)
   const challenge = await json(unpaid)
   say(`${unpaid.status} ${challenge.message}`)
-  say(`network ${challenge.accepts[0].network}, asset ${challenge.accepts[0].asset}, pay to ${challenge.accepts[0].payTo}`)
+  say(
+    `network ${challenge.accepts[0].network}, asset ${challenge.accepts[0].asset}, pay to ${challenge.accepts[0].payTo}`,
+  )
 
   heading('3. Pay with the official x402 client, unmodified')
-  const pay = wrapFetchWithPaymentFromConfig(fetch, { schemes: [{ network: 'eip155:8453', client: new ExactEvmScheme(account) }] })
+  const pay = wrapFetchWithPaymentFromConfig(fetch, {
+    schemes: [{ network: 'eip155:8453', client: new ExactEvmScheme(account) }],
+  })
   const paid = await pay(`${url}/api/run`, request)
   const run = await json(paid)
   if (paid.status !== 200) throw new Error(`The paid run answered ${paid.status}: ${JSON.stringify(run)}`)
-  say(`${paid.status} lane ${run.agent_id} for ${run.price_usdc} USDC, settled in transaction ${run.settlement.transaction}`)
+  say(
+    `${paid.status} lane ${run.agent_id} for ${run.price_usdc} USDC, settled in transaction ${run.settlement.transaction}`,
+  )
 
   heading('4. The output')
   say(run.output)
@@ -79,7 +86,8 @@ async function tell(url: string, privateKey: `0x${string}`) {
   heading('6. Verified with public keys alone, as anyone could')
   const jwks = await json(await fetch(`${url}/.well-known/jwks.json`))
   const verdict = verifyReceipt(receipt, { jwks })
-  for (const check of verdict.checks) say(`${check.ok === true ? 'ok     ' : check.ok === false ? 'FAILED ' : 'skipped'} ${check.name}: ${check.reason}`)
+  for (const check of verdict.checks)
+    say(`${check.ok === true ? 'ok     ' : check.ok === false ? 'FAILED ' : 'skipped'} ${check.name}: ${check.reason}`)
   if (!verdict.ok) throw new Error('The receipt does not verify.')
   say('The receipt holds.')
 }

@@ -7,7 +7,10 @@ const LEAST_MICRO = 10_000_000n
 
 /** With the embedded chain there is an account that can pay at once; it is filled up when it runs low. */
 export async function fundDevelopmentPayer({ secrets, chain }: Service) {
-  const privateKey = secrets.keep('dev-payer.key', () => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`) as `0x${string}`
+  const privateKey = secrets.keep(
+    'dev-payer.key',
+    () => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`,
+  ) as `0x${string}`
   const address = loadCurve().addressOf(Buffer.from(privateKey.slice(2), 'hex'))
   let balance = await chain.reader!.balanceOf(chain.asset, address)
   if (balance < LEAST_MICRO) {

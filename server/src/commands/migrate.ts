@@ -7,7 +7,9 @@ import { migrate } from '../platform/migrate.ts'
 /** Brings the database up to date and stops: for operators who migrate before they roll out. */
 export async function migrateOnly(config: Config) {
   const log = createLog(config.LOG_LEVEL)
-  const postgres = config.DATABASE_URL ? undefined : await startEmbeddedPostgres({ dataDir: config.COUNTERSIGN_DATA_DIR, log })
+  const postgres = config.DATABASE_URL
+    ? undefined
+    : await startEmbeddedPostgres({ dataDir: config.COUNTERSIGN_DATA_DIR, log })
   const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 1, log })
   try {
     const { applied } = await migrate(database)

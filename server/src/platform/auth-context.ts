@@ -20,7 +20,10 @@ export const guest: Caller = { kind: 'guest' }
 export type Authenticate = {
   /** Undefined when the key is unknown, revoked or expired. */
   key(apiKey: string): Promise<TenantCaller | undefined>
-  session?(request: { method: string; headers: Record<string, string | string[] | undefined> }): Promise<TenantCaller | undefined>
+  session?(request: {
+    method: string
+    headers: Record<string, string | string[] | undefined>
+  }): Promise<TenantCaller | undefined>
   admin(adminKey: string): boolean
 }
 

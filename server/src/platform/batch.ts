@@ -49,7 +49,7 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics) {
     const runBatch = async (batch: Waiting[]) => {
       try {
         const verdicts = await call(batch)
-        batch.forEach((entry, index) => answer(entry, verdicts[index]!))
+        for (const [index, entry] of batch.entries()) answer(entry, verdicts[index]!)
       } catch (error) {
         if (batch.length === 1) return batch[0]!.reject(error)
         // The batch as a whole failed (a lost connection, a deadlock, no memory): none of it may be judged by that.
@@ -60,11 +60,17 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics) {
 
     const call = async (batch: Waiting[]): Promise<Verdict[]> => {
       const locks = [...new Set(batch.flatMap((entry) => entry.locks))]
-      const { rows } = await pool.query<{ verdicts: Verdict[] }>('select each_item($1, $2::jsonb, $3::text[]) as verdicts', [
-        functionName,
-        JSON.stringify(batch.map((entry) => entry.item), bigintAsText),
-        locks,
-      ])
+      const { rows } = await pool.query<{ verdicts: Verdict[] }>(
+        'select each_item($1, $2::jsonb, $3::text[]) as verdicts',
+        [
+          functionName,
+          JSON.stringify(
+            batch.map((entry) => entry.item),
+            bigintAsText,
+          ),
+          locks,
+        ],
+      )
       return rows[0]!.verdicts
     }
 
@@ -83,7 +89,11 @@ function answer(entry: Waiting, verdict: Verdict) {
   if (verdict.ok) return entry.resolve(verdict.result)
   if (/^CS\d{3}$/.test(verdict.sqlstate))
     return entry.reject(
-      new StepRefused(Number(verdict.sqlstate.slice(2)), verdict.message, verdict.detail ? JSON.parse(verdict.detail) : {}),
+      new StepRefused(
+        Number(verdict.sqlstate.slice(2)),
+        verdict.message,
+        verdict.detail ? JSON.parse(verdict.detail) : {},
+      ),
     )
   entry.reject(Object.assign(new Error(verdict.message), { code: verdict.sqlstate, detail: verdict.detail }))
 }

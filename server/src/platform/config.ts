@@ -50,7 +50,8 @@ const webAddress =
   (...schemes: string[]) =>
   (value: string) => {
     const url = URL.canParse(value) ? new URL(value) : undefined
-    if (!url || !schemes.includes(url.protocol.slice(0, -1))) wrong(`an address that starts with ${schemes.join('://, ')}://`)
+    if (!url || !schemes.includes(url.protocol.slice(0, -1)))
+      wrong(`an address that starts with ${schemes.join('://, ')}://`)
     return value.replace(/\/+$/, '')
   }
 
@@ -68,7 +69,8 @@ const evmAddress = (value: string) => {
 
 const evmPrivateKeys = (value: string) => {
   const keys = value.split(',').map((part) => part.trim())
-  if (keys.some((key) => !/^0x[0-9a-fA-F]{64}$/.test(key))) wrong('one or more EVM private keys: 0x and 64 hexadecimal digits each')
+  if (keys.some((key) => !/^0x[0-9a-fA-F]{64}$/.test(key)))
+    wrong('one or more EVM private keys: 0x and 64 hexadecimal digits each')
   return keys as `0x${string}`[]
 }
 
@@ -78,7 +80,10 @@ const longSecret = (least: number) => (value: string) => {
 }
 
 const setting = <T>(row: Setting<T>) => row
-const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T | undefined> => ({ ...row, fallback: undefined })
+const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T | undefined> => ({
+  ...row,
+  fallback: undefined,
+})
 
 export const settings = {
   NODE_ENV: setting({
@@ -87,55 +92,184 @@ export const settings = {
     parse: oneOf('development', 'production', 'test'),
     fallback: 'development',
   }),
-  PORT: setting({ group: 'server', about: 'port to listen on; 0 takes a free one', parse: integer(0, 65535), fallback: 4020 }),
+  PORT: setting({
+    group: 'server',
+    about: 'port to listen on; 0 takes a free one',
+    parse: integer(0, 65535),
+    fallback: 4020,
+  }),
   HOST: setting({ group: 'server', about: 'address to listen on', parse: text, fallback: '127.0.0.1' }),
-  PUBLIC_URL: optional({ group: 'server', about: 'address by which clients reach the service', parse: webAddress('http', 'https') }),
-  COUNTERSIGN_DATA_DIR: setting({ group: 'server', about: 'folder of keys and the embedded database', parse: text, fallback: './.countersign' }),
+  PUBLIC_URL: optional({
+    group: 'server',
+    about: 'address by which clients reach the service',
+    parse: webAddress('http', 'https'),
+  }),
+  COUNTERSIGN_DATA_DIR: setting({
+    group: 'server',
+    about: 'folder of keys and the embedded database',
+    parse: text,
+    fallback: './.countersign',
+  }),
   LOG_LEVEL: setting({
     group: 'server',
     about: 'least severe log line to print',
     parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
   }),
-  RATE_LIMIT_ANON_PER_MINUTE: setting({ group: 'server', about: 'requests a minute for an address without a key; 0 is off', parse: integer(0, 10_000_000), fallback: 60 }),
-  RATE_LIMIT_KEY_PER_MINUTE: setting({ group: 'server', about: 'requests a minute for a key or a payer; 0 is off', parse: integer(0, 10_000_000), fallback: 600 }),
-  ADMIN_KEY: optional({ group: 'admin', about: 'key of the administrative endpoints; made once when absent', parse: longSecret(24), secret: true, production: true }),
-  DATABASE_URL: optional({ group: 'database', about: 'your PostgreSQL; without it the embedded one runs', parse: webAddress('postgres', 'postgresql'), secret: true, production: true }),
-  DATABASE_POOL: setting({ group: 'database', about: 'connections a process keeps', parse: integer(3, 200), fallback: 10 }),
-  REDIS_URL: optional({ group: 'cache', about: 'Redis for shared rate limits; never the truth', parse: webAddress('redis', 'rediss'), secret: true }),
-  PAY_TO_ADDRESS: optional({ group: 'payments', about: 'where x402 payments go; made once with the embedded chain', parse: evmAddress, production: true }),
-  FACILITATOR_URL: optional({ group: 'payments', about: 'x402 facilitators, in order of preference, separated by commas', parse: webAddresses }),
-  CHAIN_RPC_URL: optional({ group: 'payments', about: 'JSON-RPC of a real chain; the reconciler asks it', parse: webAddress('http', 'https'), secret: true }),
-  FACILITATOR_PRIVATE_KEY: optional({ group: 'payments', about: 'keys that settle on CHAIN_RPC_URL, separated by commas', parse: evmPrivateKeys, secret: true }),
-  RUN_DEADLINE_SECONDS: setting({ group: 'payments', about: 'how long a lane may work on a run', parse: integer(1, 120), fallback: 120 }),
-  PAYER_EXPOSURE_USDC: setting({ group: 'payments', about: 'most that one payer may have verified and not yet settled', parse: integer(1, 1_000_000), fallback: 100 }),
-  SIGNING_KEY: optional({ group: 'signing', about: 'secret that the signing keys derive from; made once when absent', parse: longSecret(32), secret: true, production: true }),
-  ENCRYPTION_KEY: optional({ group: 'signing', about: 'secret that data at rest is encrypted with; made once when absent', parse: longSecret(32), secret: true, production: true }),
+  RATE_LIMIT_ANON_PER_MINUTE: setting({
+    group: 'server',
+    about: 'requests a minute for an address without a key; 0 is off',
+    parse: integer(0, 10_000_000),
+    fallback: 60,
+  }),
+  RATE_LIMIT_KEY_PER_MINUTE: setting({
+    group: 'server',
+    about: 'requests a minute for a key or a payer; 0 is off',
+    parse: integer(0, 10_000_000),
+    fallback: 600,
+  }),
+  ADMIN_KEY: optional({
+    group: 'admin',
+    about: 'key of the administrative endpoints; made once when absent',
+    parse: longSecret(24),
+    secret: true,
+    production: true,
+  }),
+  DATABASE_URL: optional({
+    group: 'database',
+    about: 'your PostgreSQL; without it the embedded one runs',
+    parse: webAddress('postgres', 'postgresql'),
+    secret: true,
+    production: true,
+  }),
+  DATABASE_POOL: setting({
+    group: 'database',
+    about: 'connections a process keeps',
+    parse: integer(3, 200),
+    fallback: 10,
+  }),
+  REDIS_URL: optional({
+    group: 'cache',
+    about: 'Redis for shared rate limits; never the truth',
+    parse: webAddress('redis', 'rediss'),
+    secret: true,
+  }),
+  PAY_TO_ADDRESS: optional({
+    group: 'payments',
+    about: 'where x402 payments go; made once with the embedded chain',
+    parse: evmAddress,
+    production: true,
+  }),
+  FACILITATOR_URL: optional({
+    group: 'payments',
+    about: 'x402 facilitators, in order of preference, separated by commas',
+    parse: webAddresses,
+  }),
+  CHAIN_RPC_URL: optional({
+    group: 'payments',
+    about: 'JSON-RPC of a real chain; the reconciler asks it',
+    parse: webAddress('http', 'https'),
+    secret: true,
+  }),
+  FACILITATOR_PRIVATE_KEY: optional({
+    group: 'payments',
+    about: 'keys that settle on CHAIN_RPC_URL, separated by commas',
+    parse: evmPrivateKeys,
+    secret: true,
+  }),
+  RUN_DEADLINE_SECONDS: setting({
+    group: 'payments',
+    about: 'how long a lane may work on a run',
+    parse: integer(1, 120),
+    fallback: 120,
+  }),
+  PAYER_EXPOSURE_USDC: setting({
+    group: 'payments',
+    about: 'most that one payer may have verified and not yet settled',
+    parse: integer(1, 1_000_000),
+    fallback: 100,
+  }),
+  SIGNING_KEY: optional({
+    group: 'signing',
+    about: 'secret that the signing keys derive from; made once when absent',
+    parse: longSecret(32),
+    secret: true,
+    production: true,
+  }),
+  ENCRYPTION_KEY: optional({
+    group: 'signing',
+    about: 'secret that data at rest is encrypted with; made once when absent',
+    parse: longSecret(32),
+    secret: true,
+    production: true,
+  }),
   LANE_PROVIDER: setting({
     group: 'lanes',
     about: 'who does the work: `offline` needs nothing',
     parse: oneOf('offline', 'openai-compatible', 'anthropic'),
     fallback: 'offline',
   }),
-  LANE_BASE_URL: optional({ group: 'lanes', about: 'address of an OpenAI-compatible server or of Anthropic', parse: webAddress('http', 'https') }),
+  LANE_BASE_URL: optional({
+    group: 'lanes',
+    about: 'address of an OpenAI-compatible server or of Anthropic',
+    parse: webAddress('http', 'https'),
+  }),
   LANE_API_KEY: optional({ group: 'lanes', about: 'key of the lane provider', parse: text, secret: true }),
   LANE_MODEL: optional({ group: 'lanes', about: 'model of every lane that has none of its own', parse: text }),
-  PREAUTH_CLOSE_SECONDS: setting({ group: 'governance', about: 'a pre-authorisation not closed by then is escalated', parse: integer(1, 86_400), fallback: 600 }),
-  APPROVAL_WINDOW_SECONDS: setting({ group: 'governance', about: 'how long an approval waits for a decision', parse: integer(1, 2_592_000), fallback: 86_400 }),
-  RH_APPROVAL_WINDOW_SECONDS: optional({ group: 'brokerage', about: 'approval window of brokerage runs; by instrument when absent', parse: integer(1, 2_592_000) }),
+  PREAUTH_CLOSE_SECONDS: setting({
+    group: 'governance',
+    about: 'a pre-authorisation not closed by then is escalated',
+    parse: integer(1, 86_400),
+    fallback: 600,
+  }),
+  APPROVAL_WINDOW_SECONDS: setting({
+    group: 'governance',
+    about: 'how long an approval waits for a decision',
+    parse: integer(1, 2_592_000),
+    fallback: 86_400,
+  }),
+  RH_APPROVAL_WINDOW_SECONDS: optional({
+    group: 'brokerage',
+    about: 'approval window of brokerage runs; by instrument when absent',
+    parse: integer(1, 2_592_000),
+  }),
   RH_OAUTH_CLIENT_ID: optional({ group: 'brokerage', about: 'OAuth client', parse: text }),
   RH_OAUTH_CLIENT_SECRET: optional({ group: 'brokerage', about: 'OAuth client secret', parse: text, secret: true }),
-  RH_OAUTH_REDIRECT_URI: optional({ group: 'brokerage', about: 'where the broker sends the user back', parse: webAddress('http', 'https') }),
-  RH_OAUTH_AUTHORIZE_URL: optional({ group: 'brokerage', about: 'authorisation address', parse: webAddress('http', 'https') }),
+  RH_OAUTH_REDIRECT_URI: optional({
+    group: 'brokerage',
+    about: 'where the broker sends the user back',
+    parse: webAddress('http', 'https'),
+  }),
+  RH_OAUTH_AUTHORIZE_URL: optional({
+    group: 'brokerage',
+    about: 'authorisation address',
+    parse: webAddress('http', 'https'),
+  }),
   RH_OAUTH_TOKEN_URL: optional({ group: 'brokerage', about: 'token address', parse: webAddress('http', 'https') }),
   RH_OAUTH_SCOPE: optional({ group: 'brokerage', about: 'scope asked for', parse: text }),
-  RH_OAUTH_MODE: setting({ group: 'brokerage', about: '`scaffold` as the interface says, or `strict`', parse: oneOf('scaffold', 'strict'), fallback: 'scaffold' }),
-  STRIPE_SECRET_KEY: optional({ group: 'billing', about: 'Stripe key; without it there is no billing portal', parse: text, secret: true }),
-  STRIPE_API_URL: optional({ group: 'billing', about: 'another address of the Stripe API', parse: webAddress('http', 'https') }),
+  RH_OAUTH_MODE: setting({
+    group: 'brokerage',
+    about: '`scaffold` as the interface says, or `strict`',
+    parse: oneOf('scaffold', 'strict'),
+    fallback: 'scaffold',
+  }),
+  STRIPE_SECRET_KEY: optional({
+    group: 'billing',
+    about: 'Stripe key; without it there is no billing portal',
+    parse: text,
+    secret: true,
+  }),
+  STRIPE_API_URL: optional({
+    group: 'billing',
+    about: 'another address of the Stripe API',
+    parse: webAddress('http', 'https'),
+  }),
 }
 
 export type SettingName = keyof typeof settings
-export type Config = { [K in SettingName]: ReturnType<(typeof settings)[K]['parse']> | (typeof settings)[K]['fallback'] } & {
+export type Config = {
+  [K in SettingName]: ReturnType<(typeof settings)[K]['parse']> | (typeof settings)[K]['fallback']
+} & {
   /** The settings that the operator gave, as against defaults and secrets made here. */
   given: ReadonlySet<SettingName>
 }
@@ -174,7 +308,9 @@ function checkTogether(config: Config) {
   if (config.FACILITATOR_PRIVATE_KEY && !config.CHAIN_RPC_URL)
     throw new ConfigError('FACILITATOR_PRIVATE_KEY is set without CHAIN_RPC_URL: it needs a chain to settle on.')
   if (config.CHAIN_RPC_URL && !config.FACILITATOR_PRIVATE_KEY && !config.FACILITATOR_URL)
-    throw new ConfigError('CHAIN_RPC_URL is set without FACILITATOR_PRIVATE_KEY or FACILITATOR_URL: nobody would settle payments.')
+    throw new ConfigError(
+      'CHAIN_RPC_URL is set without FACILITATOR_PRIVATE_KEY or FACILITATOR_URL: nobody would settle payments.',
+    )
   if ((config.FACILITATOR_URL || config.CHAIN_RPC_URL) && !config.PAY_TO_ADDRESS)
     throw new ConfigError('PAY_TO_ADDRESS is missing: with a real facilitator or chain it must say where payments go.')
   if (config.LANE_PROVIDER !== 'offline' && !config.LANE_MODEL)

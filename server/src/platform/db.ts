@@ -56,6 +56,9 @@ export function openDatabase(connection: Connection, options: { max: number; log
 export function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown })?.code
   if (typeof code !== 'string')
-    return error instanceof Error && /timeout exceeded when trying to connect|Connection terminated|not queryable/.test(error.message)
+    return (
+      error instanceof Error &&
+      /timeout exceeded when trying to connect|Connection terminated|not queryable/.test(error.message)
+    )
   return /^(08|53|57|ECONN|ENOENT|EPIPE|ETIMEDOUT)/.test(code)
 }

@@ -11,11 +11,17 @@ export function createMethodGuard(app: App) {
   return {
     allowed(path: string): string[] {
       const found = new Set<string>()
-      for (const route of routes.values()) if (route.pattern.test(path)) for (const method of route.methods) found.add(method)
+      for (const route of routes.values())
+        if (route.pattern.test(path)) for (const method of route.methods) found.add(method)
       return [...found].sort()
     },
   }
 }
 
 const pattern = (url: string) =>
-  new RegExp(`^${url.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replace(/:[^/]+/g, '[^/]+').replace(/\*/g, '.*')}/?$`)
+  new RegExp(
+    `^${url
+      .replace(/[.+?^${}()|[\]\\]/g, '\\$&')
+      .replace(/:[^/]+/g, '[^/]+')
+      .replace(/\*/g, '.*')}/?$`,
+  )

@@ -4,7 +4,11 @@ import { Type } from 'typebox'
 /** Errors answer `{error, message}` everywhere; the rest is additive. */
 export const ErrorResponse = Type.Object(
   {
-    error: Type.Union(['budget_exceeded', 'policy_blocked', 'invalid_request', 'payment_required', 'error'].map((code) => Type.Literal(code))),
+    error: Type.Union(
+      ['budget_exceeded', 'policy_blocked', 'invalid_request', 'payment_required', 'error'].map((code) =>
+        Type.Literal(code),
+      ),
+    ),
     message: Type.String(),
     code: Type.Optional(Type.String()),
     request_id: Type.Optional(Type.String()),
@@ -20,7 +24,8 @@ export const openapiInfo = (publicUrl: () => string) => ({
   info: {
     title: 'Countersign',
     version: '1.7.0',
-    description: 'Execution, payment and attestation for autonomous agents. Paid calls use x402 in USDC on eip155:8453.',
+    description:
+      'Execution, payment and attestation for autonomous agents. Paid calls use x402 in USDC on eip155:8453.',
     license: { name: 'Apache-2.0', identifier: 'Apache-2.0' },
   },
   servers: [{ url: publicUrl() }],
@@ -45,7 +50,11 @@ const meanings: Record<number, string> = {
   503: 'A part that is needed cannot be reached at the moment.',
 }
 
-type Described = { schema: FastifySchema; url: string; route: { method: string | string[]; config?: FastifyContextConfig } }
+type Described = {
+  schema: FastifySchema
+  url: string
+  route: { method: string | string[]; config?: FastifyContextConfig }
+}
 
 /** Every route can answer the errors that its credential, its body and its parameters imply; the description says so once. */
 export function describeErrors({ schema, url, route }: Described) {
@@ -64,6 +73,14 @@ export function describeErrors({ schema, url, route }: Described) {
       .filter((status) => !(status in given))
       .map((status) => [status, { ...ErrorResponse, description: meanings[status] }]),
   )
-  const security = { none: undefined, optional: [{}, { apiKey: [] }, { session: [] }], tenant: [{ apiKey: [] }, { session: [] }], admin: [{ adminKey: [] }] }[auth]
-  return { schema: { ...schema, response: { ...given, ...errors }, ...(security && { security }) } as FastifySchema, url }
+  const security = {
+    none: undefined,
+    optional: [{}, { apiKey: [] }, { session: [] }],
+    tenant: [{ apiKey: [] }, { session: [] }],
+    admin: [{ adminKey: [] }],
+  }[auth]
+  return {
+    schema: { ...schema, response: { ...given, ...errors }, ...(security && { security }) } as FastifySchema,
+    url,
+  }
 }

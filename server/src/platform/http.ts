@@ -67,7 +67,15 @@ export type HttpDeps = {
 
 const BODY_LIMIT = 256 * 1024
 // Sent twice, any of these could be read one way by us and another way by a proxy.
-const singleHeaders = ['x-api-key', 'x-admin-key', 'authorization', 'idempotency-key', 'payment-signature', 'x-payment', 'x-tenant-id']
+const singleHeaders = [
+  'x-api-key',
+  'x-admin-key',
+  'authorization',
+  'idempotency-key',
+  'payment-signature',
+  'x-payment',
+  'x-tenant-id',
+]
 const paymentHeaders = ['payment-signature', 'x-payment']
 
 export async function createHttp(deps: HttpDeps): Promise<App> {
@@ -82,7 +90,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     return503OnClosing: true,
     forceCloseConnections: 'idle',
-    frameworkErrors: (error, request, reply) => answerError(deps, error, request, reply),
+    frameworkErrors: (error, request, reply) => answerError(error, request, reply),
   })
 
   useStrictBodies(app)
@@ -115,7 +123,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     )
   })
 
-  app.setErrorHandler((error, request, reply) => answerError(deps, error, request, reply))
+  app.setErrorHandler((error, request, reply) => answerError(error, request, reply))
   app.setNotFoundHandler((request, reply) => {
     const allowed = methods.allowed(request.url.split('?')[0]!)
     if (allowed.length === 0)
@@ -156,7 +164,9 @@ function useValidators(app: App) {
   const strict = new Ajv({ ...options, coerceTypes: false })
   const coercing = new Ajv({ ...options, coerceTypes: true })
   for (const ajv of [strict, coercing]) formats.default(ajv, ['date-time', 'uuid', 'uri', 'email'])
-  app.setValidatorCompiler(({ schema, httpPart }) => (httpPart === 'body' ? strict : coercing).compile(schema as object))
+  app.setValidatorCompiler(({ schema, httpPart }) =>
+    (httpPart === 'body' ? strict : coercing).compile(schema as object),
+  )
 }
 
 function refuseDoubledHeaders(request: FastifyRequest) {
@@ -215,9 +225,15 @@ function sayAllowance(reply: FastifyReply, allowance: Allowance) {
   })
 }
 
-type FastifyFault = { statusCode?: number; code?: string; validation?: { instancePath: string; message?: string; params?: unknown }[]; validationContext?: string; message: string }
+type FastifyFault = {
+  statusCode?: number
+  code?: string
+  validation?: { instancePath: string; message?: string; params?: unknown }[]
+  validationContext?: string
+  message: string
+}
 
-function answerError(deps: HttpDeps, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const problem = error instanceof Problem ? error : translate(error as FastifyFault)
   const { status, code, retryable, retryAfterSeconds, details, nextAction, extra } = problem.options
   if (status >= 500) request.log.error({ err: problem.options.cause ?? error }, problem.message)
@@ -241,7 +257,11 @@ function answerError(deps: HttpDeps, error: unknown, request: FastifyRequest, re
 }
 
 function translate(error: FastifyFault): Problem {
-  if (error.validation) return invalid(validationMessage(error), error.validation.map(({ instancePath, message }) => ({ path: instancePath, message })))
+  if (error.validation)
+    return invalid(
+      validationMessage(error),
+      error.validation.map(({ instancePath, message }) => ({ path: instancePath, message })),
+    )
   if (error.code === 'FST_ERR_CTP_BODY_TOO_LARGE')
     return new Problem('error', `The body is larger than ${BODY_LIMIT / 1024} KiB.`, { status: 413, code: 'too_large' })
   if (error.code === 'FST_ERR_CTP_INVALID_MEDIA_TYPE')
@@ -267,7 +287,8 @@ function validationMessage(error: FastifyFault): string {
   const first = error.validation![0]!
   const where = `${error.validationContext ?? 'request'}${first.instancePath}`
   const params = first.params as { additionalProperty?: string; allowedValues?: unknown[] } | undefined
-  if (params?.additionalProperty !== undefined) return `${where} has the unknown property '${params.additionalProperty}'.`
+  if (params?.additionalProperty !== undefined)
+    return `${where} has the unknown property '${params.additionalProperty}'.`
   if (params?.allowedValues) return `${where} must be one of ${params.allowedValues.join(', ')}.`
   return `${where} ${first.message ?? 'is not valid'}.`
 }

@@ -12,7 +12,9 @@ import { conflict, invalid } from './problem.ts'
 export type Asked = { scope: string; route: string; key: string | undefined; body: unknown }
 export type Answered = { status: number; text: string; replayed: boolean }
 
-export type Idempotency = { once(asked: Asked, work: (tx: Tx) => Promise<{ status: number; body: unknown }>): Promise<Answered> }
+export type Idempotency = {
+  once(asked: Asked, work: (tx: Tx) => Promise<{ status: number; body: unknown }>): Promise<Answered>
+}
 
 const LIFE_MS = 24 * 60 * 60 * 1000
 const MAX_KEY_LENGTH = 255
@@ -63,7 +65,12 @@ export function createIdempotency(deps: { db: Db; keys: Keys; clock: Clock }): I
         const done = await work(tx)
         const text = JSON.stringify(done.body)
         // An answer may hold a secret that is shown once, so it is kept encrypted.
-        const row = { body_hash: bodyHash, status: done.status, answer: deps.keys.encrypt(text), expires_at: new Date(now.getTime() + LIFE_MS) }
+        const row = {
+          body_hash: bodyHash,
+          status: done.status,
+          answer: deps.keys.encrypt(text),
+          expires_at: new Date(now.getTime() + LIFE_MS),
+        }
         await tx
           .insertInto('idempotency_answers')
           .values({ scope, route, key, ...row })
@@ -81,6 +88,8 @@ export const stillInFlight = () =>
   conflict('A request with this idempotency key is still in flight.', { retryable: true, retryAfterSeconds: 1 })
 
 async function claim(tx: Tx, name: string) {
-  const { rows } = await sql<{ got: boolean }>`select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as got`.execute(tx)
+  const { rows } = await sql<{
+    got: boolean
+  }>`select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as got`.execute(tx)
   if (!rows[0]!.got) throw stillInFlight()
 }

@@ -7,10 +7,10 @@ import {
   createPublicKey,
   createSecretKey,
   hkdfSync,
+  type KeyObject,
   randomBytes,
   sign,
   verify,
-  type KeyObject,
 } from 'node:crypto'
 import { canonical } from './canonical.ts'
 
@@ -18,7 +18,15 @@ import { canonical } from './canonical.ts'
 export const keyPurposes = ['receipts', 'log', 'tokens', 'quotes', 'statements', 'basis', 'basis-preview'] as const
 export type KeyPurpose = (typeof keyPurposes)[number]
 
-export type PublicJwk = { kty: 'OKP'; crv: 'Ed25519'; x: string; kid: string; use: 'sig'; alg: 'EdDSA'; purpose: KeyPurpose }
+export type PublicJwk = {
+  kty: 'OKP'
+  crv: 'Ed25519'
+  x: string
+  kid: string
+  use: 'sig'
+  alg: 'EdDSA'
+  purpose: KeyPurpose
+}
 
 export type Signer = {
   purpose: KeyPurpose
@@ -58,7 +66,9 @@ function createSigner(root: Buffer, purpose: KeyPurpose): Signer {
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, seed]), format: 'der', type: 'pkcs8' })
   const publicKey = createPublicKey(privateKey)
   const { x } = publicKey.export({ format: 'jwk' }) as { x: string }
-  const keyId = createHash('sha256').update(canonical({ crv: 'Ed25519', kty: 'OKP', x })).digest('base64url')
+  const keyId = createHash('sha256')
+    .update(canonical({ crv: 'Ed25519', kty: 'OKP', x }))
+    .digest('base64url')
   return {
     purpose,
     keyId,

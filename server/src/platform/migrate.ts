@@ -47,7 +47,12 @@ export async function migrate(database: Pick<Database, 'connect'>): Promise<{ ap
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')
 
-async function inTransaction(client: { query(text: string, values?: unknown[]): Promise<unknown> }, text: string, name: string, sha256: string) {
+async function inTransaction(
+  client: { query(text: string, values?: unknown[]): Promise<unknown> },
+  text: string,
+  name: string,
+  sha256: string,
+) {
   await client.query('begin')
   try {
     await client.query(text)

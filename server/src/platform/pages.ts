@@ -11,7 +11,8 @@ const types: Record<string, string> = {
   '.woff2': 'font/woff2',
 }
 
-const POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
+const POLICY =
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
 
 /** `base` is where the folder is served; `index` answers the base itself, and for an app every page below it. */
 export function pageRoutes(app: App, options: { base: string; folder: string; index: string; everyPath?: boolean }) {
@@ -23,7 +24,14 @@ export function pageRoutes(app: App, options: { base: string; folder: string; in
     // A built asset carries its hash in its name and may be kept; a page may not.
     const cache = file.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache'
     app.get(url, { config: { unmetered: true } }, async (_request, reply) =>
-      reply.headers({ 'content-type': type, 'content-security-policy': POLICY, 'referrer-policy': 'no-referrer', 'cache-control': cache }).send(body),
+      reply
+        .headers({
+          'content-type': type,
+          'content-security-policy': POLICY,
+          'referrer-policy': 'no-referrer',
+          'cache-control': cache,
+        })
+        .send(body),
     )
   }
   serve(base, index)

@@ -52,16 +52,14 @@ export const unauthorized = (message = 'A valid X-API-Key is required.') =>
 export const forbidden = (message: string) => new Problem('error', message, { status: 403, code: 'forbidden' })
 
 /** The same words for an unknown id and for another tenant's: the answer must not tell them apart. */
-export const notFound = (noun: string) =>
-  new Problem('error', `No such ${noun}.`, { status: 404, code: 'not_found' })
+export const notFound = (noun: string) => new Problem('error', `No such ${noun}.`, { status: 404, code: 'not_found' })
 
 export const conflict = (message: string, options: Partial<ProblemOptions> = {}) =>
   new Problem('error', message, { status: 409, code: 'conflict', ...options })
 
 export const expired = (message: string) => new Problem('error', message, { status: 410, code: 'expired' })
 
-export const notConfigured = (message: string) =>
-  new Problem('error', message, { status: 503, code: 'not_configured' })
+export const notConfigured = (message: string) => new Problem('error', message, { status: 503, code: 'not_configured' })
 
 export const unavailable = (message: string, retryAfterSeconds = 2, cause?: unknown) =>
   new Problem('error', message, { status: 503, code: 'unavailable', retryable: true, retryAfterSeconds, cause })

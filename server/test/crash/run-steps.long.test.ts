@@ -50,7 +50,11 @@ for (const point of points) {
     if (answer.status === 200) {
       expect(balance).toBe(990_000n)
       const receipt = await restarted.get(answer.body.receipt_url)
-      expect(receipt.body).toMatchObject({ kind: 'run', charged: true, settlement: { transaction: answer.body.settlement.transaction } })
+      expect(receipt.body).toMatchObject({
+        kind: 'run',
+        charged: true,
+        settlement: { transaction: answer.body.settlement.transaction },
+      })
     } else {
       expect(answer.body).toMatchObject({ charged: false, status: 'failed' })
       expect(balance).toBe(1_000_000n)
@@ -74,9 +78,17 @@ test('after all of it chain, ledger, settlements, runs and receipts agree', asyn
   const one = async (text: string) => Object.values((await pool.query(text)).rows[0])[0]
   const payee = String(await one('select pay_to from settlements limit 1'))
   const onChain = await service.balance(payee)
-  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from settlements where state = 'settled'`)).toBe(onChain)
-  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from ledger_entries where account = 'assets:chain:usdc' and layer = 'posted'`)).toBe(onChain)
-  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from ledger_entries where layer = 'pending'`)).toBe(0n)
+  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from settlements where state = 'settled'`)).toBe(
+    onChain,
+  )
+  expect(
+    await one(
+      `select coalesce(sum(amount_micro), 0)::bigint from ledger_entries where account = 'assets:chain:usdc' and layer = 'posted'`,
+    ),
+  ).toBe(onChain)
+  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from ledger_entries where layer = 'pending'`)).toBe(
+    0n,
+  )
   expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from ledger_entries`)).toBe(0n)
   const settled = await one(`select count(*) from settlements where state = 'settled'`)
   expect(await one(`select count(*) from runs where state = 'completed'`)).toBe(settled)

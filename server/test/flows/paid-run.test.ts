@@ -1,6 +1,6 @@
 import { verifyReceipt } from '@countersign/proof'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readChallenge, signPayment, signPaymentV1, startService, type TestService } from '../harness.ts'
+import { readChallenge, startService, type TestService } from '../harness.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -19,7 +19,8 @@ const prices = {
   default: 10_000n,
 }
 
-const payTo = async () => readChallenge((await service.post('/api/run', { task: 'hello' })).headers).accepts[0].payTo as string
+const payTo = async () =>
+  readChallenge((await service.post('/api/run', { task: 'hello' })).headers).accepts[0].payTo as string
 
 for (const [agentId, price] of Object.entries(prices)) {
   test(`the official client pays for a run on ${agentId}, and exactly its price moves`, async () => {

@@ -16,16 +16,36 @@ async function challenge(path = '/api/run', request: unknown = body) {
   return { required: readChallenge(response.headers), v1: response.body, headers: response.headers }
 }
 
-const countRuns = async () => Number((await service.db.selectFrom('runs').select((on) => on.fn.countAll().as('n')).executeTakeFirstOrThrow()).n)
+const countRuns = async () =>
+  Number(
+    (
+      await service.db
+        .selectFrom('runs')
+        .select((on) => on.fn.countAll().as('n'))
+        .executeTakeFirstOrThrow()
+    ).n,
+  )
 
 describe('one 402 serves both versions', () => {
   test('the header is version 2, the body version 1 with our error and message', async () => {
     const { required, v1, headers } = await challenge()
     expect(required).toMatchObject({
       x402Version: 2,
-      accepts: [{ scheme: 'exact', network: 'eip155:8453', amount: '10000', maxTimeoutSeconds: 300, extra: { name: 'USD Coin', version: '2' } }],
+      accepts: [
+        {
+          scheme: 'exact',
+          network: 'eip155:8453',
+          amount: '10000',
+          maxTimeoutSeconds: 300,
+          extra: { name: 'USD Coin', version: '2' },
+        },
+      ],
     })
-    expect(v1).toMatchObject({ error: 'payment_required', x402Version: 1, accepts: [{ network: 'base', maxAmountRequired: '10000' }] })
+    expect(v1).toMatchObject({
+      error: 'payment_required',
+      x402Version: 1,
+      accepts: [{ network: 'base', maxAmountRequired: '10000' }],
+    })
     expect(v1.message).toMatch(/0\.01 USDC/)
     expect(headers.get('cache-control')).toBe('no-store')
   })
@@ -114,8 +134,14 @@ describe('an idempotency key', () => {
   test('with a fresh payment gives the stored answer and charges nothing', async () => {
     const payer = await service.payer(1)
     const key = { 'idempotency-key': 'order-1' }
-    const first = await service.post('/api/run', body, { ...key, ...(await signPayment(payer, (await challenge()).required)) })
-    const second = await service.post('/api/run', body, { ...key, ...(await signPayment(payer, (await challenge()).required)) })
+    const first = await service.post('/api/run', body, {
+      ...key,
+      ...(await signPayment(payer, (await challenge()).required)),
+    })
+    const second = await service.post('/api/run', body, {
+      ...key,
+      ...(await signPayment(payer, (await challenge()).required)),
+    })
     expect(first.status).toBe(200)
     expect(second.text).toBe(first.text)
     expect(await service.balance(payer.address)).toBe(990_000n)
@@ -125,8 +151,14 @@ describe('an idempotency key', () => {
     const payer = await service.payer(1)
     const key = { 'idempotency-key': 'order-2' }
     const other = { ...body, task: 'A second task.' }
-    expect((await service.post('/api/run', body, { ...key, ...(await signPayment(payer, (await challenge()).required)) })).status).toBe(200)
-    const refused = await service.post('/api/run', other, { ...key, ...(await signPayment(payer, (await challenge('/api/run', other)).required)) })
+    expect(
+      (await service.post('/api/run', body, { ...key, ...(await signPayment(payer, (await challenge()).required)) }))
+        .status,
+    ).toBe(200)
+    const refused = await service.post('/api/run', other, {
+      ...key,
+      ...(await signPayment(payer, (await challenge('/api/run', other)).required)),
+    })
     expect(refused.status).toBe(409)
     expect(await service.balance(payer.address)).toBe(990_000n)
   })
@@ -136,7 +168,10 @@ describe('an idempotency key', () => {
     const key = { 'idempotency-key': 'order-3' }
     const unpaid = await service.post('/api/run', body, key)
     expect(unpaid.status).toBe(402)
-    const paid = await service.post('/api/run', body, { ...key, ...(await signPayment(payer, readChallenge(unpaid.headers))) })
+    const paid = await service.post('/api/run', body, {
+      ...key,
+      ...(await signPayment(payer, readChallenge(unpaid.headers))),
+    })
     expect(paid.status).toBe(200)
   })
 })
@@ -150,10 +185,17 @@ describe('a tenant', () => {
     const run = await service.post('/api/run', body, header)
     expect(run.status, run.text).toBe(200)
     const id = run.body.run_id
-    expect((await service.get('/api/runs', mine.headers)).body.runs).toMatchObject([{ run_id: id, outcome: 'completed', receipt_url: run.body.receipt_url }])
-    expect((await service.get('/api/loops', mine.headers)).body).toMatchObject({ count: 1, loops: [{ run_id: id, paid: true }] })
+    expect((await service.get('/api/runs', mine.headers)).body.runs).toMatchObject([
+      { run_id: id, outcome: 'completed', receipt_url: run.body.receipt_url },
+    ])
+    expect((await service.get('/api/loops', mine.headers)).body).toMatchObject({
+      count: 1,
+      loops: [{ run_id: id, paid: true }],
+    })
     const settlement = run.body.settlement.settlement_id
-    expect((await service.get('/api/settlements', mine.headers)).body.settlements).toMatchObject([{ settlement_id: settlement, status: 'settled' }])
+    expect((await service.get('/api/settlements', mine.headers)).body.settlements).toMatchObject([
+      { settlement_id: settlement, status: 'settled' },
+    ])
     expect((await service.get(`/api/settle/${settlement}`, mine.headers)).status).toBe(200)
     const foreign = await service.get(`/api/settle/${settlement}`, other.headers)
     const unknown = await service.get('/api/settle/stl_00000000-0000-7000-8000-000000000000', other.headers)
@@ -174,7 +216,9 @@ describe('budget inputs', () => {
   })
 
   test('a foreign currency is a 400', async () => {
-    expect((await service.post('/api/run', { ...body, budget: { currency: 'EUR', max_price_usdc: 1 } })).status).toBe(400)
+    expect((await service.post('/api/run', { ...body, budget: { currency: 'EUR', max_price_usdc: 1 } })).status).toBe(
+      400,
+    )
   })
 })
 
@@ -203,7 +247,11 @@ describe('bad input is answered clearly and charges nothing', () => {
   }
 
   test('another content type is a 415, another method a 405', async () => {
-    const text = await fetch(`${service.url}/api/run`, { method: 'POST', headers: { 'content-type': 'text/plain' }, body: 'hi' })
+    const text = await fetch(`${service.url}/api/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'text/plain' },
+      body: 'hi',
+    })
     expect(text.status).toBe(415)
     const method = await service.call('DELETE', '/api/run')
     expect(method.status).toBe(405)
@@ -221,14 +269,22 @@ describe('bad input is answered clearly and charges nothing', () => {
     ['signed for another chain', { chainId: 1 }, /./],
     ['signed for another token', { asset: '0x2222222222222222222222222222222222222222' }, /./],
     ['another network in accepted', { accepted: { network: 'eip155:1' } }, /network must be/],
-    ['another asset in accepted', { accepted: { asset: '0x2222222222222222222222222222222222222222' } }, /asset must be/],
+    [
+      'another asset in accepted',
+      { accepted: { asset: '0x2222222222222222222222222222222222222222' } },
+      /asset must be/,
+    ],
     ['another payer named', { from: '0x3333333333333333333333333333333333333333' }, /./],
   ]
   for (const [name, wrong, message] of wrongPayments) {
     test(`a payment that is ${name}`, async () => {
       const payer = await service.payer(1)
       const before = await countRuns()
-      const response = await service.post('/api/run', body, await signPayment(payer, (await challenge()).required, wrong))
+      const response = await service.post(
+        '/api/run',
+        body,
+        await signPayment(payer, (await challenge()).required, wrong),
+      )
       expect(response.status, response.text).toBe(402)
       expect(response.body.error).toBe('payment_required')
       expect(response.body.message).toMatch(message)
@@ -248,7 +304,10 @@ describe('bad input is answered clearly and charges nothing', () => {
     const payer = await service.payer(1)
     const { required, v1 } = await challenge()
     expect((await service.post('/api/run', body, { 'payment-signature': 'not base64 json' })).status).toBe(400)
-    expect((await service.post('/api/run', body, { 'x-payment': Buffer.from('{"x402Version":1}').toString('base64') })).status).toBe(400)
+    expect(
+      (await service.post('/api/run', body, { 'x-payment': Buffer.from('{"x402Version":1}').toString('base64') }))
+        .status,
+    ).toBe(400)
     const both = { ...(await signPayment(payer, required)), ...(await signPaymentV1(payer, v1)) }
     expect((await service.post('/api/run', body, both)).status).toBe(400)
     expect(await service.balance(payer.address)).toBe(1_000_000n)

@@ -25,14 +25,20 @@ afterAll(async () => {
 })
 
 const count = async (table: string) => Number((await open.pool.query(`select count(*) n from ${table}`)).rows[0].n)
-const deadlocks = async () => Number((await open.pool.query('select deadlocks from pg_stat_database where datname = current_database()')).rows[0].deadlocks)
+const deadlocks = async () =>
+  Number(
+    (await open.pool.query('select deadlocks from pg_stat_database where datname = current_database()')).rows[0]
+      .deadlocks,
+  )
 
 test('500 identical payments at two processes buy one run', async () => {
   const [one] = nodes
   const payer = await one!.payer(1)
   const body = { task: 'Count to three.', agent_id: 'comedian-v1' }
   const header = await signPayment(payer, readChallenge((await one!.post('/api/run', body)).headers))
-  const answers = await Promise.all(Array.from({ length: 500 }, (_, index) => nodes[index % 2]!.post('/api/run', body, header)))
+  const answers = await Promise.all(
+    Array.from({ length: 500 }, (_, index) => nodes[index % 2]!.post('/api/run', body, header)),
+  )
   const statuses = Map.groupBy(answers, (answer) => answer.status)
   console.log('statuses', Object.fromEntries([...statuses].map(([status, list]) => [status, list.length])))
   expect([...statuses.keys()].sort()).toEqual(statuses.has(409) ? [200, 409] : [200])
@@ -58,8 +64,11 @@ test('60 payments sent to both processes in different orders: each runs once, no
     }),
   )
   for (let round = 0; round < 5; round++) {
-    const shuffled = (seed: number) => asks.map((ask, index) => ({ ask, rank: (index * 7919 + seed * 104729) % 1009 })).sort((a, b) => a.rank - b.rank)
-    const sent = nodes.flatMap((node, index) => shuffled(round * 2 + index).map(({ ask }) => node.post('/api/run', ask.body, ask.header)))
+    const shuffled = (seed: number) =>
+      asks.map((ask, index) => ({ ask, rank: (index * 7919 + seed * 104729) % 1009 })).sort((a, b) => a.rank - b.rank)
+    const sent = nodes.flatMap((node, index) =>
+      shuffled(round * 2 + index).map(({ ask }) => node.post('/api/run', ask.body, ask.header)),
+    )
     for (const answer of await Promise.all(sent)) expect([200, 409]).toContain(answer.status)
   }
   expect((await count('runs')) - before).toBe(60)

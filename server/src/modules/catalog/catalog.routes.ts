@@ -2,7 +2,6 @@ import { Type } from 'typebox'
 import type { App } from '../../platform/http.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import type { Catalog } from './catalog.ts'
 import {
   AgentsResponse,
   CapabilitiesResponse,
@@ -14,6 +13,7 @@ import {
   ProvidersQuery,
   ProvidersResponse,
 } from './catalog.schema.ts'
+import type { Catalog } from './catalog.ts'
 import { capabilities, pricingSurface } from './pricing.ts'
 
 const LaneParams = Type.Object({ agent_id: Type.String() })
@@ -21,12 +21,26 @@ const LaneParams = Type.Object({ agent_id: Type.String() })
 export function catalogRoutes(app: App, catalog: Catalog) {
   app.get(
     '/api/capabilities',
-    { schema: { operationId: 'getCapabilities', tags: ['Discovery'], summary: 'What the service offers', response: { 200: CapabilitiesResponse } } },
+    {
+      schema: {
+        operationId: 'getCapabilities',
+        tags: ['Discovery'],
+        summary: 'What the service offers',
+        response: { 200: CapabilitiesResponse },
+      },
+    },
     async () => capabilities(),
   )
   app.get(
     '/api/pricing',
-    { schema: { operationId: 'getPricing', tags: ['Discovery'], summary: 'Every lane with its price', response: { 200: PricingSurfaceResponse } } },
+    {
+      schema: {
+        operationId: 'getPricing',
+        tags: ['Discovery'],
+        summary: 'Every lane with its price',
+        response: { 200: PricingSurfaceResponse },
+      },
+    },
     async () => pricingSurface(catalog.version(), catalog.all(), catalog.fallback()),
   )
   app.get(
@@ -44,33 +58,73 @@ export function catalogRoutes(app: App, catalog: Catalog) {
   )
   app.get(
     '/api/agents',
-    { schema: { operationId: 'listAgents', tags: ['Discovery'], summary: 'Agent lanes with live pricing and statistics', response: { 200: AgentsResponse } } },
+    {
+      schema: {
+        operationId: 'listAgents',
+        tags: ['Discovery'],
+        summary: 'Agent lanes with live pricing and statistics',
+        response: { 200: AgentsResponse },
+      },
+    },
     async () => ({ agents: await catalog.agents() }),
   )
   app.get(
     '/api/lanes',
-    { schema: { operationId: 'listLanes', tags: ['Lanes'], summary: 'The read-only lane catalogue', response: { 200: LanesResponse } } },
+    {
+      schema: {
+        operationId: 'listLanes',
+        tags: ['Lanes'],
+        summary: 'The read-only lane catalogue',
+        response: { 200: LanesResponse },
+      },
+    },
     async () => ({ lanes: catalog.lanes() }),
   )
   app.get(
     '/api/lane',
-    { schema: { operationId: 'manageLanes', tags: ['Lanes'], summary: 'Lanes under management', response: { 200: LanesResponse } } },
+    {
+      schema: {
+        operationId: 'manageLanes',
+        tags: ['Lanes'],
+        summary: 'Lanes under management',
+        response: { 200: LanesResponse },
+      },
+    },
     async () => ({ lanes: catalog.lanes() }),
   )
   app.get(
     '/api/lane/:agent_id',
-    { schema: { operationId: 'getLane', tags: ['Lanes'], summary: 'One lane', params: LaneParams, response: { 200: LaneRecord } } },
+    {
+      schema: {
+        operationId: 'getLane',
+        tags: ['Lanes'],
+        summary: 'One lane',
+        params: LaneParams,
+        response: { 200: LaneRecord },
+      },
+    },
     async (request) => catalog.lane(request.params.agent_id),
   )
   app.post(
     '/api/lane',
     {
-      schema: { operationId: 'createLane', tags: ['Lanes'], summary: 'Add a lane', body: LaneCreate, response: { 201: LaneRecord } },
+      schema: {
+        operationId: 'createLane',
+        tags: ['Lanes'],
+        summary: 'Add a lane',
+        body: LaneCreate,
+        response: { 201: LaneRecord },
+      },
       config: { auth: 'admin' },
     },
     async (request, reply) => {
       const { base_price_usdc, ...lane } = request.body
-      const defaults = { description: lane.display_name, tier: 'standard', recommended_use: lane.display_name, estimated_cost_usd: 0 }
+      const defaults = {
+        description: lane.display_name,
+        tier: 'standard',
+        recommended_use: lane.display_name,
+        estimated_cost_usd: 0,
+      }
       reply.code(201)
       return catalog.createLane({ ...defaults, ...lane, base_price_micro: priceOf(base_price_usdc) })
     },
@@ -78,7 +132,14 @@ export function catalogRoutes(app: App, catalog: Catalog) {
   app.patch(
     '/api/lane/:agent_id',
     {
-      schema: { operationId: 'updateLane', tags: ['Lanes'], summary: 'Change price, model or status of a lane', params: LaneParams, body: LaneUpdate, response: { 200: LaneRecord } },
+      schema: {
+        operationId: 'updateLane',
+        tags: ['Lanes'],
+        summary: 'Change price, model or status of a lane',
+        params: LaneParams,
+        body: LaneUpdate,
+        response: { 200: LaneRecord },
+      },
       config: { auth: 'admin' },
     },
     async (request) => {

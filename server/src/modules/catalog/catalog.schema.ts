@@ -27,7 +27,12 @@ export const AgentsResponse = Type.Object({
       PriceRecord,
       Type.Object({
         status,
-        stats: Type.Object({ runs: Type.Number(), success_rate: nullableNumber, p50_ms: nullableNumber, p95_ms: nullableNumber }),
+        stats: Type.Object({
+          runs: Type.Number(),
+          success_rate: nullableNumber,
+          p50_ms: nullableNumber,
+          p95_ms: nullableNumber,
+        }),
       }),
     ]),
   ),
@@ -91,7 +96,9 @@ export const ProvidersResponse = Type.Object({
         last_seen_at: Type.Union([Type.String(), Type.Null()]),
       }),
       pricing: Type.Object({ scheme: Type.String(), from_usdc: Usdc, to_usdc: Usdc }),
-      accepts: Type.Array(Type.Object({ scheme: Type.String(), network: Type.String(), asset: Type.String(), pay_to: Type.String() })),
+      accepts: Type.Array(
+        Type.Object({ scheme: Type.String(), network: Type.String(), asset: Type.String(), pay_to: Type.String() }),
+      ),
       updated_at: Type.String(),
     }),
   ),

@@ -77,7 +77,10 @@ export async function createCatalog(deps: CatalogDeps) {
     /** Our own lanes as providers. Trust comes from logged receipts and nothing else. */
     async providers(query: ProviderQuery) {
       const trust = new Map((await readLaneTrust(deps.db)).map((row) => [row.agent_id, row]))
-      const accepts = [{ scheme: 'exact', ...deps.settlement }].map(({ payTo, ...rest }) => ({ ...rest, pay_to: payTo }))
+      const accepts = [{ scheme: 'exact', ...deps.settlement }].map(({ payTo, ...rest }) => ({
+        ...rest,
+        pay_to: payTo,
+      }))
       const providers = list.lanes.map((lane) => {
         const seen = trust.get(lane.agentId)
         const score = seen ? wilsonLowerBound(seen.succeeded, seen.receipts) : 0
@@ -96,7 +99,11 @@ export async function createCatalog(deps: CatalogDeps) {
             success_rate: seen ? seen.succeeded / seen.receipts : null,
             last_seen_at: seen?.last_seen_at.toISOString() ?? null,
           },
-          pricing: { scheme: 'exact', from_usdc: usdcFromMicro(lane.basePriceMicro), to_usdc: usdcFromMicro(lane.priceMicro) },
+          pricing: {
+            scheme: 'exact',
+            from_usdc: usdcFromMicro(lane.basePriceMicro),
+            to_usdc: usdcFromMicro(lane.priceMicro),
+          },
           accepts,
           updated_at: (seen?.last_seen_at ?? deps.clock.now()).toISOString(),
         }

@@ -27,7 +27,19 @@ export const governanceOutcomes = ['approved', 'rejected', 'review_required', 'p
 export const stableErrorCodes = ['budget_exceeded', 'policy_blocked', 'invalid_request', 'payment_required', 'error']
 
 export const capabilities = () => ({
-  product_layers: ['discovery', 'routing', 'execution', 'governance', 'settlement', 'memory', 'receipts', 'verification', 'observability', 'brokerage', 'basis'],
+  product_layers: [
+    'discovery',
+    'routing',
+    'execution',
+    'governance',
+    'settlement',
+    'memory',
+    'receipts',
+    'verification',
+    'observability',
+    'brokerage',
+    'basis',
+  ],
   free_endpoints: freeEndpoints.map((endpoint) => endpoint.path),
   paid_endpoints: ['POST /api/run', 'POST /api/loop'],
 })
@@ -73,10 +85,28 @@ export function pricingSurface(version: string, lanes: readonly Lane[], fallback
     default: priceRecord(fallback),
     discovery: { free_endpoints: freeEndpoints, note: 'None of these asks for payment.' },
     paid_execution: [
-      { path: 'POST /api/run', pricing_type: 'tiered', from_usdc: min, to_usdc: max, recommended: true, purpose: 'Routing, execution, verification, settlement and a signed receipt in one call.' },
-      { path: 'POST /api/loop', pricing_type: 'fixed_or_tiered', from_usdc: loopFrom, to_usdc: loopTo, purpose: 'The execution primitive below a run, at the lane’s base price.' },
+      {
+        path: 'POST /api/run',
+        pricing_type: 'tiered',
+        from_usdc: min,
+        to_usdc: max,
+        recommended: true,
+        purpose: 'Routing, execution, verification, settlement and a signed receipt in one call.',
+      },
+      {
+        path: 'POST /api/loop',
+        pricing_type: 'fixed_or_tiered',
+        from_usdc: loopFrom,
+        to_usdc: loopTo,
+        purpose: 'The execution primitive below a run, at the lane’s base price.',
+      },
     ],
-    governance: { supported: true, inputs: governanceInputs, outcomes: governanceOutcomes, stable_error_codes: stableErrorCodes },
+    governance: {
+      supported: true,
+      inputs: governanceInputs,
+      outcomes: governanceOutcomes,
+      stable_error_codes: stableErrorCodes,
+    },
     routed_actions: {
       path: 'POST /api/route-intent',
       pricing_type: 'provider_cost_plus_routing_fee',
@@ -92,9 +122,16 @@ export function pricingSurface(version: string, lanes: readonly Lane[], fallback
     })),
     monetization_logic: {
       principle: 'Work is paid, looking is free.',
-      why: ['A caller pays for finished work only.', 'A price is known and signed before it is paid.', 'The fee for orchestration is the same on every lane.'],
+      why: [
+        'A caller pays for finished work only.',
+        'A price is known and signed before it is paid.',
+        'The fee for orchestration is the same on every lane.',
+      ],
     },
-    marketplace_hints: { category: 'agent-execution', tags: ['x402', 'usdc', 'base', 'agents', 'receipts', 'governance'] },
+    marketplace_hints: {
+      category: 'agent-execution',
+      tags: ['x402', 'usdc', 'base', 'agents', 'receipts', 'governance'],
+    },
     docs: { api: '/docs', openapi: '/openapi.json', keys: '/.well-known/jwks.json', dashboard: '/dashboard' },
   }
 }

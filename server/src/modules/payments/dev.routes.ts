@@ -8,7 +8,11 @@ import type { Hex } from './facilitator.ts'
 export type DevDeps = {
   mint(to: Hex, amountMicro: bigint): Promise<Hex>
   rpc(body: unknown): Promise<unknown>
-  facilitator: { verify(body: unknown): Promise<unknown>; settle(body: unknown): Promise<unknown>; supported(): Promise<unknown> }
+  facilitator: {
+    verify(body: unknown): Promise<unknown>
+    settle(body: unknown): Promise<unknown>
+    supported(): Promise<unknown>
+  }
   asset: Hex
   network: string
 }
@@ -35,7 +39,16 @@ const anything = Type.Unknown()
 export function devRoutes(app: App, deps: DevDeps) {
   app.post(
     '/api/dev/faucet',
-    { schema: { operationId: 'devFaucet', tags: ['Development'], summary: 'Test USDC on the embedded chain', body: FaucetRequest, response: { 200: FaucetResponse } }, config: { unmetered: true } },
+    {
+      schema: {
+        operationId: 'devFaucet',
+        tags: ['Development'],
+        summary: 'Test USDC on the embedded chain',
+        body: FaucetRequest,
+        response: { 200: FaucetResponse },
+      },
+      config: { unmetered: true },
+    },
     async (request) => {
       const amountMicro = microFromUsdc(request.body.amount_usdc)
       if (amountMicro === undefined) throw invalid('amount_usdc has more than six decimals.')
@@ -52,20 +65,51 @@ export function devRoutes(app: App, deps: DevDeps) {
   )
   app.post(
     '/api/dev/rpc',
-    { schema: { operationId: 'devRpc', tags: ['Development'], summary: 'JSON-RPC of the embedded chain', body: anything, response: { 200: anything } }, config: { unmetered: true } },
-    async (request, reply) => reply.header('content-type', 'application/json').send(JSON.stringify(await deps.rpc(request.body))),
+    {
+      schema: {
+        operationId: 'devRpc',
+        tags: ['Development'],
+        summary: 'JSON-RPC of the embedded chain',
+        body: anything,
+        response: { 200: anything },
+      },
+      config: { unmetered: true },
+    },
+    async (request, reply) =>
+      reply.header('content-type', 'application/json').send(JSON.stringify(await deps.rpc(request.body))),
   )
   const facilitator = (name: 'verify' | 'settle') =>
     app.post(
       `/facilitator/${name}`,
-      { schema: { operationId: `facilitator_${name}`, tags: ['Facilitator'], summary: `x402 facilitator: ${name}`, body: anything, response: { 200: anything } }, config: { unmetered: true } },
-      async (request, reply) => reply.header('content-type', 'application/json').send(JSON.stringify(await deps.facilitator[name](request.body))),
+      {
+        schema: {
+          operationId: `facilitator_${name}`,
+          tags: ['Facilitator'],
+          summary: `x402 facilitator: ${name}`,
+          body: anything,
+          response: { 200: anything },
+        },
+        config: { unmetered: true },
+      },
+      async (request, reply) =>
+        reply
+          .header('content-type', 'application/json')
+          .send(JSON.stringify(await deps.facilitator[name](request.body))),
     )
   facilitator('verify')
   facilitator('settle')
   app.get(
     '/facilitator/supported',
-    { schema: { operationId: 'facilitator_supported', tags: ['Facilitator'], summary: 'x402 facilitator: what it settles', response: { 200: anything } }, config: { unmetered: true } },
-    async (_request, reply) => reply.header('content-type', 'application/json').send(JSON.stringify(await deps.facilitator.supported())),
+    {
+      schema: {
+        operationId: 'facilitator_supported',
+        tags: ['Facilitator'],
+        summary: 'x402 facilitator: what it settles',
+        response: { 200: anything },
+      },
+      config: { unmetered: true },
+    },
+    async (_request, reply) =>
+      reply.header('content-type', 'application/json').send(JSON.stringify(await deps.facilitator.supported())),
   )
 }

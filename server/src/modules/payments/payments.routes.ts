@@ -11,7 +11,8 @@ export function paymentsRoutes(app: App, settlements: SettlementsFace) {
         operationId: 'settle',
         tags: ['Settlement'],
         summary: 'Drive an unfinished settlement',
-        description: 'Asks the chain and, where the payment is unused, sends it again. A finished settlement is answered as it is.',
+        description:
+          'Asks the chain and, where the payment is unused, sends it again. A finished settlement is answered as it is.',
         body: SettleRequest,
         response: { 200: SettlementRecord },
       },
@@ -22,7 +23,13 @@ export function paymentsRoutes(app: App, settlements: SettlementsFace) {
   app.get(
     '/api/settle/:id',
     {
-      schema: { operationId: 'getSettlement', tags: ['Settlement'], summary: 'One settlement', params: Type.Object({ id: Type.String() }), response: { 200: SettlementRecord } },
+      schema: {
+        operationId: 'getSettlement',
+        tags: ['Settlement'],
+        summary: 'One settlement',
+        params: Type.Object({ id: Type.String() }),
+        response: { 200: SettlementRecord },
+      },
       config: { auth: 'optional', scope: 'read' },
     },
     async (request) => settlements.get(request.caller, request.params.id),
@@ -30,7 +37,13 @@ export function paymentsRoutes(app: App, settlements: SettlementsFace) {
   app.get(
     '/api/settlements',
     {
-      schema: { operationId: 'listSettlements', tags: ['Settlement'], summary: 'Settlement records of the tenant; guests get an empty list', querystring: SettlementsQuery, response: { 200: SettlementsResponse } },
+      schema: {
+        operationId: 'listSettlements',
+        tags: ['Settlement'],
+        summary: 'Settlement records of the tenant; guests get an empty list',
+        querystring: SettlementsQuery,
+        response: { 200: SettlementsResponse },
+      },
       config: { auth: 'optional', scope: 'read' },
     },
     async (request) => settlements.list(request.caller, request.query),

@@ -62,7 +62,11 @@ export function createPayments(deps: PaymentsDeps) {
         return verdict.valid ? undefined : { reason: verdict.reason, message: verdict.message }
       } catch (error) {
         if (error instanceof FacilitatorUnavailable)
-          throw unavailable('Payments cannot be checked at the moment; nothing was charged. Send the same payment again.', 5, error)
+          throw unavailable(
+            'Payments cannot be checked at the moment; nothing was charged. Send the same payment again.',
+            5,
+            error,
+          )
         throw error
       }
     },
@@ -73,9 +77,17 @@ export function createPayments(deps: PaymentsDeps) {
       if (told.state !== 'settled' || !deps.chain || deps.facilitator.sharesTransactions) return told
       // Somebody else's word, and a chain to hold it against.
       try {
-        const seen = await deps.chain.authorization(terms.asset, payment.authorization.from, payment.authorization.nonce)
+        const seen = await deps.chain.authorization(
+          terms.asset,
+          payment.authorization.from,
+          payment.authorization.nonce,
+        )
         if (seen.used) return fromChain(seen, payment, terms)
-        return { state: 'unknown', reason: 'not_on_chain_yet', message: 'The facilitator says settled, the chain does not show it yet.' }
+        return {
+          state: 'unknown',
+          reason: 'not_on_chain_yet',
+          message: 'The facilitator says settled, the chain does not show it yet.',
+        }
       } catch (error) {
         return { state: 'unknown', reason: 'chain_unreachable', message: (error as Error).message }
       }
@@ -109,20 +121,32 @@ export function createPayments(deps: PaymentsDeps) {
 function compare({ payment, accepted }: ReadPayment, terms: PaymentTerms, now: Date): Refusal | undefined {
   const { authorization } = payment
   const seconds = BigInt(Math.floor(now.getTime() / 1000))
-  const differs = (given: string | undefined, wanted: string) => given !== undefined && given.toLowerCase() !== wanted.toLowerCase()
+  const differs = (given: string | undefined, wanted: string) =>
+    given !== undefined && given.toLowerCase() !== wanted.toLowerCase()
   if (differs(accepted.scheme, terms.scheme)) return refuse('unsupported_scheme', `The scheme must be ${terms.scheme}.`)
-  if (differs(accepted.network, terms.network)) return refuse('invalid_network', `The network must be ${terms.network}.`)
-  if (differs(accepted.asset, terms.asset)) return refuse('invalid_payment_requirements', `The asset must be USDC at ${terms.asset}.`)
+  if (differs(accepted.network, terms.network))
+    return refuse('invalid_network', `The network must be ${terms.network}.`)
+  if (differs(accepted.asset, terms.asset))
+    return refuse('invalid_payment_requirements', `The asset must be USDC at ${terms.asset}.`)
   if (differs(accepted.payTo, terms.payTo) || authorization.to !== terms.payTo.toLowerCase())
     return refuse('invalid_exact_evm_payload_recipient_mismatch', `The payment must go to ${terms.payTo}.`)
   if (authorization.value !== terms.amountMicro || differs(accepted.amount, terms.amountMicro.toString()))
-    return refuse('invalid_exact_evm_payload_authorization_value', `The payment must be exactly ${terms.amountMicro} micro-USDC (${usdcFromMicro(terms.amountMicro)} USDC).`)
+    return refuse(
+      'invalid_exact_evm_payload_authorization_value',
+      `The payment must be exactly ${terms.amountMicro} micro-USDC (${usdcFromMicro(terms.amountMicro)} USDC).`,
+    )
   if (authorization.validAfter > seconds)
     return refuse('invalid_exact_evm_payload_authorization_valid_after', 'The payment is not valid yet.')
   if (authorization.validBefore < seconds + BigInt(LEAST_LIFE_SECONDS))
-    return refuse('invalid_exact_evm_payload_authorization_valid_before', `The payment has expired or expires too soon: validBefore must be at least ${LEAST_LIFE_SECONDS} seconds from now.`)
+    return refuse(
+      'invalid_exact_evm_payload_authorization_valid_before',
+      `The payment has expired or expires too soon: validBefore must be at least ${LEAST_LIFE_SECONDS} seconds from now.`,
+    )
   if (authorization.validBefore > seconds + BigInt(MOST_LIFE_SECONDS))
-    return refuse('invalid_exact_evm_payload_authorization_valid_before', 'The payment stays valid too long: validBefore must be within an hour.')
+    return refuse(
+      'invalid_exact_evm_payload_authorization_valid_before',
+      'The payment stays valid too long: validBefore must be within an hour.',
+    )
   return undefined
 }
 
@@ -137,15 +161,28 @@ function believe(result: SettleResult, payment: ExactPayment, terms: PaymentTerm
     result.amountMicro === terms.amountMicro &&
     /^0x[0-9a-fA-F]{64}$/.test(result.transaction)
   if (fits) return { ...result, transaction: result.transaction.toLowerCase() as Hex }
-  return { state: 'unknown', reason: 'facilitator_mismatch', message: 'The facilitator reported a settlement that is not the one asked for.' }
+  return {
+    state: 'unknown',
+    reason: 'facilitator_mismatch',
+    message: 'The facilitator reported a settlement that is not the one asked for.',
+  }
 }
 
 type Used = Extract<Awaited<ReturnType<ChainReader['authorization']>>, { used: true }>
 
 function fromChain(seen: Used, payment: ExactPayment, terms: PaymentTerms): SettleResult {
   const { transfer, transaction } = seen
-  if (!transfer) return { state: 'failed', reason: 'authorization_canceled', message: 'The payer cancelled the authorisation.' }
+  if (!transfer)
+    return { state: 'failed', reason: 'authorization_canceled', message: 'The payer cancelled the authorisation.' }
   const ours = transfer.to.toLowerCase() === terms.payTo.toLowerCase() && transfer.value === terms.amountMicro
-  if (!ours || !transaction) return { state: 'unknown', reason: 'chain_mismatch', message: 'The nonce was used by another transfer.' }
-  return { state: 'settled', transaction, payer: payment.authorization.from, network: terms.network, amountMicro: terms.amountMicro, block: transfer.block }
+  if (!ours || !transaction)
+    return { state: 'unknown', reason: 'chain_mismatch', message: 'The nonce was used by another transfer.' }
+  return {
+    state: 'settled',
+    transaction,
+    payer: payment.authorization.from,
+    network: terms.network,
+    amountMicro: terms.amountMicro,
+    block: transfer.block,
+  }
 }

@@ -34,7 +34,10 @@ export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids }) {
       const expires_at = new Date(deps.clock.now().getTime() + QUOTE_LIFE_MS).toISOString()
       const quote = { quote_id: deps.ids.next('qot'), ...draft, expires_at }
       const text = canonical(quote)
-      return { quote, token: `${Buffer.from(text).toString('base64url')}.${deps.signer.sign(text).toString('base64url')}` }
+      return {
+        quote,
+        token: `${Buffer.from(text).toString('base64url')}.${deps.signer.sign(text).toString('base64url')}`,
+      }
     },
 
     /** The quote if we signed it and it still holds; anything else is as if no quote had been sent. */

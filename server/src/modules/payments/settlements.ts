@@ -32,7 +32,8 @@ export function createSettlements({ db, drive }: SettlementsDeps) {
     get: async (caller: Caller, id: string) => record(await find(caller, { settlement_id: id })),
 
     async settle(caller: Caller, named: Named) {
-      if (named.settlement_id === undefined && named.run_id === undefined) throw invalid('Name a settlement_id or a run_id.')
+      if (named.settlement_id === undefined && named.run_id === undefined)
+        throw invalid('Name a settlement_id or a run_id.')
       const row = await find(caller, named)
       if (row.state === 'pending' || row.state === 'unknown') await drive(row)
       return record(await find(caller, { settlement_id: row.id }))
@@ -45,7 +46,10 @@ export function createSettlements({ db, drive }: SettlementsDeps) {
       if (query.state !== undefined) select = select.where('state', '=', query.state)
       if (query.run_id !== undefined) select = select.where('run_id', '=', query.run_id)
       if (query.cursor !== undefined) select = select.where('id', '<', query.cursor)
-      const rows = await select.orderBy('id', 'desc').limit(limit + 1).execute()
+      const rows = await select
+        .orderBy('id', 'desc')
+        .limit(limit + 1)
+        .execute()
       const settlements = rows.slice(0, limit).map(record)
       const has_more = rows.length > limit
       return { settlements, has_more, next_cursor: has_more ? settlements.at(-1)!.settlement_id : null }

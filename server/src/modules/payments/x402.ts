@@ -63,13 +63,15 @@ export function readPayment(headers: Headers): ReadPayment | undefined {
   const v2 = headers['payment-signature']
   const v1 = headers['x-payment']
   if (v2 === undefined && v1 === undefined) return undefined
-  if (v2 !== undefined && v1 !== undefined)
-    throw invalid('Send either PAYMENT-SIGNATURE or X-PAYMENT, not both.')
+  if (v2 !== undefined && v1 !== undefined) throw invalid('Send either PAYMENT-SIGNATURE or X-PAYMENT, not both.')
   const payload = decode(v2 !== undefined ? 'PAYMENT-SIGNATURE' : 'X-PAYMENT', v2 ?? v1)
   if (v2 !== undefined) {
     if (!isV2.Check(payload)) throw invalid('PAYMENT-SIGNATURE is not an x402 version 2 payment of the scheme exact.')
     const { scheme, network, asset, amount, payTo, extra } = payload.accepted
-    return { payment: toPayment(2, payload, payload.payload), accepted: { scheme, network, asset, amount, payTo, quote: extra?.quote } }
+    return {
+      payment: toPayment(2, payload, payload.payload),
+      accepted: { scheme, network, asset, amount, payTo, quote: extra?.quote },
+    }
   }
   if (!isV1.Check(payload)) throw invalid('X-PAYMENT is not an x402 version 1 payment of the scheme exact.')
   const network = payload.network === V1_NETWORK ? NETWORK : payload.network
@@ -77,7 +79,8 @@ export function readPayment(headers: Headers): ReadPayment | undefined {
 }
 
 function decode(name: string, header: string | string[] | undefined): unknown {
-  if (typeof header !== 'string' || header.length > MAX_HEADER) throw invalid(`${name} is longer than ${MAX_HEADER} characters.`)
+  if (typeof header !== 'string' || header.length > MAX_HEADER)
+    throw invalid(`${name} is longer than ${MAX_HEADER} characters.`)
   try {
     return parseStrictJson(Buffer.from(header, 'base64').toString('utf8'))
   } catch (error) {
@@ -86,7 +89,10 @@ function decode(name: string, header: string | string[] | undefined): unknown {
   }
 }
 
-type WirePayload = { signature: string; authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string> }
+type WirePayload = {
+  signature: string
+  authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string>
+}
 
 const toPayment = (x402Version: 1 | 2, payload: unknown, exact: WirePayload): ExactPayment => ({
   x402Version,
@@ -116,7 +122,9 @@ export type ChallengeInput = {
 /** v2 clients read the header first, v1 clients the body; the body also carries our own `error` and `message`. */
 export function buildChallenge({ terms, quote, resource, refusal, extensions }: ChallengeInput): Challenge {
   const error = refusal?.reason ?? 'payment_required'
-  const message = refusal?.message ?? `This call costs ${usdcFromMicro(terms.amountMicro)} USDC. Pay it by x402 and send the same request again.`
+  const message =
+    refusal?.message ??
+    `This call costs ${usdcFromMicro(terms.amountMicro)} USDC. Pay it by x402 and send the same request again.`
   const amount = terms.amountMicro.toString()
   const { name, version } = terms.extra
   const required = {
@@ -166,7 +174,13 @@ export function buildChallenge({ terms, quote, resource, refusal, extensions }: 
 }
 
 /** What happened to the payment, for both versions of client. A paid answer must not be kept by a cache on the way. */
-export function paymentResponseHeaders(result: { success: boolean; transaction: string; payer: string; amountMicro: bigint; errorReason?: string }) {
+export function paymentResponseHeaders(result: {
+  success: boolean
+  transaction: string
+  payer: string
+  amountMicro: bigint
+  errorReason?: string
+}) {
   const base = {
     success: result.success,
     transaction: result.transaction,

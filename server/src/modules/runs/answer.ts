@@ -23,11 +23,29 @@ export function completion(d: Deps, run: Run, work: RunResult, settled: Settled)
   const at = d.clock.now().toISOString()
   const settlement = settlementSummary(run, 'settled', settled.transaction)
   const signed = signCompletion(d, run, work, settlement)
-  const body = JSON.stringify(run.kind === 'run' ? runBody(run, work, settlement, signed) : loopBody(d, run, work, settlement, signed))
-  const event = (type: string, data: unknown) => ({ id: d.ids.next('evt'), tenant_id: run.tenantId, type, data, created_at: at })
-  const subject = { run_id: run.id, agent_id: run.agentId, amount: run.priceMicro.toString(), receipt_id: work.receipt_id }
+  const body = JSON.stringify(
+    run.kind === 'run' ? runBody(run, work, settlement, signed) : loopBody(d, run, work, settlement, signed),
+  )
+  const event = (type: string, data: unknown) => ({
+    id: d.ids.next('evt'),
+    tenant_id: run.tenantId,
+    type,
+    data,
+    created_at: at,
+  })
+  const subject = {
+    run_id: run.id,
+    agent_id: run.agentId,
+    amount: run.priceMicro.toString(),
+    receipt_id: work.receipt_id,
+  }
   return {
-    headers: paymentResponseHeaders({ success: true, transaction: settled.transaction, payer: run.payer, amountMicro: run.priceMicro }),
+    headers: paymentResponseHeaders({
+      success: true,
+      transaction: settled.transaction,
+      payer: run.payer,
+      amountMicro: run.priceMicro,
+    }),
     item: {
       run_id: run.id,
       at,
@@ -36,7 +54,11 @@ export function completion(d: Deps, run: Run, work: RunResult, settled: Settled)
       post_id: d.ids.next('ltx'),
       answer: { status: 200, body },
       receipt: signed.row,
-      events: [event('settlement.settled', settlement), event('run.completed', subject), event('receipt.issued', { receipt_id: work.receipt_id, run_id: run.id, kind: run.kind })],
+      events: [
+        event('settlement.settled', settlement),
+        event('run.completed', subject),
+        event('receipt.issued', { receipt_id: work.receipt_id, run_id: run.id, kind: run.kind }),
+      ],
       audit: auditOf(d, run, `${run.kind}.completed`, 'completed', at),
     },
   }
@@ -68,9 +90,21 @@ export function failure(d: Deps, run: Run, why: Failure) {
     receipt: signed.receipt,
     request_id: run.terms.request_id,
   })
-  const event = { id: d.ids.next('evt'), tenant_id: run.tenantId, type: 'run.failed', data: { run_id: run.id, stage: why.stage, reason: why.reason, charged: false }, created_at: at }
+  const event = {
+    id: d.ids.next('evt'),
+    tenant_id: run.tenantId,
+    type: 'run.failed',
+    data: { run_id: run.id, stage: why.stage, reason: why.reason, charged: false },
+    created_at: at,
+  }
   return {
-    headers: paymentResponseHeaders({ success: false, transaction: '', payer: run.payer, amountMicro: run.priceMicro, errorReason: why.reason }),
+    headers: paymentResponseHeaders({
+      success: false,
+      transaction: '',
+      payer: run.payer,
+      amountMicro: run.priceMicro,
+      errorReason: why.reason,
+    }),
     item: {
       run_id: run.id,
       at,
@@ -113,7 +147,8 @@ export const stillUnknown = (runId: string): Answer => ({
   headers: { 'retry-after': '2', 'cache-control': 'no-store' },
   body: JSON.stringify({
     error: 'error',
-    message: 'The work is done, but it is not known yet whether the payment arrived. Do not sign another: send the same payment again.',
+    message:
+      'The work is done, but it is not known yet whether the payment arrived. Do not sign another: send the same payment again.',
     code: 'unavailable',
     run_id: runId,
     status: 'settling',

@@ -40,7 +40,11 @@ export function draftRun(d: Deps, ask: Ask, ruling: Allowed): Run {
       request_id: ask.requestId,
       locks,
       route: offer.route,
-      pricing: { base_price_micro: offer.basePriceMicro.toString(), fee_micro: offer.feeMicro.toString(), pricing_version: offer.pricingVersion },
+      pricing: {
+        base_price_micro: offer.basePriceMicro.toString(),
+        fee_micro: offer.feeMicro.toString(),
+        pricing_version: offer.pricingVersion,
+      },
       ruling: ruling.summary,
       input_hash: sha256(ask.body.task),
     },
@@ -123,7 +127,11 @@ export function admission(d: Deps, ask: Ask, run: Run, { payment, terms }: OpenS
       data: { agent_id: run.agentId, amount: run.priceMicro.toString() },
     },
   }
-  const locks = [...run.locks, `nonce:${run.payer}:${authorization.nonce}`, ...(key ? [`key:${scope}:${ask.route}:${key.key}`] : [])]
+  const locks = [
+    ...run.locks,
+    `nonce:${run.payer}:${authorization.nonce}`,
+    ...(key ? [`key:${scope}:${ask.route}:${key.key}`] : []),
+  ]
   return { item, locks }
 }
 

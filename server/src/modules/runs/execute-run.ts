@@ -67,54 +67,63 @@ export type Deps = {
   offerExtensions(terms: { amountMicro: bigint; payTo: string; resource: string }): Record<string, unknown> | undefined
   recall(run: Run): Promise<{ id: string; content: string }[]>
   lane: Lane
-  verify(input: VerifyOutputInput): Promise<{ verified: boolean; score: number; grade: string; checks: readonly unknown[] }>
+  verify(
+    input: VerifyOutputInput,
+  ): Promise<{ verified: boolean; score: number; grade: string; checks: readonly unknown[] }>
   receipts: Pick<Receipts, 'sign'>
   /** Called after each step; the crash test stops the process there. */
   probe(step: RunStep): void
 }
 
 /** The whole story of a paid run. What fails before `keep` is not charged; what fails after it, the reconciler finishes. */
-export const createExecuteRun = (d: Deps) => async (ask: Ask): Promise<Answer> => {
-  const earlier = await findEarlier(d, ask)
-  if (earlier) return earlier
-  const offer = readQuote(d, ask) ?? route(d, ask)
-  d.probe('route')
-  const ruling = await d.assess(proposalOf(ask), offer)
-  if (ruling.refused) throw refusal(ruling)
-  d.probe('assess')
-  const terms = d.payments.termsFor(ruling.offer.priceMicro)
-  if (!ask.paid) return challenge(d, ask, ruling.offer)
-  const rejected = await d.payments.check(ask.paid, terms)
-  if (rejected) {
-    // The nonce may have been used a moment ago by this very payment, sent twice: a 402 would make the client pay again.
-    const meanwhile = await findEarlier(d, ask)
-    if (meanwhile) return meanwhile
-    await ask.countAddress()
-    return challenge(d, ask, ruling.offer, rejected)
+export const createExecuteRun =
+  (d: Deps) =>
+  async (ask: Ask): Promise<Answer> => {
+    const earlier = await findEarlier(d, ask)
+    if (earlier) return earlier
+    const offer = readQuote(d, ask) ?? route(d, ask)
+    d.probe('route')
+    const ruling = await d.assess(proposalOf(ask), offer)
+    if (ruling.refused) throw refusal(ruling)
+    d.probe('assess')
+    const terms = d.payments.termsFor(ruling.offer.priceMicro)
+    if (!ask.paid) return challenge(d, ask, ruling.offer)
+    const rejected = await d.payments.check(ask.paid, terms)
+    if (rejected) {
+      // The nonce may have been used a moment ago by this very payment, sent twice: a 402 would make the client pay again.
+      const meanwhile = await findEarlier(d, ask)
+      if (meanwhile) return meanwhile
+      await ask.countAddress()
+      return challenge(d, ask, ruling.offer, rejected)
+    }
+    await ask.countPayer(ask.paid.payment.authorization.from)
+    d.probe('check')
+    const run = draftRun(d, ask, ruling)
+    const settlement: OpenSettlement = { payment: ask.paid.payment, terms }
+    const taken = await admit(d, ask, run, settlement, ruling)
+    if (taken) return taken
+    d.probe('admit')
+    const work = await execute(d, run)
+    if ('stage' in work) return abandon(d, run, work)
+    d.probe('execute')
+    const kept = await keep(d, run, work)
+    if (!kept) return answerOf(d, run.id)
+    d.probe('keep')
+    const outcome = await d.payments.settle(settlement)
+    d.probe('settle')
+    return finish(d, run, work, outcome)
   }
-  await ask.countPayer(ask.paid.payment.authorization.from)
-  d.probe('check')
-  const run = draftRun(d, ask, ruling)
-  const settlement: OpenSettlement = { payment: ask.paid.payment, terms }
-  const taken = await admit(d, ask, run, settlement, ruling)
-  if (taken) return taken
-  d.probe('admit')
-  const work = await execute(d, run)
-  if ('stage' in work) return abandon(d, run, work)
-  d.probe('execute')
-  const kept = await keep(d, run, work)
-  if (!kept) return answerOf(d, run.id)
-  d.probe('keep')
-  const outcome = await d.payments.settle(settlement)
-  d.probe('settle')
-  return finish(d, run, work, outcome)
-}
 
 /** The reconciler's only door too. Whoever comes first writes the answer; the other reads it. */
 export async function finish(d: Deps, run: Run, work: RunResult, outcome: SettleResult): Promise<Answer> {
   if (outcome.state === 'unknown') return leaveUnknown(d, run, outcome.reason)
   if (outcome.state === 'failed')
-    return abandon(d, run, { stage: 'settle', reason: outcome.reason, message: `The payment could not be settled: ${outcome.message}`, retryable: false })
+    return abandon(d, run, {
+      stage: 'settle',
+      reason: outcome.reason,
+      message: `The payment could not be settled: ${outcome.message}`,
+      retryable: false,
+    })
   const { item, headers } = completion(d, run, work, outcome)
   const stored = await d.steps.complete(item, run.locks)
   d.probe('complete')
@@ -131,7 +140,8 @@ async function findEarlier(d: Deps, ask: Ask): Promise<Answer | undefined> {
     const { from, nonce } = ask.paid.payment.authorization
     const known = await findByNonce(d.db, from, nonce)
     if (known) {
-      const sameSignature = (known.settlement.payment as { signature?: string }).signature === ask.paid.payment.signature
+      const sameSignature =
+        (known.settlement.payment as { signature?: string }).signature === ask.paid.payment.signature
       if (!sameSignature || known.run.request_hash !== ask.requestHash)
         throw conflict('This payment was used for another request. It was not charged again.')
       return replay(known.run, known.settlement)
@@ -190,14 +200,18 @@ function route(d: Deps, ask: Ask): Offer {
     quoted: false,
     alternatives: routed.alternatives.flatMap(({ agentId, score }) => {
       const other = d.find(agentId)
-      return other && other.status === 'active' && agentId !== lane.agentId ? [{ ...priceOf(ask.kind, other), score }] : []
+      return other && other.status === 'active' && agentId !== lane.agentId
+        ? [{ ...priceOf(ask.kind, other), score }]
+        : []
     }),
   }
 }
 
 /** A loop without a lane is the bare primitive at its lowest price; a run without one is routed. */
 const unnamed = (d: Deps, kind: Ask['kind'], task: string, constraints: RunBody['constraints']): Routed =>
-  kind === 'run' ? d.choose(task, constraints) : { ...explicit('default'), route: { agent_id: 'default', reason: 'No agent_id was given.' } }
+  kind === 'run'
+    ? d.choose(task, constraints)
+    : { ...explicit('default'), route: { agent_id: 'default', reason: 'No agent_id was given.' } }
 
 const explicit = (agentId: string): Routed => ({
   agentId,
@@ -247,7 +261,13 @@ function challenge(d: Deps, ask: Ask, offer: Offer, rejected?: { reason: string;
 }
 
 /** Transaction A. An answer comes back only when this run may not begin: somebody was first, or a limit is full. */
-async function admit(d: Deps, ask: Ask, run: Run, settlement: OpenSettlement, ruling: Extract<Ruling, { refused: false }>): Promise<Answer | undefined> {
+async function admit(
+  d: Deps,
+  ask: Ask,
+  run: Run,
+  settlement: OpenSettlement,
+  ruling: Extract<Ruling, { refused: false }>,
+): Promise<Answer | undefined> {
   try {
     const { item, locks } = admission(d, ask, run, settlement, ruling)
     await d.steps.admit(item, locks)
@@ -264,10 +284,22 @@ async function admit(d: Deps, ask: Ask, run: Run, settlement: OpenSettlement, ru
       return replay(await findRun(d.db, runId), await findSettlementOf(d.db, runId))
     }
     if (error.message === 'payer_exposure')
-      throw new Problem('error', 'Too much of this payer is verified and not yet settled; try again in a moment.', { status: 429, code: 'rate_limited', retryable: true, retryAfterSeconds: 2 })
+      throw new Problem('error', 'Too much of this payer is verified and not yet settled; try again in a moment.', {
+        status: 429,
+        code: 'rate_limited',
+        retryable: true,
+        retryAfterSeconds: 2,
+      })
     if (error.status === 429) {
-      const { error: code, message, ...extra } = error.detail as { error?: 'budget_exceeded' | 'policy_blocked'; message?: string }
-      throw new Problem(code ?? 'budget_exceeded', message ?? 'A limit leaves no room for this run.', { status: 429, extra: { outcome: 'blocked', ...extra } })
+      const {
+        error: code,
+        message,
+        ...extra
+      } = error.detail as { error?: 'budget_exceeded' | 'policy_blocked'; message?: string }
+      throw new Problem(code ?? 'budget_exceeded', message ?? 'A limit leaves no room for this run.', {
+        status: 429,
+        extra: { outcome: 'blocked', ...extra },
+      })
     }
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
@@ -278,7 +310,14 @@ async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
   const memories = await d.recall(run)
   const context = memories.map((memory) => memory.content)
   const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - d.clock.now().getTime()))
-  const task = { runId: run.id, agentId: run.agentId, task: run.request.task, context, deadline: run.deadlineAt, signal }
+  const task = {
+    runId: run.id,
+    agentId: run.agentId,
+    task: run.request.task,
+    context,
+    deadline: run.deadlineAt,
+    signal,
+  }
   const done = await attempt(d, task)
   if (!done.ok) return { stage: 'execute', reason: done.reason, message: done.message, retryable: done.retryable }
   const latency_ms = Math.round(performance.now() - started)
@@ -286,14 +325,31 @@ async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
     const again = await attempt(d, task)
     return again.ok ? again.output : ''
   }
-  const judged = await d.verify({ agentId: run.agentId, task: task.task, output: done.output, mode: done.mode, context, ...(done.mode === 'offline' && { reexecute }) })
+  const judged = await d.verify({
+    agentId: run.agentId,
+    task: task.task,
+    output: done.output,
+    mode: done.mode,
+    context,
+    ...(done.mode === 'offline' && { reexecute }),
+  })
   return {
     output: done.output,
     output_hash: sha256(done.output),
-    execution: { provider: done.provider, model: done.model, mode: done.mode, latency_ms, usage: done.usage, fallbacks: done.fallbacks },
+    execution: {
+      provider: done.provider,
+      model: done.model,
+      mode: done.mode,
+      latency_ms,
+      usage: done.usage,
+      fallbacks: done.fallbacks,
+    },
     verification: { verification_id: d.ids.next('ver'), ...judged } as RunResult['verification'],
     memory: { read: memories.map((memory) => memory.id), written: null },
-    actions: await d.judgeActions(run.tenantId === null ? { kind: 'guest' } : ({ kind: 'tenant', tenantId: run.tenantId } as Caller), run.request.proposed_actions ?? []),
+    actions: await d.judgeActions(
+      run.tenantId === null ? { kind: 'guest' } : ({ kind: 'tenant', tenantId: run.tenantId } as Caller),
+      run.request.proposed_actions ?? [],
+    ),
     receipt_id: d.ids.next('rcpt'),
     issued_at: d.clock.now().toISOString(),
   }
@@ -313,7 +369,10 @@ async function keep(d: Deps, run: Run, work: RunResult): Promise<boolean> {
   try {
     // Half a minute for the request to settle by itself; after that the reconciler looks.
     const next = new Date(d.clock.now().getTime() + 30_000)
-    await d.steps.keep({ run_id: run.id, admission: run.admission, result: work, next_attempt_at: next.toISOString() }, [`run:${run.id}`])
+    await d.steps.keep(
+      { run_id: run.id, admission: run.admission, result: work, next_attempt_at: next.toISOString() },
+      [`run:${run.id}`],
+    )
     return true
   } catch (error) {
     if (error instanceof StepRefused) return false
@@ -335,8 +394,17 @@ export async function abandon(d: Deps, run: Run, why: Failure): Promise<Answer> 
 
 async function leaveUnknown(d: Deps, run: Run, reason: string): Promise<Answer> {
   const now = d.clock.now()
-  const event = { id: d.ids.next('evt'), tenant_id: run.tenantId, type: 'settlement.unknown', data: { run_id: run.id, settlement_id: run.settlementId, reason }, created_at: now.toISOString() }
-  const { state } = await d.steps.noteUnknown({ settlement_id: run.settlementId, reason, at: now.toISOString(), event }, [`run:${run.id}`])
+  const event = {
+    id: d.ids.next('evt'),
+    tenant_id: run.tenantId,
+    type: 'settlement.unknown',
+    data: { run_id: run.id, settlement_id: run.settlementId, reason },
+    created_at: now.toISOString(),
+  }
+  const { state } = await d.steps.noteUnknown(
+    { settlement_id: run.settlementId, reason, at: now.toISOString(), event },
+    [`run:${run.id}`],
+  )
   if (state === 'settled' || state === 'failed') return answerOf(d, run.id)
   return stillUnknown(run.id)
 }

@@ -3,7 +3,14 @@ import type { OpenSettlement } from '../payments/payments.ts'
 import type { Answer } from './answer.ts'
 import { abandon, type Deps, finish } from './execute-run.ts'
 import type { Run, RunBody, RunResult, RunTerms } from './run.ts'
-import { claimDueSettlements, findOrphanedRuns, findRun, findSettlementOf, type RunRow, type SettlementRow } from './runs.store.ts'
+import {
+  claimDueSettlements,
+  findOrphanedRuns,
+  findRun,
+  findSettlementOf,
+  type RunRow,
+  type SettlementRow,
+} from './runs.store.ts'
 
 const BATCH = 50
 
@@ -15,7 +22,12 @@ export function createReconciler(d: Deps) {
   const finishOne = async (row: RunRow, settlement: SettlementRow): Promise<Answer> => {
     const run = runOf(row)
     if (row.state === 'executing')
-      return abandon(d, run, { stage: 'execute', reason: 'interrupted', message: 'The run was interrupted before it was done. Nothing was charged.', retryable: true })
+      return abandon(d, run, {
+        stage: 'execute',
+        reason: 'interrupted',
+        message: 'The run was interrupted before it was done. Nothing was charged.',
+        retryable: true,
+      })
     const outcome = await d.payments.reconcile(openSettlement(settlement))
     return finish(d, run, row.result as RunResult, outcome)
   }
@@ -79,7 +91,8 @@ function runOf(row: RunRow): Run {
 type StoredPayment = {
   x402Version: 1 | 2
   signature: ExactPayment['signature']
-  authorization: Record<'value' | 'validAfter' | 'validBefore', string> & Pick<ExactPayment['authorization'], 'from' | 'to' | 'nonce'>
+  authorization: Record<'value' | 'validAfter' | 'validBefore', string> &
+    Pick<ExactPayment['authorization'], 'from' | 'to' | 'nonce'>
   payload: unknown
   terms: Omit<PaymentTerms, 'amountMicro'> & { amountMicro: string }
 }
@@ -93,7 +106,12 @@ function openSettlement(row: SettlementRow): OpenSettlement {
       x402Version,
       signature,
       payload,
-      authorization: { ...authorization, value: BigInt(value), validAfter: BigInt(validAfter), validBefore: BigInt(validBefore) },
+      authorization: {
+        ...authorization,
+        value: BigInt(value),
+        validAfter: BigInt(validAfter),
+        validBefore: BigInt(validBefore),
+      },
     },
     terms: { ...terms, amountMicro: BigInt(terms.amountMicro) },
   }

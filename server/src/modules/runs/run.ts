@@ -68,8 +68,18 @@ export type RunBody = {
   task: string
   session_id?: string
   agent_id?: string
-  constraints?: { max_cost_usdc?: number; priority?: 'cheapest' | 'balanced' | 'quality' | 'fastest'; category?: string }
-  budget?: { budget_id?: string; max_price_usdc?: number; soft_max_price_usdc?: number; strict?: boolean; currency?: string }
+  constraints?: {
+    max_cost_usdc?: number
+    priority?: 'cheapest' | 'balanced' | 'quality' | 'fastest'
+    category?: string
+  }
+  budget?: {
+    budget_id?: string
+    max_price_usdc?: number
+    soft_max_price_usdc?: number
+    strict?: boolean
+    currency?: string
+  }
   policy?: { policy_ids?: string[]; mode?: 'enforce' | 'warn' | 'shadow' }
   options?: { include_memory?: boolean; write_memory?: boolean; verify?: boolean }
   proposed_actions?: Record<string, unknown>[]

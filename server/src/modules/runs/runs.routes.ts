@@ -29,7 +29,12 @@ export type RunRoutesDeps = {
   limits: { payerPerMinute: number; addressPerMinute: number }
 }
 
-const paidResponses = { 402: PaymentRequiredResponse, 409: GovernanceRefusal, 429: GovernanceRefusal, 500: RunErrorResponse }
+const paidResponses = {
+  402: PaymentRequiredResponse,
+  409: GovernanceRefusal,
+  429: GovernanceRefusal,
+  500: RunErrorResponse,
+}
 
 export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
   const ask = (request: FastifyRequest, kind: Ask['kind'], body: RunBody, quoteToken?: string): Ask => ({
@@ -43,8 +48,12 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
     idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
     paid: readPayment(request.headers),
     requestId: request.id,
-    countPayer: (payer) => (request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`payer:${payer}`, limits.payerPerMinute)),
-    countAddress: () => (request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`address:${request.ip}`, limits.addressPerMinute)),
+    countPayer: (payer) =>
+      request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`payer:${payer}`, limits.payerPerMinute),
+    countAddress: () =>
+      request.caller.kind === 'tenant'
+        ? Promise.resolve()
+        : request.limitAs(`address:${request.ip}`, limits.addressPerMinute),
   })
 
   app.post(
@@ -60,7 +69,8 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
       },
       config: { auth: 'optional', scope: 'run', paid: true },
     },
-    async (request, reply) => send(reply, await execute(ask(request, 'run', runBody(request.body), request.body.quote?.signature))),
+    async (request, reply) =>
+      send(reply, await execute(ask(request, 'run', runBody(request.body), request.body.quote?.signature))),
   )
 
   app.post(
@@ -81,16 +91,29 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
   app.get(
     '/api/loops',
     {
-      schema: { operationId: 'listLoops', tags: ['Execution'], summary: 'Recent loops; guests get an empty list', querystring: LoopsQuery, response: { 200: RecentLoopsResponse } },
+      schema: {
+        operationId: 'listLoops',
+        tags: ['Execution'],
+        summary: 'Recent loops; guests get an empty list',
+        querystring: LoopsQuery,
+        response: { 200: RecentLoopsResponse },
+      },
       config: { auth: 'optional', scope: 'read' },
     },
-    async (request) => (request.caller.kind === 'guest' ? { loops: [], count: 0 } : runs.loops(request.caller, request.query)),
+    async (request) =>
+      request.caller.kind === 'guest' ? { loops: [], count: 0 } : runs.loops(request.caller, request.query),
   )
 
   app.get(
     '/api/runs',
     {
-      schema: { operationId: 'listRuns', tags: ['Execution'], summary: 'The tenant’s runs, newest first', querystring: RunsQuery, response: { 200: RunsResponse } },
+      schema: {
+        operationId: 'listRuns',
+        tags: ['Execution'],
+        summary: 'The tenant’s runs, newest first',
+        querystring: RunsQuery,
+        response: { 200: RunsResponse },
+      },
       config: { auth: 'tenant', scope: 'read' },
     },
     async (request) => runs.list(tenantOf(request.caller), request.query),
@@ -99,14 +122,22 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
 
 /** The answer was composed once and stored; it is sent as those bytes, not serialised anew. */
 const send = (reply: FastifyReply, answer: Answer) =>
-  reply.code(answer.status).headers(answer.headers).header('content-type', 'application/json; charset=utf-8').send(answer.body)
+  reply
+    .code(answer.status)
+    .headers(answer.headers)
+    .header('content-type', 'application/json; charset=utf-8')
+    .send(answer.body)
 
 function runBody(body: Static<typeof RunRequest>): RunBody {
   const { task: named, intent, agent_id, preferred_agent_id, lane_id, quote: _, idempotency_key: __, ...rest } = body
   const task = oneOf('task', [named, intent])
   if (task === undefined) throw invalid('body must have a task.')
   if (task.trim() === '') throw invalid('body/task must not be blank.')
-  return { ...(rest as Omit<RunBody, 'task'>), task, ...agent(oneOf('agent_id', [agent_id, preferred_agent_id, lane_id])) }
+  return {
+    ...(rest as Omit<RunBody, 'task'>),
+    task,
+    ...agent(oneOf('agent_id', [agent_id, preferred_agent_id, lane_id])),
+  }
 }
 
 function loopBody(body: Static<typeof LoopRequest>): RunBody {

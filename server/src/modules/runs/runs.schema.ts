@@ -36,7 +36,9 @@ export const RunPolicy = Type.Object(
 const grants = {
   budget: Type.Optional(RunBudget),
   policy: Type.Optional(RunPolicy),
-  payment: Type.Optional(Type.Object({ wallet_id: shortText, escrow: Type.Optional(Type.Boolean()) }, { additionalProperties: false })),
+  payment: Type.Optional(
+    Type.Object({ wallet_id: shortText, escrow: Type.Optional(Type.Boolean()) }, { additionalProperties: false }),
+  ),
   preauth_token: Type.Optional(Type.String({ minLength: 1, maxLength: 8_192 })),
   approval_id: Type.Optional(shortText),
   override_token: Type.Optional(Type.String({ minLength: 1, maxLength: 8_192 })),
@@ -68,13 +70,21 @@ export const RunRequest = Type.Object(
     ),
     quote: Type.Optional(
       Type.Object(
-        { quote_id: shortText, expires_at: Type.String({ maxLength: 40 }), signature: Type.String({ maxLength: 8_192 }) },
+        {
+          quote_id: shortText,
+          expires_at: Type.String({ maxLength: 40 }),
+          signature: Type.String({ maxLength: 8_192 }),
+        },
         { additionalProperties: false },
       ),
     ),
     ...grants,
   },
-  { additionalProperties: false, description: 'A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`.' },
+  {
+    additionalProperties: false,
+    description:
+      'A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`.',
+  },
 )
 
 export const LoopRequest = Type.Object(
@@ -110,7 +120,12 @@ export const RunSuccessResponse = Type.Object({
   price_usdc: Usdc,
   amount: Type.String({ description: 'Atomic units (micro-USDC); authoritative.' }),
   route: open('How the lane was chosen.'),
-  pricing: Type.Object({ base_price_usdc: Usdc, orchestration_fee_usdc: Usdc, price_usdc: Usdc, pricing_version: Type.String() }),
+  pricing: Type.Object({
+    base_price_usdc: Usdc,
+    orchestration_fee_usdc: Usdc,
+    price_usdc: Usdc,
+    pricing_version: Type.String(),
+  }),
   decision: Type.String(),
   budget_outcome: Type.String(),
   policy_applied: Type.Array(Type.Unknown()),
@@ -150,12 +165,23 @@ export const PaymentRequiredResponse = Type.Object(
     x402Version: Type.Literal(1),
     accepts: Type.Array(open('x402 version 1 payment requirements.')),
   },
-  { additionalProperties: true, description: 'x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body.' },
+  {
+    additionalProperties: true,
+    description: 'x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body.',
+  },
 )
 
 export const GovernanceRefusal = Type.Object(
-  { ...ErrorResponse.properties, outcome: Type.Optional(Type.String()), decision_id: Type.Optional(Type.String()), approval_id: Type.Optional(Type.String()) },
-  { additionalProperties: true, description: 'Refused by budget or policy, before any payment; with Retry-After it is a rate limit.' },
+  {
+    ...ErrorResponse.properties,
+    outcome: Type.Optional(Type.String()),
+    decision_id: Type.Optional(Type.String()),
+    approval_id: Type.Optional(Type.String()),
+  },
+  {
+    additionalProperties: true,
+    description: 'Refused by budget or policy, before any payment; with Retry-After it is a rate limit.',
+  },
 )
 
 export const LoopSuccessResponse = Type.Object({
@@ -180,7 +206,9 @@ export const LoopsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 5_000 })),
     session_id: Type.Optional(Type.String({ maxLength: 120 })),
-    since: Type.Optional(Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000, description: 'Epoch milliseconds.' })),
+    since: Type.Optional(
+      Type.Integer({ minimum: 0, maximum: 8_640_000_000_000_000, description: 'Epoch milliseconds.' }),
+    ),
   },
   { additionalProperties: false },
 )
@@ -206,7 +234,11 @@ export const RunsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     after: Type.Optional(Type.String({ maxLength: 80, description: 'The last run id of the page before.' })),
-    outcome: Type.Optional(Type.Union(['completed', 'blocked', 'pending', 'approved', 'escalated', 'failed'].map((one) => Type.Literal(one)))),
+    outcome: Type.Optional(
+      Type.Union(
+        ['completed', 'blocked', 'pending', 'approved', 'escalated', 'failed'].map((one) => Type.Literal(one)),
+      ),
+    ),
     action: Type.Optional(Type.String({ maxLength: 80 })),
     since: Type.Optional(Type.String({ format: 'date-time' })),
     until: Type.Optional(Type.String({ format: 'date-time' })),

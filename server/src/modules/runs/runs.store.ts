@@ -63,7 +63,8 @@ export const findSettlementOf = (tx: Tx, runId: string): Promise<SettlementRow> 
   tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
 
 export async function claimDueSettlements(tx: Tx, at: Date, most: number): Promise<SettlementRow[]> {
-  const { rows } = await sql<SettlementRow>`select * from claim_settlements(${at}, interval '30 seconds', ${most})`.execute(tx)
+  const { rows } =
+    await sql<SettlementRow>`select * from claim_settlements(${at}, interval '30 seconds', ${most})`.execute(tx)
   return rows
 }
 
@@ -82,7 +83,11 @@ export async function findOrphanedRuns(tx: Tx, self: string, at: Date, most: num
   return rows
 }
 
-export async function listLoops(tx: Tx, tenantId: string, query: { limit: number; session_id?: string; since?: number }) {
+export async function listLoops(
+  tx: Tx,
+  tenantId: string,
+  query: { limit: number; session_id?: string; since?: number },
+) {
   let select = tx
     .selectFrom('runs')
     .select(['loop_id', 'id', 'agent_id', 'session_id', 'created_at', 'state', 'price_micro', 'result'])
@@ -93,7 +98,14 @@ export async function listLoops(tx: Tx, tenantId: string, query: { limit: number
   return select.orderBy('id', 'desc').limit(query.limit).execute()
 }
 
-export type RunsQuery = { limit: number; after?: string; outcome?: string; action?: string; since?: string; until?: string }
+export type RunsQuery = {
+  limit: number
+  after?: string
+  outcome?: string
+  action?: string
+  since?: string
+  until?: string
+}
 
 export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
   let select = tx
