@@ -49,9 +49,9 @@ export async function collect(
   return collected
 }
 
-/** Questions are told apart by what they ask, so that a newer answer takes the place of the older. */
-export const questionKey = (source: string, { method, shownUrl, body }: SourceRequest) =>
-  `${source} ${method} ${shownUrl} ${body ?? ''}`
+/** Questions are told apart by what they ask and about what, so that a newer answer takes the place of the older. */
+const questionKey = (source: string, { method, shownUrl, memo }: SourceRequest) =>
+  `${source} ${method} ${shownUrl} ${JSON.stringify(memo)}`
 
 async function pursue(source: PriceSource, root: SourceRequest, deps: CollectDeps): Promise<Collected> {
   const collected: Collected = { source: source.id, key: questionKey(source.id, root), root, kept: [], records: [] }

@@ -1,5 +1,5 @@
 import { ceilDivide } from './integer-math.ts'
-import { MAX_TICK, MIN_TICK, Q96, sqrtPriceAtTick } from './tick-math.ts'
+import { MAX_TICK, MIN_TICK, Q96, sqrtPriceAtTick, tickAtSqrtPrice } from './tick-math.ts'
 
 /** What is read from a pool at one block. `ticks` holds every initialised tick from `readFrom` to `readTo`. */
 export type ConcentratedPool = {
@@ -47,7 +47,7 @@ export function crossTo(pool: ConcentratedPool, wanted: bigint): Crossing {
     if (stop === boundary) {
       if (next.liquidityNet !== undefined) liquidity += falling ? -next.liquidityNet : next.liquidityNet
       tick = falling ? next.tick - 1 : next.tick
-    }
+    } else tick = tickAtSqrtPrice(stop)
   }
   return { amountIn, amountOut, reached: target === wanted, after: { ...pool, sqrtPriceX96, tick, liquidity } }
 }

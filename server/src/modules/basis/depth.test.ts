@@ -11,6 +11,7 @@ import {
   priceOf,
   sqrtPriceAtTick,
   sqrtPriceOf,
+  tickAtSqrtPrice,
 } from './tick-math.ts'
 
 const token0 = { wrapperIsToken0: true, wrapperDecimals: 8, quoteDecimals: 6 }
@@ -24,16 +25,9 @@ function flatPool(
   feePips = 3000,
 ): Extract<Venue, { kind: 'concentrated' }> {
   const sqrtPriceX96 = sqrtPriceOf(toFraction(price), units)
-  let low = MIN_TICK
-  let high = MAX_TICK
-  while (high - low > 1) {
-    const middle = Math.floor((low + high) / 2)
-    if (sqrtPriceAtTick(middle) <= sqrtPriceX96) low = middle
-    else high = middle
-  }
   const pool: ConcentratedPool = {
     sqrtPriceX96,
-    tick: low,
+    tick: tickAtSqrtPrice(sqrtPriceX96),
     liquidity,
     tickSpacing: 60,
     feePips,

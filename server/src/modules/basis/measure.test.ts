@@ -5,7 +5,7 @@ import type { Venue } from './depth.ts'
 import { toFraction } from './integer-math.ts'
 import { type MeasureInputs, measure } from './measure.ts'
 import type { Covered, Kept, Observation } from './price-source.ts'
-import { sqrtPriceAtTick, sqrtPriceOf } from './tick-math.ts'
+import { sqrtPriceOf, tickAtSqrtPrice } from './tick-math.ts'
 import { emptyTrack, reviveTrack, type Track } from './track.ts'
 
 const NOW = new Date('2026-11-16T15:00:00Z')
@@ -21,9 +21,7 @@ const units = { wrapperIsToken0: true, wrapperDecimals: 8, quoteDecimals: 6 }
 
 function pool(price: number, liquidity = 50_000_000_000_000n): Venue {
   const sqrtPriceX96 = sqrtPriceOf(toFraction(price), units)
-  let tick = Math.floor(Math.log(price / 100) / Math.log(1.0001))
-  while (sqrtPriceAtTick(tick) > sqrtPriceX96) tick -= 1
-  while (sqrtPriceAtTick(tick + 1) <= sqrtPriceX96) tick += 1
+  const tick = tickAtSqrtPrice(sqrtPriceX96)
   return {
     kind: 'concentrated',
     id: '0xpool',
@@ -107,7 +105,7 @@ describe('a measurement', () => {
       reference_price: 250,
       basis_pct: 0.002,
       basis_bps: 20,
-      reference_source: 'pyth×multiplier+chainlink',
+      reference_source: 'chainlink+pyth×multiplier',
       underlying_state: 'open',
       effective_float: { band_bps: 50, confidence: 'high' },
       primary_market: { creation: 'open', last_mint_at: null },

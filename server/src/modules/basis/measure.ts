@@ -244,12 +244,13 @@ function sumDepth(venues: readonly Venue[], reference: number, bandBps: number):
   return { nearUsd, distanceUsd, whole }
 }
 
-/** Balances of labelled holders over what circulates; unknown when either is. */
+/** Balances of labelled holders over what circulates, both from one source; unknown when either is. */
 function lockedShare(covered: Covered, kept: readonly Kept[], at: Date): number | undefined {
-  const locked = newest(about(kept, covered, 'locked'), at)?.observation.tokens
-  const supply = newest(about(kept, covered, 'supply'), at)?.observation.tokens
-  if (locked === undefined || supply === undefined || supply <= 0) return undefined
-  return clamp(locked / supply, 0, 1)
+  const locked = newest(about(kept, covered, 'locked'), at)
+  const supplies = about(kept, covered, 'supply').filter(({ source }) => source === locked?.source)
+  const supply = newest(supplies, at)?.observation.tokens
+  if (!locked || supply === undefined || supply <= 0) return undefined
+  return clamp(locked.observation.tokens / supply, 0, 1)
 }
 
 function backingOf(covered: Covered, kept: readonly Kept[], multiplier: Multiplier | undefined): Backing {

@@ -53,7 +53,8 @@ export function deriveReference(
 ): ReferenceResult {
   const refusals: ReferenceResult['refusals'] = []
   const valued: Valued[] = []
-  for (const print of prints) {
+  // Answers arrive in any order; the reading must not depend on it.
+  for (const print of [...prints].sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0))) {
     const reason =
       whyNot(print, state, at) ?? (print.unit === 'share' && !multiplier ? 'no multiplier is known' : undefined)
     if (reason) refusals.push({ source: print.source, reason })

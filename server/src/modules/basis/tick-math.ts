@@ -41,6 +41,19 @@ export function sqrtPriceAtTick(tick: number): bigint {
 export const MIN_SQRT_PRICE = sqrtPriceAtTick(MIN_TICK)
 export const MAX_SQRT_PRICE = sqrtPriceAtTick(MAX_TICK)
 
+/** The last tick whose price is not above this one. */
+export function tickAtSqrtPrice(sqrtPriceX96: bigint): number {
+  if (sqrtPriceX96 < MIN_SQRT_PRICE || sqrtPriceX96 > MAX_SQRT_PRICE) throw new RangeError('No tick has this price.')
+  let low = MIN_TICK
+  let high = MAX_TICK
+  while (low < high) {
+    const middle = Math.ceil((low + high) / 2)
+    if (sqrtPriceAtTick(middle) <= sqrtPriceX96) low = middle
+    else high = middle - 1
+  }
+  return low
+}
+
 /** How a pool's raw price (atomic token1 for one atomic token0) reads as the price of a whole wrapper token in quote. */
 export type PoolUnits = { wrapperIsToken0: boolean; wrapperDecimals: number; quoteDecimals: number }
 
