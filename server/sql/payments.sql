@@ -1,11 +1,11 @@
--- The nonce is reserved before any work is done. i: {id, method, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment}
+-- The nonce is reserved before any work is done. i: {id, method, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id?}
 create or replace function reserve_nonce(i jsonb, run_id text, tenant_id text, at timestamptz) returns void language plpgsql as $$
 declare
   earlier text;
 begin
-  insert into settlements (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, created_at, updated_at)
+  insert into settlements (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id, created_at, updated_at)
   values (i->>'id', reserve_nonce.run_id, reserve_nonce.tenant_id, i->>'method', 'pending', i->>'network', i->>'asset', i->>'payer', i->>'pay_to',
-          (i->>'amount_micro')::bigint, i->>'nonce', (i->>'valid_before')::bigint, i->'payment', at, at)
+          (i->>'amount_micro')::bigint, i->>'nonce', (i->>'valid_before')::bigint, i->'payment', i->>'wallet_id', at, at)
   on conflict (network, asset, payer, nonce) do nothing;
   if not found then
     select s.run_id into earlier from settlements s
@@ -43,6 +43,16 @@ create or replace function claim_settlements(at timestamptz, lease interval, mos
   update settlements set next_attempt_at = at + lease
   where id in (
     select id from settlements where state in ('pending', 'unknown') and next_attempt_at <= at
+    order by next_attempt_at limit most for update skip locked
+  )
+  returning *
+$$;
+
+-- The same for payments that were given up: whoever has such an authorisation can still use it until it expires.
+create or replace function claim_given_up(at timestamptz, lease interval, most int) returns setof settlements language sql as $$
+  update settlements set next_attempt_at = at + lease
+  where id in (
+    select id from settlements where state = 'failed' and next_attempt_at <= at
     order by next_attempt_at limit most for update skip locked
   )
   returning *

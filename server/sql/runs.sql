@@ -31,7 +31,36 @@ begin
   end if;
 end $$;
 
--- Transaction A. i: {run, key?, settlement, holds[], grants?, pending_entry?, audit?}
+-- A run paid from a wallet sets its price aside there when it is admitted, in escrow if that was asked; a top-up is announced.
+create or replace function begin_in_wallet(i jsonb) returns void language plpgsql as $$
+declare
+  wallet text := i#>>'{settlement,wallet_id}';
+  amount bigint := (i#>>'{settlement,amount_micro}')::bigint;
+begin
+  if i#>>'{run,kind}' = 'topup' then
+    perform move_in_wallet(wallet, 0, 0, amount, 0);
+  elsif i->'escrow' <> 'null' then
+    perform hold_escrow(i->'escrow');
+  else
+    perform move_in_wallet(wallet, -amount, amount, 0, 0);
+  end if;
+end $$;
+
+-- The other end of it. escrow: what `end_escrow` takes, for a run that has one.
+create or replace function end_in_wallet(paid settlements, kind text, success boolean, escrow jsonb) returns void language plpgsql as $$
+declare
+  amount bigint := paid.amount_micro;
+begin
+  if kind = 'topup' then
+    perform move_in_wallet(paid.wallet_id, case when success then amount else 0 end, 0, -amount, 0);
+  elsif escrow <> 'null' then
+    perform end_escrow(escrow);
+  else
+    perform move_in_wallet(paid.wallet_id, case when success then 0 else amount end, -amount, 0, 0);
+  end if;
+end $$;
+
+-- Transaction A. i: {run, key?, settlement, escrow?, holds[], grants?, pending_entry?, audit?}
 create or replace function admit_run(i jsonb) returns jsonb language plpgsql as $$
 declare
   at timestamptz := (i#>>'{run,created_at}')::timestamptz;
@@ -54,6 +83,9 @@ begin
   if ruling <> foreseen then
     update runs set terms = terms || jsonb_build_object('ruling', ruling) where id = run_id;
   end if;
+  if i#>>'{settlement,wallet_id}' is not null then
+    perform begin_in_wallet(i);
+  end if;
   perform ledger_pend(i->'ledger');
   perform audit_event(i->'audit');
   return jsonb_build_object('run_id', run_id, 'ruling', ruling);
@@ -71,11 +103,21 @@ begin
   return '{}';
 end $$;
 
+-- A top-up has no work to wait for: what transactions A and B write is written at once.
+create or replace function admit_and_keep_run(i jsonb) returns jsonb language plpgsql as $$
+declare
+  admitted jsonb := admit_run(i);
+begin
+  perform keep_run(i->'keep');
+  return admitted;
+end $$;
+
 -- Transaction C. Whoever comes first, the request or the reconciler, writes the answer; the other reads it.
--- i: {run_id, at, settlement: {transaction, block}, post_id, answer: {status, body}, receipt, events[], audit}
+-- i: {run_id, at, settlement: {transaction, block, shared}, escrow?, post_id, answer: {status, body}, receipt, events[], audit}
 create or replace function complete_run(i jsonb) returns jsonb language plpgsql as $$
 declare
   run runs;
+  paid settlements;
   at timestamptz := (i->>'at')::timestamptz;
 begin
   select * into strict run from runs where id = i->>'run_id' for update;
@@ -87,7 +129,10 @@ begin
   end if;
   update settlements set state = 'settled', transaction = i#>>'{settlement,transaction}', shared_transaction = (i#>>'{settlement,shared}')::boolean, block = (i#>>'{settlement,block}')::bigint,
     reason = null, next_attempt_at = null, updated_at = at
-  where run_id = run.id;
+  where run_id = run.id returning * into paid;
+  if paid.wallet_id is not null then
+    perform end_in_wallet(paid, run.kind, true, i->'escrow');
+  end if;
   perform ledger_post(jsonb_build_object('id', i->>'post_id', 'pending_id', i->>'pending_id', 'created_at', at));
   -- A pre-authorisation may have held more than the price.
   perform settle_holds(run.id, true, run.price_micro);
@@ -101,11 +146,21 @@ begin
   return jsonb_build_object('status', i#>'{answer,status}', 'body', i#>'{answer,body}', 'first', true);
 end $$;
 
+-- Nothing lies between the work and the money of a wallet: what transactions B and C write is written at once.
+create or replace function keep_and_complete_run(i jsonb) returns jsonb language plpgsql as $$
+begin
+  if not exists (select 1 from runs where id = i->>'run_id' and state in ('completed', 'failed')) then
+    perform keep_run(i->'keep');
+  end if;
+  return complete_run(i);
+end $$;
+
 -- The way out of every failure before money moved: nothing is charged, everything held goes back.
--- i: {run_id, at, reason, void_id, answer: {status, body}, receipt?, events[], audit}
+-- i: {run_id, at, reason, escrow?, void_id, answer: {status, body}, receipt?, events[], audit}
 create or replace function abandon_run(i jsonb) returns jsonb language plpgsql as $$
 declare
   run runs;
+  given_up settlements;
   at timestamptz := (i->>'at')::timestamptz;
 begin
   select * into strict run from runs where id = i->>'run_id' for update;
@@ -115,7 +170,13 @@ begin
   if run.state not in ('executing', 'settling') then
     perform refuse(409, 'run_not_running', jsonb_build_object('state', run.state));
   end if;
-  update settlements set state = 'failed', reason = i->>'reason', next_attempt_at = null, updated_at = at where run_id = run.id;
+  -- The payer, and whoever was shown the payment, can still bring it to the chain: somebody has to look.
+  update settlements set state = 'failed', reason = i->>'reason', updated_at = at,
+    next_attempt_at = case when method = 'x402' then at + interval '60 seconds' end
+  where run_id = run.id returning * into given_up;
+  if given_up.wallet_id is not null then
+    perform end_in_wallet(given_up, run.kind, false, i->'escrow');
+  end if;
   perform ledger_void(jsonb_build_object('id', i->>'void_id', 'pending_id', i->>'pending_id', 'created_at', at));
   perform settle_holds(run.id, false);
   perform restore_grants(run.id, at);
@@ -128,4 +189,35 @@ begin
   perform emit_event(event) from jsonb_array_elements(i->'events') as event;
   perform audit_event(i->'audit');
   return jsonb_build_object('status', i#>'{answer,status}', 'body', i#>'{answer,body}', 'first', true);
+end $$;
+
+-- A payment that had been given up has arrived. Its run said that nothing was charged, so the money is owed back from here on.
+-- i: {settlement_id, at, transaction, block, shared, ledger, payout, receipt, events[], audit}
+create or replace function note_arrival(i jsonb) returns jsonb language plpgsql as $$
+begin
+  update settlements set state = 'settled', transaction = i->>'transaction', shared_transaction = (i->>'shared')::boolean, block = (i->>'block')::bigint,
+    reason = 'arrived_after_failure', next_attempt_at = null, updated_at = (i->>'at')::timestamptz
+  where id = i->>'settlement_id' and state = 'failed';
+  if not found then
+    return jsonb_build_object('first', false);
+  end if;
+  perform ledger_direct(i->'ledger');
+  perform request_payout(i->'payout');
+  perform issue_receipt(i->'receipt');
+  perform emit_event(event) from jsonb_array_elements(i->'events') as event;
+  perform audit_event(i->'audit');
+  return jsonb_build_object('first', true);
+end $$;
+
+-- It has been paid back. i: {settlement_id, at, payout, receipt, events[], audit}
+create or replace function finish_refund(i jsonb) returns jsonb language plpgsql as $$
+begin
+  if not end_payout(i->'payout') then
+    return jsonb_build_object('first', false);
+  end if;
+  update settlements set state = 'refunded', updated_at = (i->>'at')::timestamptz where id = i->>'settlement_id';
+  perform issue_receipt(i->'receipt');
+  perform emit_event(event) from jsonb_array_elements(i->'events') as event;
+  perform audit_event(i->'audit');
+  return jsonb_build_object('first', true);
 end $$;
