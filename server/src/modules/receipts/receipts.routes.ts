@@ -1,4 +1,5 @@
 import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { logRoutes } from './log.routes.ts'
 import {
   DidResponse,
@@ -9,6 +10,8 @@ import {
   ReceiptRecord,
   ReceiptsQuery,
   ReceiptsResponse,
+  VerifyRequest,
+  VerifyResponse,
 } from './receipts.schema.ts'
 import type { Receipts } from './receipts.ts'
 
@@ -59,6 +62,22 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
       },
     },
     async (request) => receipts.proof(request.params.id, request.query),
+  )
+  app.post(
+    '/api/receipts/verify',
+    {
+      schema: {
+        operationId: 'verifyReceipt',
+        tags,
+        summary: 'Check a receipt and explain every check',
+        description:
+          'Anyone can do the same without us: the package that checks is public, and needs the key set alone. ' +
+          'A receipt that does not hold is a 200 with `ok: false`.',
+        body: VerifyRequest,
+        response: { 200: VerifyResponse, 404: ErrorResponse },
+      },
+    },
+    async (request) => receipts.verify(request.body),
   )
   app.get(
     '/.well-known/jwks.json',

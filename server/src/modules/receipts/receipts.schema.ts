@@ -89,6 +89,32 @@ export const ProofResponse = Type.Object({
   }),
 })
 
+export const VerifyRequest = Type.Object(
+  {
+    receipt: Type.Optional(
+      Type.Record(Type.String(), Type.Unknown(), { description: 'The receipt, as it was given out' }),
+    ),
+    receipt_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Or the id of one on record' })),
+  },
+  { additionalProperties: false },
+)
+
+export const VerifyResponse = Type.Object({
+  ok: Type.Boolean({ description: 'Whether nothing failed and the signature holds' }),
+  receipt_id: Type.Union([Type.String(), Type.Null()]),
+  checks: Type.Array(
+    Type.Object({
+      name: Type.String(),
+      ok: Type.Union([Type.Boolean(), Type.Literal('skipped')], { description: 'skipped: it could not be looked at' }),
+      reason: Type.String(),
+    }),
+  ),
+  later: Type.Array(Type.Object({ receipt_id: Type.String(), kind: Type.String() }), {
+    description: 'Later receipts of the same run, such as a refund',
+  }),
+  does_not_prove: Type.Array(Type.String(), { description: 'What must not be concluded, even when all holds' }),
+})
+
 export const JwksResponse = Type.Object({
   keys: Type.Array(
     Type.Object({

@@ -7,10 +7,20 @@ const publicReceipts = (tx: Tx) =>
   tx
     .selectFrom('receipts')
     .leftJoin('log_entries', 'log_entries.receipt_id', 'receipts.id')
-    .select(['receipts.id', 'receipts.body', 'receipts.hash', 'receipts.prev_hash', 'log_entries.log_index'])
+    .select([
+      'receipts.id',
+      'receipts.run_id',
+      'receipts.kind',
+      'receipts.body',
+      'receipts.hash',
+      'receipts.prev_hash',
+      'log_entries.log_index',
+    ])
 
 export type StoredReceipt = {
   id: string
+  run_id: string | null
+  kind: string
   body: string
   hash: string
   prev_hash: string | null
@@ -50,6 +60,11 @@ export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefin
 
 export const findReceiptByHash = (tx: Tx, hash: string): Promise<StoredReceipt | undefined> =>
   publicReceipts(tx).where('receipts.hash', '=', hash).executeTakeFirst()
+
+const MAX_RECEIPTS_OF_RUN = 1_000
+
+export const listReceiptsOfRun = (tx: Tx, runId: string | null): Promise<StoredReceipt[]> =>
+  publicReceipts(tx).where('receipts.run_id', '=', runId).orderBy('issued_at').limit(MAX_RECEIPTS_OF_RUN).execute()
 
 /** The newest receipt of a run: the one that no other continues. */
 export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | null> {

@@ -4,6 +4,8 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Keys, Signer } from '../../platform/keys.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
 import type { AuditHeadDraft } from '../audit/audit.ts'
+import type { FindTransfers } from './check-settlement.ts'
+import { type Explanation, explainReceipt } from './explain-receipt.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
 import {
   findReceipt,
@@ -26,6 +28,8 @@ export type ReceiptsDeps = {
   previousLogSigners?: readonly Signer[]
   /** Verifier key lines of the witnesses whose cosignatures are taken. */
   witnesses?: readonly string[]
+  /** Where there is a chain to ask, a verification looks up the payment too. */
+  transfers?: FindTransfers
 }
 
 /** Not the public address, which may change: a log keeps its name for good. */
@@ -56,6 +60,8 @@ export function createReceipts(deps: ReceiptsDeps) {
     if (!row) throw notFound('receipt')
     return row
   }
+
+  const jwks = async () => ({ keys: (await keySet.all()).map(({ jwk }) => jwk) })
 
   return {
     /** The public log; its `task` belongs into the sequencer. */
@@ -115,7 +121,15 @@ export function createReceipts(deps: ReceiptsDeps) {
       }
     },
 
-    jwks: async () => ({ keys: (await keySet.all()).map(({ jwk }) => jwk) }),
+    /** Explains each check of a receipt, given in full or by its id. */
+    async verify(asked: { receipt?: Record<string, unknown>; receipt_id?: string }): Promise<Explanation> {
+      const { receipt, receipt_id } = asked
+      if ((receipt === undefined) === (receipt_id === undefined)) throw invalid('Send either receipt or receipt_id.')
+      const given = receipt ?? JSON.parse((await find(receipt_id!)).body)
+      return explainReceipt({ db: deps.db, log, jwks, transfers: deps.transfers }, given)
+    },
+
+    jwks,
 
     did: async () => didDocument(didOfUrl(deps.publicUrl()), await keySet.all()),
   }

@@ -160,6 +160,12 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
       )
     },
 
+    /** The root the log had at a size, or undefined when it never had it. */
+    async rootAt(size: number): Promise<Uint8Array | undefined> {
+      const head = await currentHead()
+      return size <= head.size ? rootAt(db, size) : undefined
+    },
+
     async consistency(from: number, to?: number) {
       const head = await currentHead()
       const newSize = to ?? head.size

@@ -1,0 +1,179 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { createReceiptsBench, createTestDatabase, testKeys } from '../../../test/receipts/helpers.ts'
+import type { FindTransfers } from './check-settlement.ts'
+
+let opened: Awaited<ReturnType<typeof createTestDatabase>>
+beforeAll(async () => {
+  opened = await createTestDatabase()
+})
+beforeEach(() => opened.clear())
+afterAll(() => opened.drop())
+
+const PAYER = '0xAbC0000000000000000000000000000000000001'
+const TRANSACTION: `0x${string}` = `0x${'ab'.repeat(32)}`
+
+/** A chain that knows one transaction, or none, or cannot be reached. */
+const chain =
+  (value: bigint | null): FindTransfers =>
+  async (transaction) =>
+    value !== null && transaction === TRANSACTION
+      ? [{ asset: '0xasset', from: PAYER.toLowerCase(), to: '0xpayee', value }]
+      : null
+
+const settlement = {
+  status: 'settled',
+  transaction: TRANSACTION,
+  network: 'eip155:8453',
+  payer: PAYER,
+  amount: '10000',
+}
+
+async function issued(transfers?: FindTransfers) {
+  const b = createReceiptsBench(opened.database, { transfers })
+  const [signed] = await b.issue([b.draft({ run_id: 'run_v', settlement, payer: PAYER })])
+  await b.sequencer.turn()
+  return { ...b, receipt: signed!.receipt as unknown as Record<string, unknown> }
+}
+
+const byName = (checks: { name: string; ok: unknown }[]) => Object.fromEntries(checks.map(({ name, ok }) => [name, ok]))
+
+test('a receipt is listed by lane, kind, run, payer and time, newest first, page by page', async () => {
+  const b = createReceiptsBench(opened.database)
+  for (const [agent_id, kind] of [
+    ['analyst-v1', 'run'],
+    ['writer-v1', 'loop'],
+    ['writer-v1', 'failure'],
+  ] as const) {
+    b.clock.advance(1000)
+    await b.issue([b.draft({ agent_id, kind, run_id: `run_${kind}`, payer: PAYER })])
+  }
+  const ids = async (filter: Parameters<typeof b.receipts.list>[0]) =>
+    (await b.receipts.list(filter, { limit: 10 })).receipts.map(({ kind }) => kind)
+  expect(await ids({})).toEqual(['failure', 'loop', 'run'])
+  expect(await ids({ agent_id: 'writer-v1' })).toEqual(['failure', 'loop'])
+  expect(await ids({ agent_id: 'writer-v1', kind: 'loop' })).toEqual(['loop'])
+  expect(await ids({ run_id: 'run_run' })).toEqual(['run'])
+  expect(await ids({ payer: PAYER.toLowerCase() })).toHaveLength(3)
+  expect(await ids({ payer: '0x0000000000000000000000000000000000000002' })).toEqual([])
+  expect(await ids({ since: '2026-11-16T15:00:02.000Z', until: '2026-11-16T15:00:03.000Z' })).toEqual(['loop'])
+  const first = await b.receipts.list({}, { limit: 2 })
+  expect(first).toMatchObject({ has_more: true, next_cursor: first.receipts[1]!.receipt_id })
+  expect(await b.receipts.list({}, { limit: 2, cursor: first.next_cursor! })).toMatchObject({
+    receipts: [{ kind: 'run' }],
+    has_more: false,
+    next_cursor: null,
+  })
+  await expect(b.receipts.list({}, { limit: 2, cursor: 'rcpt_none' })).rejects.toThrow('cursor')
+  await expect(b.receipts.get('rcpt_none')).rejects.toThrow('No such receipt')
+})
+
+test('every check of a good receipt passes, and what it does not prove is said', async () => {
+  const { receipts, receipt } = await issued(chain(10000n))
+  const explained = await receipts.verify({ receipt })
+  expect(explained).toMatchObject({ ok: true, receipt_id: receipt.receipt_id, later: [] })
+  const { shape, key, key_purpose, signature, prev_hash, checkpoint, inclusion, record, log_history, settlement } =
+    byName(explained.checks)
+  expect([
+    shape,
+    key,
+    key_purpose,
+    signature,
+    prev_hash,
+    checkpoint,
+    inclusion,
+    record,
+    log_history,
+    settlement,
+  ]).toEqual(Array(10).fill(true))
+  expect(explained.does_not_prove.join(' ')).toMatch(/output is right/)
+  expect(explained.does_not_prove.join(' ')).not.toMatch(/settlement/)
+  expect(await receipts.verify({ receipt_id: String(receipt.receipt_id) })).toMatchObject({ ok: true })
+})
+
+test.each([
+  ['another price', { pricing: { price_usdc: 9 } }, 'signature'],
+  [
+    'another issuer',
+    { signature: { alg: 'ed25519', key_id: 'unknown', value: Buffer.alloc(64).toString('base64') } },
+    'key',
+  ],
+  ['another form', { schema: 'run-receipt/v2' }, 'shape'],
+  ['no canonical form', { route: { text: '\ud800' } }, 'signature'],
+  ['an invented member', { tip: 1 }, 'signature'],
+])('a receipt with %s does not hold, and is not found on record', async (_what, change, broken) => {
+  const { receipts, receipt } = await issued()
+  const explained = await receipts.verify({ receipt: { ...receipt, ...change } })
+  expect(explained.ok).toBe(false)
+  expect(byName(explained.checks)).toMatchObject({ [broken]: false, record: false })
+})
+
+test('a place in the log that is not its own does not hold', async () => {
+  const b = await issued()
+  const [other] = await b.issueMany(1)
+  await b.sequencer.turn()
+  const { log } = await b.receipts.get(other!.row.id)
+  const explained = await b.receipts.verify({ receipt: { ...b.receipt, log } })
+  expect(byName(explained.checks)).toMatchObject({ signature: true, checkpoint: true, inclusion: false })
+  expect(explained.ok).toBe(false)
+})
+
+test('a checkpoint that our key signed but the log never had is called a fork', async () => {
+  const b = await issued()
+  const place = (await b.receipts.get(String(b.receipt.receipt_id))).log
+  await opened.clear()
+  const fork = createReceiptsBench(opened.database)
+  await fork.issueMany(1)
+  await fork.sequencer.turn()
+  const explained = await fork.receipts.verify({ receipt: { ...b.receipt, log: place } })
+  expect(explained.ok).toBe(false)
+  expect(byName(explained.checks)).toMatchObject({
+    signature: true,
+    checkpoint: true,
+    inclusion: true,
+    log_history: false,
+  })
+})
+
+test.each([
+  ['a transaction that moved the amount', chain(10000n), true],
+  ['a transaction that moved less', chain(9999n), false],
+  ['a transaction the chain does not know', chain(null), false],
+  ['a chain that cannot be reached', async () => Promise.reject(new Error('down')), 'skipped'],
+  ['no chain', undefined, 'skipped'],
+] as const)('the settlement is looked up: %s', async (_what, transfers, ok) => {
+  const { receipts, receipt } = await issued(transfers as FindTransfers | undefined)
+  const explained = await receipts.verify({ receipt })
+  expect(byName(explained.checks).settlement).toBe(ok)
+  expect(explained.ok).toBe(ok !== false)
+})
+
+test('a refund continues the receipt it refunds, and whoever verifies the first is told of it', async () => {
+  const b = await issued()
+  const prev_hash = await b.receipts.lastHashOfRun(b.db, 'run_v')
+  const [refund] = await b.issue([b.draft({ run_id: 'run_v', kind: 'refund', prev_hash })])
+  await b.sequencer.turn()
+  expect(await b.receipts.verify({ receipt: b.receipt })).toMatchObject({
+    ok: true,
+    later: [{ receipt_id: refund!.row.id, kind: 'refund' }],
+  })
+  const explained = await b.receipts.verify({ receipt: refund!.receipt as never })
+  expect(explained.ok).toBe(true)
+  expect(explained.checks.find(({ name }) => name === 'prev_hash')).toMatchObject({
+    ok: true,
+    reason: expect.stringContaining('continues'),
+  })
+})
+
+test('keys that were replaced stay in the key set, marked as retired in the DID document', async () => {
+  const before = createReceiptsBench(opened.database, { keys: testKeys('old') })
+  await before.receipts.open()
+  const after = createReceiptsBench(opened.database, { keys: testKeys('new') })
+  await after.receipts.open()
+  const { keys } = await after.receipts.jwks()
+  const [oldKey, newKey] = [testKeys('old'), testKeys('new')].map((set) => set.signer('receipts').keyId)
+  expect(keys.map(({ kid }) => kid)).toEqual(expect.arrayContaining([oldKey, newKey]))
+  const did = await after.receipts.did()
+  expect(did.assertionMethod).toContain(`${did.id}#${newKey}`)
+  expect(did.assertionMethod).not.toContain(`${did.id}#${oldKey}`)
+  expect(keys.find(({ kid }) => kid === newKey)?.purpose).toBe('receipt')
+})
