@@ -31,7 +31,13 @@ create table rh_runs (
   sent_at timestamptz,
   next_attempt_at timestamptz,
   broker_order_id text,
-  order_state jsonb,
+  -- Somebody wants it stopped while the broker has it; the worker does that.
+  stop_reason text,
+  -- The price at execution, for the receipt.
+  execution_quote jsonb,
+  -- What the caller was or will be told, byte for byte.
+  answer_status int,
+  answer_body text,
   created_at timestamptz not null,
   updated_at timestamptz not null,
   finished_at timestamptz,
@@ -42,6 +48,16 @@ create index rh_runs_by_tenant on rh_runs (tenant_id, id desc);
 create index rh_runs_today on rh_runs (tenant_id, instrument_type, created_at) where state not in ('cancelled', 'rejected');
 create index rh_runs_waiting on rh_runs (expires_at) where state = 'pending_approval';
 create index rh_runs_due on rh_runs (next_attempt_at) where state in ('approved', 'executing');
+
+create table rh_run_keys (
+  tenant_id text not null references tenants,
+  key text not null,
+  body_hash text not null,
+  run_id uuid not null references rh_runs,
+  expires_at timestamptz not null,
+  primary key (tenant_id, key)
+);
+create index rh_run_keys_by_expiry on rh_run_keys (expires_at);
 
 -- What the broker reported, once: the source of every position and of every cent.
 create table rh_fills (

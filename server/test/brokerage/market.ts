@@ -105,6 +105,7 @@ export function order(overrides: Partial<OrderRequest> & { quantity?: string; li
     worstPriceE8: null,
     tif: 'ioc',
     leverageE2: null,
+    placeBy: new Date('2099-01-01T00:00:00Z'),
     executeBy: new Date('2099-01-01T00:00:00Z'),
     ...rest,
   }

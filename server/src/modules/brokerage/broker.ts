@@ -102,7 +102,9 @@ export type OrderRequest = {
   worstPriceE8: bigint | null
   tif: TimeInForce
   leverageE2: bigint | null
-  /** Nothing may fill after this moment. */
+  /** From this moment on the order may no longer be taken: whoever sent it has been given up for dead. */
+  placeBy: Date
+  /** From this moment on nothing may fill. */
   executeBy: Date
 }
 
@@ -208,7 +210,7 @@ export const notionalMicro = (priceE8: bigint, quantityE8: bigint) =>
 
 /** The average price at which this much money bought this quantity. */
 export const averagePriceE8 = (micro: bigint, quantityE8: bigint) =>
-  quantityE8 === 0n ? 0n : divideRounded(micro * E8_SQUARED_TO_MICRO, quantityE8)
+  quantityE8 === 0n ? 0n : divideRounded(absolute(micro) * E8_SQUARED_TO_MICRO, absolute(quantityE8))
 
 const DECIMAL = /^(-?)(\d{1,30})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/
 

@@ -1,6 +1,14 @@
 import { canonical, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import { averagePriceE8, type Fill, type Instrument, notionalMicro, numberFromE8, type Quote } from './broker.ts'
+import {
+  averagePriceE8,
+  type Fill,
+  type Instrument,
+  notionalMicro,
+  numberFromE8,
+  type Quote,
+  type RwaReading,
+} from './broker.ts'
 import { liquidationPriceE8 } from './liquidation.ts'
 import type { Check } from './risk.ts'
 import type { Terms } from './terms.ts'
@@ -31,9 +39,11 @@ export type ReceiptInput = {
     approvedAt: Date | null
   }
   executeBy: Date
-  reading: { basisBps: number; wrapperPriceE8: bigint } | null
+  reading: Pick<RwaReading, 'basisBps'> | null
   executionQuote: Pick<Quote, 'markE8' | 'source' | 'observedAt'> | null
   prevHash: string | null
+  /** Where the log's public entry for this receipt stands. */
+  receiptUrl: string
   createdAt: Date
 }
 
@@ -143,6 +153,7 @@ function receiptBody(input: ReceiptInput) {
       approved_at: input.approval.approvedAt?.toISOString() ?? null,
     },
     execute_by: input.executeBy.toISOString(),
+    receipt_url: input.receiptUrl,
     created_at: input.createdAt.toISOString(),
     instrument_metadata: instrumentMetadata(input, filled ? averageE8 : terms.quotePriceE8),
   }

@@ -39,7 +39,13 @@ export type RiskFacts = {
 }
 
 /** Checks that money decides: a refusal by one of these is `budget_exceeded`, by any other `policy_blocked`. */
-const MONEY_CHECKS: ReadonlySet<string> = new Set(['order_notional', 'daily_notional', 'buying_power'])
+const MONEY_CHECKS: ReadonlySet<string> = new Set([
+  'order_notional',
+  'daily_notional',
+  'buying_power',
+  'concentration',
+  'float_cap',
+])
 
 export type Verdict =
   | { outcome: 'execute' }

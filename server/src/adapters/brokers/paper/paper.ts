@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto'
 import {
   absolute,
   type Broker,
@@ -5,6 +6,7 @@ import {
   type BrokerOrder,
   type BrokerPosition,
   type Failed,
+  formatDecimal,
   type InstrumentType,
   notionalMicro,
   type PlaceOutcome,
@@ -48,6 +50,16 @@ export type PaperDeps = {
 export type PaperBroker = Broker & {
   /** Lets time pass in the accounts nobody asks about: funding, liquidation, resting orders. */
   advanceNeglected(limit: number): Promise<number>
+  /** The accounts of everybody here, a row for each currency, as Coinbase would list them. */
+  coinbaseAccounts(limit: number): Promise<CoinbaseAccount[]>
+}
+
+type CoinbaseAccount = {
+  uuid: string
+  currency: string
+  available_balance: { value: string; currency: string }
+  hold: { value: string; currency: string }
+  type: string
 }
 
 type Wanted = Pick<MarketQuote['listing'], 'type' | 'symbol'>
@@ -134,7 +146,9 @@ export function createPaperBroker(deps: PaperDeps): PaperBroker {
 
     async instrument(type, symbol) {
       const found = await quoteOf(type, symbol)
-      return found.ok ? { ok: true, instrument: found.quote.listing } : found
+      if (!found.ok) return found
+      const { advE8: _, sigmaBps: __, saleFeePpm: ___, ...instrument } = found.quote.listing
+      return { ok: true, instrument }
     },
 
     async estimate(type, symbol, quantityE8) {
@@ -157,6 +171,7 @@ export function createPaperBroker(deps: PaperDeps): PaperBroker {
         accountId,
         (book, view, earlier) => {
           if (earlier) return { result: outcomeOf(earlier) }
+          if (view.at >= request.placeBy.getTime()) return { result: tooLate }
           const placed = placeOrder(book, request, view, rules)
           return { draft: placed, result: outcomeOf(placed.order) }
         },
@@ -186,6 +201,11 @@ export function createPaperBroker(deps: PaperDeps): PaperBroker {
       for (const accountId of accounts) await visit(accountId, () => ({ result: undefined }))
       return accounts.length
     },
+
+    async coinbaseAccounts(limit) {
+      const books = await store.list(limit)
+      return books.flatMap((book) => currencyRows(deps.venue, book)).slice(0, limit)
+    },
   }
 }
 
@@ -201,6 +221,8 @@ const joined = (first: Draft, second: Draft): Draft => ({
     journal: [...first.effects.journal, ...second.effects.journal],
   },
 })
+
+const tooLate: PlaceOutcome = { outcome: 'unavailable', reason: 'The order came too late.', retryAfterSeconds: 1 }
 
 function outcomeOf(order: PaperOrder): PlaceOutcome {
   if (order.status === 'rejected') return { outcome: 'rejected', reason: order.reason ?? 'The order was refused.' }
@@ -218,6 +240,36 @@ const brokerOrder = (order: PaperOrder): BrokerOrder => ({
   filledE8: order.filledE8,
   fills: order.fills,
 })
+
+function currencyRows(venue: string, book: Book): CoinbaseAccount[] {
+  const row = (currency: string, type: string, free: string, hold: string): CoinbaseAccount => ({
+    uuid: uuidOf(`${venue}/${book.accountId}/${currency}`),
+    currency,
+    available_balance: { value: free, currency },
+    hold: { value: hold, currency },
+    type,
+  })
+  const dollars = row(
+    'USD',
+    'ACCOUNT_TYPE_FIAT',
+    formatDecimal(freeCashMicro(book), 6),
+    formatDecimal(heldMicro(book), 6),
+  )
+  const coins = Object.values(book.positions).map(({ symbol, quantityE8 }) => {
+    const promised = book.orders
+      .filter((order) => order.symbol === symbol && order.side === 'sell')
+      .reduce((sum, order) => sum + order.quantityE8 - order.filledE8, 0n)
+    const [currency = symbol] = symbol.split('-')
+    return row(currency, 'ACCOUNT_TYPE_CRYPTO', formatDecimal(quantityE8 - promised, 8), formatDecimal(promised, 8))
+  })
+  return [dollars, ...coins]
+}
+
+/** A name of 128 bits that is always the same for the same account. */
+function uuidOf(text: string): string {
+  const hex = createHash('sha256').update(text).digest('hex')
+  return `${hex.slice(0, 8)}-${hex.slice(8, 12)}-8${hex.slice(13, 16)}-8${hex.slice(17, 20)}-${hex.slice(20, 32)}`
+}
 
 function snapshot(book: Book, view: View): BrokerAccount {
   const positions = Object.values(book.positions)

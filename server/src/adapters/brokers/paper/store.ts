@@ -23,6 +23,7 @@ export type PaperStore = {
   ): Promise<void>
   /** Accounts that time alone can change and that nobody has looked at since, longest neglected first. */
   neglected(before: Date, limit: number): Promise<string[]>
+  list(limit: number): Promise<Book[]>
 }
 
 const MAX_FILLS_KEPT = 5000
@@ -81,6 +82,13 @@ export function createPaperStore(db: Db, venue: string): PaperStore {
         order by looked_at limit ${limit}
       `.execute(db)
       return rows.map((row) => row.account_id)
+    },
+
+    async list(limit) {
+      const { rows } = await sql<{ book: unknown }>`
+        select book from paper_accounts where venue = ${venue} order by account_id limit ${limit}
+      `.execute(db)
+      return rows.map((row) => reviveLiveBook(row.book))
     },
   }
 }

@@ -1,0 +1,28 @@
+-- Takes runs that are due for work, each for one worker until its lease ends. Time is the caller's, so a test can hold it still.
+-- A run counts as executing from here on: what happens to it next is for its order to say.
+create or replace function claim_rh_runs(at timestamptz, lease interval, most int) returns setof rh_runs language sql as $$
+  update rh_runs set state = 'executing', lease_until = claim_rh_runs.at + lease, attempts = attempts + 1, updated_at = claim_rh_runs.at
+  where id in (
+    select id from rh_runs
+    where state in ('approved', 'executing') and next_attempt_at <= claim_rh_runs.at
+      and (lease_until is null or lease_until <= claim_rh_runs.at)
+    order by next_attempt_at limit most
+    for update skip locked
+  )
+  returning *
+$$;
+
+-- Pending runs whose window is over, locked for the caller. Those being approved at this moment are skipped and seen again.
+create or replace function expired_rh_runs(at timestamptz, most int) returns setof rh_runs language sql as $$
+  select * from rh_runs
+  where state = 'pending_approval' and least(expires_at, execute_by) <= expired_rh_runs.at
+  order by expires_at limit most
+  for update skip locked
+$$;
+
+-- What a tenant has committed in one instrument since a moment: everything that was executed or still may be.
+create or replace function rh_committed_micro(tenant text, instrument text, since timestamptz) returns bigint language sql stable as $$
+  select coalesce(sum(notional_micro), 0)::bigint from rh_runs
+  where tenant_id = rh_committed_micro.tenant and instrument_type = rh_committed_micro.instrument and created_at >= rh_committed_micro.since
+    and state not in ('cancelled', 'rejected')
+$$;

@@ -1,0 +1,199 @@
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { tenantOf } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
+import { readIdempotencyKey } from '../../platform/idempotency.ts'
+import type { Answer } from './admit-trade.ts'
+import * as schema from './brokerage.schema.ts'
+import type { Brokerage } from './brokerage.ts'
+
+const tags = ['Brokerage']
+const reads = { auth: 'tenant', scope: 'read' } as const
+const controls = { auth: 'tenant', scope: 'control' } as const
+
+export function brokerageRoutes(app: App, brokerage: Brokerage) {
+  app.post(
+    '/api/rh/run',
+    {
+      schema: {
+        operationId: 'rhRun',
+        tags,
+        summary: 'A governed trade: executed, put before a person, or refused with the reasons',
+        body: schema.RhRunRequest,
+        response: {
+          200: schema.RhRunExecuted,
+          202: schema.RhRunAccepted,
+          409: ErrorResponse,
+          422: schema.RhRunRefused,
+        },
+      },
+      config: { auth: 'tenant', scope: 'run' },
+    },
+    async (request, reply) => {
+      const { idempotency_key: _, ...body } = request.body
+      const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      return send(
+        reply,
+        await brokerage.run({ caller: tenantOf(request.caller), body, idempotencyKey, requestId: request.id }),
+      )
+    },
+  )
+
+  app.post(
+    '/api/rh/approve',
+    {
+      schema: {
+        operationId: 'rhApprove',
+        tags,
+        summary: 'Approve a pending run; it is executed on its stored terms',
+        body: schema.RhApproveRequest,
+        response: { 200: schema.RhApproved, 404: ErrorResponse, 409: ErrorResponse, 410: ErrorResponse },
+      },
+      config: controls,
+    },
+    async (request) => {
+      const { idempotency_key: _, ...body } = request.body
+      return brokerage.approve(tenantOf(request.caller), body)
+    },
+  )
+
+  app.get(
+    '/api/rh/receipts',
+    {
+      schema: {
+        operationId: 'listRhReceipts',
+        tags,
+        summary: 'The newest receipt of each run, newest first; pending runs included',
+        querystring: schema.RhReceiptsQuery,
+        response: { 200: Type.Array(schema.RhReceipt) },
+      },
+      config: reads,
+    },
+    async (request) => brokerage.receipts(tenantOf(request.caller), request.query),
+  )
+
+  app.get(
+    '/api/rh/receipts/:id',
+    {
+      schema: {
+        operationId: 'getRhReceipt',
+        tags,
+        summary: 'One receipt, also one that a later receipt of its run has replaced',
+        params: schema.IdParams,
+        response: { 200: schema.RhReceipt },
+      },
+      config: reads,
+    },
+    async (request) => brokerage.receipt(tenantOf(request.caller), request.params.id),
+  )
+
+  app.get(
+    '/api/rh/runs/:id',
+    {
+      schema: {
+        operationId: 'getRhRun',
+        tags,
+        summary: 'Where a run stands, with its checks, fills and receipts',
+        params: schema.IdParams,
+        response: { 200: schema.RhRun },
+      },
+      config: reads,
+    },
+    async (request) => brokerage.getRun(tenantOf(request.caller), request.params.id),
+  )
+
+  app.post(
+    '/api/rh/runs/:id/cancel',
+    {
+      schema: {
+        operationId: 'cancelRhRun',
+        tags,
+        summary: 'Say no to a pending run, or stop one that has not been executed',
+        params: schema.IdParams,
+        body: schema.RhCancelRequest,
+        response: { 200: schema.RhCancelled, 409: ErrorResponse },
+      },
+      config: controls,
+    },
+    async (request) => {
+      const reason = request.body.reason ?? 'Cancelled by the tenant.'
+      return brokerage.cancel(tenantOf(request.caller), request.params.id, reason)
+    },
+  )
+
+  app.get(
+    '/api/rh/positions',
+    {
+      schema: {
+        operationId: 'getRhPositions',
+        tags,
+        summary: 'Cash, buying power and positions at each broker',
+        response: { 200: schema.RhPositions },
+      },
+      config: reads,
+    },
+    async (request) => brokerage.positions(tenantOf(request.caller)),
+  )
+
+  app.get(
+    '/api/rh/kill-switch',
+    {
+      schema: {
+        operationId: 'getRhKillSwitch',
+        tags,
+        summary: 'Whether trading is switched off',
+        response: { 200: schema.KillSwitch },
+      },
+      config: reads,
+    },
+    async (request) => brokerage.killSwitch(tenantOf(request.caller)),
+  )
+
+  app.post(
+    '/api/rh/kill-switch',
+    {
+      schema: {
+        operationId: 'setRhKillSwitch',
+        tags,
+        summary: 'Switch all trading of the tenant off, or on again',
+        description:
+          'Off cancels what waits, stops what works and refuses what comes; on lets new runs in and revives none.',
+        body: schema.KillSwitchRequest,
+        response: { 200: schema.KillSwitch },
+      },
+      config: controls,
+    },
+    async (request) =>
+      brokerage.setKillSwitch(tenantOf(request.caller), request.body.engaged, request.body.reason ?? null),
+  )
+
+  app.get(
+    '/api/cb/receipts',
+    {
+      schema: {
+        operationId: 'listCbReceipts',
+        tags: ['Admin'],
+        summary: 'Trade receipts of the Coinbase integration, or its account snapshot',
+        querystring: schema.CbReceiptsQuery,
+        response: { 200: Type.Union([Type.Array(schema.RhReceipt), Type.Array(schema.CbAccount)]) },
+      },
+      config: { auth: 'admin' },
+    },
+    async (request, reply) => {
+      const { status, type, limit = 50 } = request.query
+      const rows =
+        type === 'accounts' ? await brokerage.coinbaseAccounts(limit) : await brokerage.coinbaseReceipts(status, limit)
+      return sendJson(reply, 200, JSON.stringify(rows))
+    },
+  )
+}
+
+/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
+function send(reply: FastifyReply, answer: Answer) {
+  if (answer.replayed) reply.header('idempotent-replayed', 'true')
+  return sendJson(reply, answer.status, answer.body)
+}
+
+const sendJson = (reply: FastifyReply, status: number, body: string) =>
+  reply.code(status).header('content-type', 'application/json; charset=utf-8').send(body)

@@ -1,0 +1,352 @@
+import { type TSchema, Type } from 'typebox'
+import { INSTRUMENT_TYPES } from './broker.ts'
+import { SIDES } from './instruments.ts'
+
+const oneOf = <T extends string>(values: readonly T[]) => Type.Union(values.map((value) => Type.Literal(value)))
+const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+const moment = Type.String({ format: 'date-time' })
+const uuid = Type.String({ format: 'uuid' })
+const open = (about: string) => Type.Object({}, { additionalProperties: true, description: about })
+const strict = { additionalProperties: false }
+
+const InstrumentType = oneOf(INSTRUMENT_TYPES)
+const Side = oneOf(SIDES)
+const PolicyVerdict = oneOf(['requires_human', 'borderline', 'override'])
+
+export const RhRunRequest = Type.Object(
+  {
+    tenant_id: Type.String({ minLength: 1, maxLength: 128, description: 'Must be the tenant of the key.' }),
+    symbol: Type.String({ minLength: 1, maxLength: 64, description: 'For a spend: the merchant.' }),
+    side: Side,
+    quantity: Type.Number({ description: 'Shares, contracts or fractional units; USDC for earn and spend.' }),
+    price_limit: Type.Optional(
+      Type.Number({ description: 'USD. The worst price accepted; for a spend, the price of one unit.' }),
+    ),
+    instrument_type: Type.Optional(InstrumentType),
+    leverage: Type.Optional(Type.Number({ description: 'Perp only; 1 when absent.' })),
+    notional_usdc: Type.Optional(
+      Type.Number({
+        description:
+          'The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it.',
+      }),
+    ),
+    policy_id: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 128,
+        description: 'Overrides the tenant default where it speaks; what it does not name stays as it was.',
+      }),
+    ),
+    client_order_id: Type.Optional(
+      Type.String({ pattern: '^[A-Za-z0-9._:-]{1,64}$', description: 'Your own name for the order; works once.' }),
+    ),
+    agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  },
+  strict,
+)
+
+const Check = Type.Object(
+  {
+    id: Type.String(),
+    result: oneOf(['pass', 'review', 'fail']),
+    limit: Type.Unknown(),
+    actual: Type.Unknown(),
+    reason: Type.Optional(Type.String()),
+  },
+  { description: 'One risk check: what was allowed and what was asked.' },
+)
+
+const Fill = Type.Object({
+  fill_id: Type.String(),
+  quantity: Type.Number(),
+  price: Type.Number(),
+  fee: Type.Number(),
+  at: moment,
+})
+
+export const RhReceipt = Type.Object(
+  {
+    id: uuid,
+    run_id: uuid,
+    tenant_id: Type.String(),
+    instrument_type: InstrumentType,
+    symbol: Type.String(),
+    side: Side,
+    direction: Side,
+    quantity: Type.Number(),
+    requested_quantity: Type.Number(),
+    filled_quantity: Type.Number(),
+    notional_usdc: Type.Number(),
+    status: oneOf(['pending_approval', 'executed', 'partially_filled', 'cancelled', 'rejected']),
+    reason: nullable(Type.String()),
+    mode: oneOf(['paper', 'live']),
+    broker: Type.String(),
+    client_order_id: Type.String(),
+    broker_order_id: nullable(Type.String()),
+    fills: Type.Array(Fill),
+    avg_price: nullable(Type.Number()),
+    gross: Type.Number(),
+    fees: Type.Number(),
+    net: Type.Number({ description: 'What the account gained; negative for a purchase.' }),
+    reference: Type.Object({
+      quote_price: Type.Number(),
+      quote_source: Type.String(),
+      quoted_at: moment,
+      max_drift_bps: Type.Number(),
+      execution_price: nullable(Type.Number()),
+      execution_observed_at: nullable(moment),
+      basis_bps: nullable(Type.Number()),
+    }),
+    slippage_bps: nullable(Type.Number({ description: 'Positive is worse than the judged price.' })),
+    policy: Type.Object({
+      policy_id: Type.String(),
+      name: Type.String(),
+      content_hash: nullable(Type.String()),
+      verdict: Type.String(),
+      checks: Type.Array(Check),
+    }),
+    approval: Type.Object({
+      required: Type.Boolean(),
+      digest: nullable(Type.String()),
+      expires_at: nullable(moment),
+      approved_by: nullable(Type.String({ description: 'The key that approved.' })),
+      approved_by_claimed: nullable(Type.String({ description: 'Whom the approver named.' })),
+      approved_at: nullable(moment),
+    }),
+    execute_by: moment,
+    receipt_url: Type.String({ description: 'The public entry of the transparency log that commits to this receipt.' }),
+    attestation: Type.Object(
+      {
+        hash: Type.String(),
+        prev_hash: nullable(Type.String()),
+        alg: Type.String(),
+        key_id: Type.String(),
+        value: Type.String(),
+      },
+      {
+        description: 'Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level.',
+      },
+    ),
+    created_at: moment,
+    instrument_metadata: open(
+      'equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring.',
+    ),
+  },
+  { description: 'An enriched attestation receipt of a governed trade.' },
+)
+
+const Approval = Type.Object(
+  {
+    run_id: uuid,
+    tenant_id: Type.String(),
+    instrument_type: InstrumentType,
+    symbol: Type.String(),
+    side: Side,
+    direction: Side,
+    quantity: Type.Number(),
+    notional_usdc: Type.Number(),
+    policy_id: Type.String(),
+    policy_verdict: PolicyVerdict,
+    checks: Type.Array(Check),
+    expires_at: moment,
+    execute_by: moment,
+    digest: Type.String(),
+  },
+  {
+    additionalProperties: true,
+    description: 'What a person must see to decide; further fields depend on the instrument.',
+  },
+)
+
+export const RhRunExecuted = Type.Object({
+  run_id: uuid,
+  status: Type.Literal('executed'),
+  instrument_type: InstrumentType,
+  receipt: RhReceipt,
+})
+
+export const RhRunAccepted = Type.Object(
+  {
+    run_id: uuid,
+    status: oneOf(['pending_approval', 'executing']),
+    instrument_type: InstrumentType,
+    expires_at: moment,
+    execute_by: moment,
+    approval: nullable(Approval),
+  },
+  { description: 'Waits for a person; or, with a broker that fills later, still executes (`approval` is then null).' },
+)
+
+export const RhRunRefused = Type.Object(
+  {
+    error: oneOf(['budget_exceeded', 'policy_blocked']),
+    message: Type.String(),
+    checks: Type.Array(Check),
+    run_id: uuid,
+    status: oneOf(['rejected', 'cancelled']),
+    instrument_type: InstrumentType,
+    receipt_id: Type.Optional(uuid),
+    request_id: Type.Optional(Type.String()),
+  },
+  { description: 'Refused, with every check and which of them decided. Nothing was traded.' },
+)
+
+export const RhApproveRequest = Type.Object(
+  {
+    run_id: uuid,
+    approved_by: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Recorded as claimed.' })),
+    instrument_type: Type.Optional(InstrumentType),
+    direction: Type.Optional(Side),
+    notional_usdc: Type.Optional(Type.Number()),
+    leverage: Type.Optional(Type.Number()),
+    liquidation_price: Type.Optional(Type.Number()),
+    policy_verdict: Type.Optional(PolicyVerdict),
+    expires_at: Type.Optional(moment),
+    idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
+  },
+  { ...strict, description: 'Beside run_id and approved_by these are echoes: one that differs from the run is a 400.' },
+)
+
+export const RhApproved = Type.Object({
+  run_id: uuid,
+  status: Type.Literal('approved'),
+  instrument_type: InstrumentType,
+  queued: Type.Boolean(),
+  approved_at: moment,
+  approved_by: Type.String(),
+  approved_by_claimed: nullable(Type.String()),
+  expires_at: moment,
+  execute_by: moment,
+  digest: Type.String(),
+})
+
+export const RhRun = Type.Object({
+  run_id: uuid,
+  tenant_id: Type.String(),
+  status: oneOf(['pending_approval', 'approved', 'executing', 'executed', 'cancelled', 'rejected']),
+  reason: nullable(Type.String()),
+  instrument_type: InstrumentType,
+  symbol: Type.String(),
+  side: Side,
+  quantity: Type.Number(),
+  notional_usdc: Type.Number(),
+  price_limit: nullable(Type.Number()),
+  leverage: nullable(Type.Number()),
+  policy_id: Type.String(),
+  policy_verdict: Type.String(),
+  checks: Type.Array(Check),
+  broker: Type.String(),
+  mode: oneOf(['paper', 'live']),
+  client_order_id: nullable(Type.String()),
+  approval: nullable(Approval),
+  expires_at: nullable(moment),
+  execute_by: moment,
+  approved_at: nullable(moment),
+  approved_by: nullable(Type.String()),
+  approved_by_claimed: nullable(Type.String()),
+  fills: Type.Array(Fill),
+  receipt_ids: Type.Array(uuid),
+  created_at: moment,
+  updated_at: moment,
+  finished_at: nullable(moment),
+})
+
+export const RhCancelRequest = Type.Object(
+  { reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })) },
+  strict,
+)
+export const RhCancelled = Type.Object({
+  run_id: uuid,
+  status: Type.String(),
+  stopping: Type.Boolean({ description: 'True while a broker may still have the order; the worker stops it.' }),
+})
+
+export const RhReceiptsQuery = Type.Object(
+  {
+    run_id: Type.Optional(Type.String({ maxLength: 64 })),
+    tenant_id: Type.Optional(Type.String({ maxLength: 128 })),
+    instrument_type: Type.Optional(InstrumentType),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+  },
+  strict,
+)
+
+export const RhPositions = Type.Object({
+  as_of: moment,
+  accounts: Type.Array(
+    Type.Object({
+      broker: Type.String(),
+      mode: oneOf(['paper', 'live']),
+      currency: Type.String(),
+      cash_usdc: Type.Number(),
+      unsettled_usdc: Type.Number(),
+      held_usdc: Type.Number(),
+      buying_power_usdc: Type.Number(),
+      equity_usdc: Type.Number(),
+      positions: Type.Array(
+        Type.Object({
+          instrument_type: InstrumentType,
+          symbol: Type.String(),
+          quantity: Type.Number(),
+          cost_usdc: Type.Number(),
+          avg_price: Type.Number(),
+          margin_usdc: Type.Number(),
+          leverage: nullable(Type.Number()),
+          liquidation_price: nullable(Type.Number()),
+          locked_until: nullable(moment),
+        }),
+      ),
+    }),
+  ),
+})
+
+export const KillSwitchRequest = Type.Object(
+  { engaged: Type.Boolean(), reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })) },
+  strict,
+)
+export const KillSwitch = Type.Object({
+  engaged: Type.Boolean(),
+  engaged_at: nullable(moment),
+  engaged_by: nullable(Type.String()),
+  reason: nullable(Type.String()),
+  runs_stopped: Type.Integer(),
+})
+
+export const IdParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
+
+export const CbReceiptsQuery = Type.Object(
+  {
+    status: Type.Optional(oneOf(['pending', 'history'])),
+    type: Type.Optional(Type.Literal('accounts')),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+  },
+  strict,
+)
+
+const Balance = Type.Object({ value: Type.String(), currency: Type.String() })
+export const CbAccount = Type.Object({
+  uuid: Type.String(),
+  currency: Type.String(),
+  available_balance: Balance,
+  hold: Balance,
+  type: Type.String(),
+})
+
+export const OauthCallbackQuery = Type.Object({
+  code: Type.Optional(Type.String({ maxLength: 2048 })),
+  state: Type.Optional(Type.String({ maxLength: 512 })),
+})
+export const OauthCallback = Type.Object({
+  domain: Type.String(),
+  oauth_ready: Type.Boolean(),
+  token_stored: Type.Boolean(),
+  account_stub_created: Type.Boolean(),
+  encrypted: Type.Boolean(),
+})
+export const OauthRevokeRequest = Type.Object({ rh_account_id: Type.Optional(Type.String({ maxLength: 256 })) }, strict)
+export const OauthRevoked = Type.Object({
+  domain: Type.String(),
+  revoked: Type.Literal(true),
+  rh_account_id: nullable(Type.String()),
+})

@@ -1,0 +1,327 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Fill, InstrumentType } from './broker.ts'
+import { notionalMicro } from './broker.ts'
+import { fromJson, toJson } from './json.ts'
+import type { RhReceipt } from './receipt.ts'
+import type { ExecutionQuote, RunState, TradeRun } from './trade-run.ts'
+
+type RunRow = {
+  id: string
+  tenant_id: string
+  key_id: string
+  agent_id: string | null
+  broker: string
+  mode: 'paper' | 'live'
+  state: RunState
+  reason: string | null
+  client_order_id: string | null
+  terms: unknown
+  instrument: unknown
+  policy: unknown
+  approval: unknown
+  expires_at: Date | null
+  execute_by: Date
+  approved_at: Date | null
+  approved_by: string | null
+  approved_by_claimed: string | null
+  lease_until: Date | null
+  attempts: number
+  sent_at: Date | null
+  next_attempt_at: Date | null
+  broker_order_id: string | null
+  stop_reason: string | null
+  execution_quote: unknown
+  answer_status: number | null
+  answer_body: string | null
+  created_at: Date
+  updated_at: Date
+  finished_at: Date | null
+}
+
+/** The row that all of a tenant's admissions queue up on; with its kill switch. */
+export async function lockTenant(tx: Tx, tenantId: string): Promise<KillSwitch> {
+  await sql`insert into rh_tenants (tenant_id) values (${tenantId}) on conflict do nothing`.execute(tx)
+  const { rows } = await sql<KillRow>`
+    select killed_at, killed_by, kill_reason from rh_tenants where tenant_id = ${tenantId} for update
+  `.execute(tx)
+  return killSwitchOf(rows[0])
+}
+
+export type KillSwitch = { engagedAt: Date | null; engagedBy: string | null; reason: string | null }
+type KillRow = { killed_at: Date | null; killed_by: string | null; kill_reason: string | null }
+
+export async function readKillSwitch(tx: Tx, tenantId: string): Promise<KillSwitch> {
+  const { rows } = await sql<KillRow>`
+    select killed_at, killed_by, kill_reason from rh_tenants where tenant_id = ${tenantId}
+  `.execute(tx)
+  return killSwitchOf(rows[0])
+}
+
+export async function writeKillSwitch(tx: Tx, tenantId: string, kill: KillSwitch): Promise<void> {
+  await sql`
+    update rh_tenants set killed_at = ${kill.engagedAt}, killed_by = ${kill.engagedBy}, kill_reason = ${kill.reason}
+    where tenant_id = ${tenantId}
+  `.execute(tx)
+}
+
+export async function committedMicro(tx: Tx, tenantId: string, type: InstrumentType, since: Date): Promise<bigint> {
+  const { rows } = await sql<{
+    micro: bigint
+  }>`select rh_committed_micro(${tenantId}, ${type}, ${since}) as micro`.execute(tx)
+  return rows[0]!.micro
+}
+
+export async function hasClientOrder(tx: Tx, tenantId: string, clientOrderId: string): Promise<boolean> {
+  const { rows } = await sql`
+    select 1 from rh_runs where tenant_id = ${tenantId} and client_order_id = ${clientOrderId} and state <> 'rejected'
+  `.execute(tx)
+  return rows.length > 0
+}
+
+export async function findKey(tx: Tx, tenantId: string, key: string, now: Date) {
+  const { rows } = await sql<{ body_hash: string; run_id: string }>`
+    select body_hash, run_id from rh_run_keys where tenant_id = ${tenantId} and key = ${key} and expires_at > ${now}
+  `.execute(tx)
+  return rows[0] && { bodyHash: rows[0].body_hash, runId: rows[0].run_id }
+}
+
+export async function keepKey(
+  tx: Tx,
+  claim: { tenantId: string; key: string; bodyHash: string; runId: string; expiresAt: Date },
+): Promise<void> {
+  await sql`
+    insert into rh_run_keys (tenant_id, key, body_hash, run_id, expires_at)
+    values (${claim.tenantId}, ${claim.key}, ${claim.bodyHash}, ${claim.runId}, ${claim.expiresAt})
+    on conflict (tenant_id, key) do update
+      set body_hash = excluded.body_hash, run_id = excluded.run_id, expires_at = excluded.expires_at
+  `.execute(tx)
+}
+
+export async function insertRun(tx: Tx, run: TradeRun): Promise<void> {
+  const { terms } = run
+  await sql`
+    insert into rh_runs (
+      id, tenant_id, key_id, agent_id, instrument_type, symbol, broker, mode, state, reason, client_order_id,
+      notional_micro, terms, instrument, policy, approval, expires_at, execute_by, lease_until, attempts,
+      next_attempt_at, answer_status, answer_body, created_at, updated_at, finished_at)
+    values (
+      ${run.id}, ${run.tenantId}, ${run.keyId}, ${run.agentId}, ${terms.type}, ${terms.symbol}, ${run.broker}, ${run.mode},
+      ${run.state}, ${run.reason}, ${run.clientOrderId}, ${terms.notionalMicro}, ${toJson(terms)}::jsonb,
+      ${toJson(run.instrument)}::jsonb, ${toJson(run.policy)}::jsonb,
+      ${run.approval && toJson(run.approval)}::jsonb, ${run.expiresAt}, ${run.executeBy}, ${run.leaseUntil}, ${run.attempts},
+      ${run.nextAttemptAt}, ${run.answerStatus}, ${run.answerBody}, ${run.createdAt}, ${run.updatedAt}, ${run.finishedAt})
+  `.execute(tx)
+}
+
+export async function findRun(tx: Tx, tenantId: string, id: string): Promise<TradeRun | undefined> {
+  const { rows } = await sql<RunRow>`select * from rh_runs where id = ${id} and tenant_id = ${tenantId}`.execute(tx)
+  return rows[0] && runOf(rows[0])
+}
+
+export async function lockRun(tx: Tx, id: string, tenantId?: string): Promise<TradeRun | undefined> {
+  const own = tenantId === undefined ? sql`` : sql` and tenant_id = ${tenantId}`
+  const { rows } = await sql<RunRow>`select * from rh_runs where id = ${id}${own} for update`.execute(tx)
+  return rows[0] && runOf(rows[0])
+}
+
+export async function claimDue(tx: Tx, now: Date, leaseSeconds: number, most: number): Promise<TradeRun[]> {
+  const { rows } = await sql<RunRow>`
+    select * from claim_rh_runs(${now}, make_interval(secs => ${leaseSeconds}), ${most})
+  `.execute(tx)
+  return rows.map(runOf)
+}
+
+export async function lockExpired(tx: Tx, now: Date, most: number): Promise<TradeRun[]> {
+  const { rows } = await sql<RunRow>`select * from expired_rh_runs(${now}, ${most})`.execute(tx)
+  return rows.map(runOf)
+}
+
+/** Runs that a kill switch stops, locked; oldest first, so that two switches cannot lock each other out. */
+export async function lockUnfinished(tx: Tx, tenantId: string): Promise<TradeRun[]> {
+  const { rows } = await sql<RunRow>`
+    select * from rh_runs where tenant_id = ${tenantId} and state in ('pending_approval', 'approved', 'executing')
+    order by id for update
+  `.execute(tx)
+  return rows.map(runOf)
+}
+
+export async function markApproved(tx: Tx, run: TradeRun): Promise<void> {
+  await sql`
+    update rh_runs set state = 'approved', approved_at = ${run.approvedAt}, approved_by = ${run.approvedBy},
+      approved_by_claimed = ${run.approvedByClaimed}, next_attempt_at = ${run.nextAttemptAt}, updated_at = ${run.updatedAt}
+    where id = ${run.id}
+  `.execute(tx)
+}
+
+/** The intent, before the call. False when another worker has taken the run over: then this one must not call. */
+export async function markSent(tx: Tx, run: TradeRun, at: Date, quote: ExecutionQuote): Promise<boolean> {
+  const { rows } = await sql`
+    update rh_runs set sent_at = ${at}, execution_quote = ${toJson(quote)}::jsonb, updated_at = ${at}
+    where id = ${run.id} and attempts = ${run.attempts} and state = 'executing' returning id
+  `.execute(tx)
+  return rows.length === 1
+}
+
+/** Gives the run back until then. `sentAt` says whether an order may still be on its way to the broker. */
+export async function putBack(
+  tx: Tx,
+  run: TradeRun,
+  next: { at: Date; sentAt: Date | null; now: Date },
+): Promise<void> {
+  await sql`
+    update rh_runs set lease_until = null, next_attempt_at = ${next.at}, sent_at = ${next.sentAt}, updated_at = ${next.now},
+      state = case when approved_at is not null and ${next.sentAt}::timestamptz is null then 'approved' else state end
+    where id = ${run.id} and attempts = ${run.attempts} and state = 'executing'
+  `.execute(tx)
+}
+
+export async function requestStop(tx: Tx, runId: string, reason: string, now: Date): Promise<void> {
+  await sql`
+    update rh_runs set stop_reason = ${reason}, next_attempt_at = ${now}, updated_at = ${now} where id = ${runId}
+  `.execute(tx)
+}
+
+export async function markFinished(
+  tx: Tx,
+  run: Pick<TradeRun, 'id' | 'state' | 'reason' | 'brokerOrderId' | 'answerStatus' | 'answerBody'>,
+  now: Date,
+): Promise<void> {
+  await sql`
+    update rh_runs set state = ${run.state}, reason = ${run.reason}, broker_order_id = ${run.brokerOrderId},
+      answer_status = ${run.answerStatus}, answer_body = ${run.answerBody},
+      lease_until = null, next_attempt_at = null, updated_at = ${now}, finished_at = ${now}
+    where id = ${run.id}
+  `.execute(tx)
+}
+
+export async function insertFills(tx: Tx, runId: string, fills: readonly Fill[]): Promise<void> {
+  for (const fill of fills) {
+    const gross = notionalMicro(fill.priceE8, fill.quantityE8)
+    await sql`
+      insert into rh_fills (run_id, fill_id, quantity_e8, price_e8, gross_micro, fee_micro, filled_at)
+      values (${runId}, ${fill.fillId}, ${fill.quantityE8}, ${fill.priceE8}, ${gross}, ${fill.feeMicro}, ${fill.at})
+    `.execute(tx)
+  }
+}
+
+export async function listFills(tx: Tx, runId: string): Promise<Fill[]> {
+  const { rows } = await sql<{
+    fill_id: string
+    quantity_e8: bigint
+    price_e8: bigint
+    fee_micro: bigint
+    filled_at: Date
+  }>`
+    select fill_id, quantity_e8, price_e8, fee_micro, filled_at from rh_fills where run_id = ${runId} order by filled_at, fill_id
+  `.execute(tx)
+  return rows.map((row) => ({
+    fillId: row.fill_id,
+    quantityE8: row.quantity_e8,
+    priceE8: row.price_e8,
+    feeMicro: row.fee_micro,
+    at: row.filled_at,
+  }))
+}
+
+/** The newest receipt of a run steps back for its successor. */
+export async function insertReceipt(tx: Tx, receipt: RhReceipt, broker: string, at: Date): Promise<void> {
+  const { hash, prev_hash } = receipt.attestation
+  await sql`update rh_receipts set superseded_at = ${at} where run_id = ${receipt.run_id} and superseded_at is null`.execute(
+    tx,
+  )
+  await sql`
+    insert into rh_receipts (id, run_id, tenant_id, instrument_type, broker, status, body, hash, prev_hash, created_at)
+    values (${receipt.id}, ${receipt.run_id}, ${receipt.tenant_id}, ${receipt.instrument_type}, ${broker}, ${receipt.status},
+      ${JSON.stringify(receipt)}::jsonb, ${hash}, ${prev_hash}, ${at})
+  `.execute(tx)
+}
+
+export async function newestReceiptHash(tx: Tx, runId: string): Promise<string | null> {
+  const { rows } = await sql<{ hash: string }>`
+    select hash from rh_receipts where run_id = ${runId} and superseded_at is null
+  `.execute(tx)
+  return rows[0]?.hash ?? null
+}
+
+export type ReceiptFilter = {
+  tenantId?: string
+  runId?: string
+  type?: InstrumentType
+  brokers?: readonly string[]
+  status?: 'pending' | 'history'
+}
+
+export async function listReceipts(tx: Tx, filter: ReceiptFilter, limit: number): Promise<RhReceipt[]> {
+  const wanted = [
+    sql`superseded_at is null`,
+    ...(filter.tenantId === undefined ? [] : [sql`tenant_id = ${filter.tenantId}`]),
+    ...(filter.runId === undefined ? [] : [sql`run_id = ${filter.runId}`]),
+    ...(filter.type === undefined ? [] : [sql`instrument_type = ${filter.type}`]),
+    ...(filter.brokers === undefined ? [] : [sql`broker = any(${[...filter.brokers]}::text[])`]),
+    ...(filter.status === 'pending' ? [sql`status = 'pending_approval'`] : []),
+    ...(filter.status === 'history' ? [sql`status <> 'pending_approval'`] : []),
+  ]
+  const { rows } = await sql<{ body: RhReceipt }>`
+    select body from rh_receipts where ${sql.join(wanted, sql` and `)} order by id desc limit ${limit}
+  `.execute(tx)
+  return rows.map((row) => row.body)
+}
+
+export async function findReceipt(tx: Tx, tenantId: string, id: string): Promise<RhReceipt | undefined> {
+  const { rows } = await sql<{ body: RhReceipt }>`
+    select body from rh_receipts where id = ${id} and tenant_id = ${tenantId}
+  `.execute(tx)
+  return rows[0]?.body
+}
+
+export async function receiptIdsOf(tx: Tx, runId: string): Promise<string[]> {
+  const { rows } = await sql<{ id: string }>`select id from rh_receipts where run_id = ${runId} order by id`.execute(tx)
+  return rows.map((row) => row.id)
+}
+
+export async function forgetKeys(tx: Tx, now: Date, most: number): Promise<void> {
+  await sql`
+    delete from rh_run_keys where (tenant_id, key) in (
+      select tenant_id, key from rh_run_keys where expires_at <= ${now} limit ${most})
+  `.execute(tx)
+}
+
+const killSwitchOf = (row: KillRow | undefined): KillSwitch => ({
+  engagedAt: row?.killed_at ?? null,
+  engagedBy: row?.killed_by ?? null,
+  reason: row?.kill_reason ?? null,
+})
+
+const runOf = (row: RunRow): TradeRun => ({
+  id: row.id,
+  tenantId: row.tenant_id,
+  keyId: row.key_id,
+  agentId: row.agent_id,
+  broker: row.broker,
+  mode: row.mode,
+  state: row.state,
+  reason: row.reason,
+  clientOrderId: row.client_order_id,
+  terms: fromJson(row.terms),
+  instrument: fromJson(row.instrument),
+  policy: fromJson(row.policy),
+  approval: row.approval as TradeRun['approval'],
+  expiresAt: row.expires_at,
+  executeBy: row.execute_by,
+  approvedAt: row.approved_at,
+  approvedBy: row.approved_by,
+  approvedByClaimed: row.approved_by_claimed,
+  leaseUntil: row.lease_until,
+  attempts: row.attempts,
+  sentAt: row.sent_at,
+  nextAttemptAt: row.next_attempt_at,
+  brokerOrderId: row.broker_order_id,
+  stopReason: row.stop_reason,
+  executionQuote: row.execution_quote === null ? null : fromJson(row.execution_quote),
+  answerStatus: row.answer_status,
+  answerBody: row.answer_body,
+  createdAt: row.created_at,
+  updatedAt: row.updated_at,
+  finishedAt: row.finished_at,
+})

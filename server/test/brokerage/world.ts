@@ -1,0 +1,323 @@
+import { sql } from 'kysely'
+import type { PaperMarket } from '../../src/adapters/brokers/paper/market.ts'
+import { createPaperBroker, type PaperBroker } from '../../src/adapters/brokers/paper/paper.ts'
+import { createShippedMarket } from '../../src/adapters/brokers/paper/shipped-market.ts'
+import { createPaperStore } from '../../src/adapters/brokers/paper/store.ts'
+import { lastSession, marketState, nextOpen } from '../../src/modules/basis/calendar.ts'
+import type { Broker, RwaReading } from '../../src/modules/brokerage/broker.ts'
+import { brokerageRoutes } from '../../src/modules/brokerage/brokerage.routes.ts'
+import { type Brokerage, type BrokerageDeps, createBrokerage } from '../../src/modules/brokerage/brokerage.ts'
+import type { ExecuteStep } from '../../src/modules/brokerage/execute-trade.ts'
+import { oauthRoutes } from '../../src/modules/brokerage/oauth.routes.ts'
+import { createOauth, type OauthSettings, type TokenExchange } from '../../src/modules/brokerage/oauth.ts'
+import { loadDefaultPolicies, type TenantPolicy } from '../../src/modules/brokerage/policies.ts'
+import { createVenues } from '../../src/modules/brokerage/venues.ts'
+import { createReceipts } from '../../src/modules/receipts/receipts.ts'
+import type { TenantCaller } from '../../src/platform/auth-context.ts'
+import { createTestClock } from '../../src/platform/clock.ts'
+import type { Database } from '../../src/platform/db.ts'
+import { createHttp } from '../../src/platform/http.ts'
+import { createIds } from '../../src/platform/ids.ts'
+import { createKeys } from '../../src/platform/keys.ts'
+import { createMetrics } from '../../src/platform/metrics.ts'
+import { createOutbox } from '../../src/platform/outbox.ts'
+import { createRateLimiter } from '../../src/platform/rate-limit.ts'
+import { createTestDatabase, silent } from '../harness.ts'
+import { createHandMarket, e8, type HandMarket } from './market.ts'
+
+/** A brokerage on a database of its own, with a clock and a market that the test moves. */
+export const calendar = { marketState, nextOpen, lastSession }
+
+/** A Monday, an hour and a half after the open in New York. */
+export const OPEN = '2026-11-16T16:00:00.000Z'
+
+export const SYMBOLS = {
+  equity: 'AAPL',
+  perp: 'BTC-PERP',
+  crypto: 'BTC-USD',
+  rwa: 'TSLAx',
+  earn: 'USDC-EARN',
+  spend: 'acme-store',
+} as const
+
+export type World = Awaited<ReturnType<typeof openWorld>>
+
+export type WorldOptions = {
+  market?: 'hand' | 'shipped'
+  oauth?: Partial<OauthSettings>
+  exchange?: TokenExchange
+  approvalWindowSeconds?: number
+  /** Stands before the paper brokers. */
+  brokers?: Broker[]
+}
+
+export async function openWorld(options: WorldOptions = {}) {
+  const scratch = await createTestDatabase()
+  const database = scratch.open(12)
+  const clock = createTestClock(OPEN)
+  const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
+  const readings = new Map([['TSLAx', tslax()]])
+  const policies = new Map<string, TenantPolicy>()
+  const frozen = new Set<string>()
+  const hand = listAll(createHandMarket(calendar))
+  const basisReading = async (symbol: string) => {
+    const reading = readings.get(symbol)
+    return reading && { ...reading, asOf: clock.now() }
+  }
+  const market = options.market === 'shipped' ? createShippedMarket({ calendar, readBasis: basisReading }) : hand
+
+  /** A process of its own on the same database: its own ids, its own workers, the same world outside. */
+  const startNode = (probe?: (step: ExecuteStep) => void) => {
+    const { db } = database
+    const ids = createIds(clock)
+    const outbox = createOutbox(ids)
+    const paper = paperOf(database, market, clock, 'paper', ['equity', 'perp', 'rwa', 'earn', 'spend'])
+    const coinbasePaper = paperOf(database, market, clock, 'coinbase-paper', ['crypto'])
+    const signer = keys.signer('receipts')
+    const receipts = createReceipts({ db, keys, clock, publicUrl: () => 'http://127.0.0.1' })
+    const deps: BrokerageDeps = {
+      db,
+      clock,
+      ids,
+      venues: createVenues(
+        [...(options.brokers ?? []), paper, coinbasePaper].map((broker) => ({ broker, tenants: 'all' })),
+      ),
+      policies: loadDefaultPolicies(),
+      approvalWindowSeconds: options.approvalWindowSeconds,
+      findPolicy: async (_tenantId, policyId) => policies.get(policyId),
+      isFrozen: async (_tenantId, agentId) => frozen.has(agentId),
+      basisReading,
+      wake: () => {},
+      probe,
+      sign: (bytes) => ({ alg: 'ed25519', keyId: signer.keyId, value: signer.sign(bytes).toString('base64') }),
+      emit: outbox.emit,
+      audit: outbox.audit,
+      issueReceipt: async (tx, logged) => {
+        const { row } = receipts.sign({
+          receipt_id: logged.receiptId,
+          run_id: logged.runId,
+          loop_id: null,
+          issued_at: logged.issuedAt.toISOString(),
+          kind: 'rh_run',
+          agent_id: null,
+          route: null,
+          pricing: null,
+          governance: null,
+          request_hash: null,
+          input_hash: null,
+          output_hash: logged.hash,
+          verification: null,
+          settlement: null,
+          prev_hash: await receipts.lastHashOfRun(tx, logged.runId),
+          tenant_id: logged.tenantId,
+          payer: null,
+        })
+        await sql`select issue_receipt(${JSON.stringify(row)}::jsonb)`.execute(tx)
+      },
+      postLedger: async (tx, posting) => {
+        const row = {
+          id: ids.next('ltx'),
+          tenant_id: posting.tenantId,
+          code: posting.code,
+          ref: posting.ref,
+          created_at: posting.at.toISOString(),
+          asset: posting.asset,
+          entries: posting.entries.map(({ account, amountMicro }) => ({ account, amount_micro: `${amountMicro}` })),
+        }
+        await sql`select ledger_direct(${JSON.stringify(row)}::jsonb)`.execute(tx)
+      },
+      coinbase: {
+        brokerIds: ['coinbase', 'coinbase-paper'],
+        accounts: (limit) => coinbasePaper.coinbaseAccounts(limit),
+      },
+      patienceMs: 0,
+    }
+    return { brokerage: createBrokerage(deps), paper, coinbasePaper }
+  }
+
+  const node = startNode()
+  const oauth = createOauth({
+    db: database.db,
+    clock,
+    keys,
+    settings: {
+      clientId: 'client',
+      clientSecret: 'secret',
+      redirectUri: 'http://127.0.0.1/back',
+      authorizeUrl: 'http://127.0.0.1/authorize',
+      scope: 'trade',
+      mode: 'scaffold',
+      ...options.oauth,
+    },
+    exchange: options.exchange ?? (async () => ({ ok: false, reason: 'unreachable' })),
+  })
+  const app = await serve(clock, node.brokerage, oauth)
+  const tenant = await addTenant(database, 'ten_one')
+
+  const call = async (method: 'GET' | 'POST', url: string, body?: unknown, headers: Record<string, string> = {}) => {
+    const response = await app.inject({
+      method,
+      url,
+      headers: { 'x-api-key': tenant, ...headers },
+      ...(body !== undefined && { payload: body as object }),
+    })
+    const text = response.body
+    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came and asserts on it
+    const json: any = /^[[{]/.test(text) ? JSON.parse(text) : undefined
+    return { status: response.statusCode, body: json, text, headers: response.headers }
+  }
+
+  return {
+    app,
+    clock,
+    database,
+    db: database.db,
+    keys,
+    market: hand,
+    readings,
+    policies,
+    frozen,
+    tenant,
+    ...node,
+    startNode,
+    call,
+    addTenant: (id: string) => addTenant(database, id),
+    run: (body: Record<string, unknown>, headers?: Record<string, string>) =>
+      call('POST', '/api/rh/run', { tenant_id: tenant, side: 'buy', quantity: 1, ...body }, headers),
+    approve: (runId: string, body: Record<string, unknown> = {}) =>
+      call('POST', '/api/rh/approve', { run_id: runId, ...body }),
+    getRun: async (runId: string) => (await call('GET', `/api/rh/runs/${runId}`)).body,
+    events: async () => {
+      const { rows } = await sql<{
+        type: string
+        data: Record<string, unknown>
+      }>`select type, data from events order by id`.execute(database.db)
+      return rows
+    },
+    async close() {
+      await app.close()
+      await database.close()
+      await scratch.drop()
+    },
+  }
+}
+
+/** Keys are tenant ids here: who a key belongs to is another module's business. */
+async function serve(
+  clock: ReturnType<typeof createTestClock>,
+  brokerage: Brokerage,
+  oauth: ReturnType<typeof createOauth>,
+) {
+  const caller = (tenantId: string): TenantCaller => ({
+    kind: 'tenant',
+    tenantId,
+    keyId: `key_${tenantId}`,
+    scopes: ['read', 'run', 'control'],
+    auth: 'key',
+  })
+  const app = await createHttp({
+    log: silent,
+    clock,
+    ids: createIds(clock),
+    metrics: createMetrics(),
+    authenticate: {
+      key: async (key) => (key.startsWith('ten_') ? caller(key) : undefined),
+      admin: (key) => key === 'the-admin-key',
+    },
+    limiter: createRateLimiter(clock),
+    limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
+    publicUrl: () => 'http://127.0.0.1',
+  })
+  brokerageRoutes(app, brokerage)
+  oauthRoutes(app, oauth)
+  await app.ready()
+  return app
+}
+
+function paperOf(
+  database: Database,
+  market: PaperMarket,
+  clock: ReturnType<typeof createTestClock>,
+  venue: string,
+  types: Parameters<typeof createPaperBroker>[0]['types'],
+): PaperBroker {
+  return createPaperBroker({
+    venue,
+    types,
+    market,
+    calendar,
+    clock,
+    store: createPaperStore(database.db, venue),
+    seed: 'seed',
+    openingCashMicro: 100_000_000_000n,
+  })
+}
+
+async function addTenant({ db }: Database, id: string): Promise<string> {
+  await sql`insert into tenants (id, org_name, email, created_at, updated_at) values (${id}, 'Test', 'a@b.test', now(), now()) on conflict do nothing`.execute(
+    db,
+  )
+  return id
+}
+
+const tslax = (): RwaReading => ({
+  symbol: 'TSLAx',
+  underlying: 'TSLA',
+  chain: 'solana',
+  tokenContract: 'XsDoVfqeBukxuZHWhdvWHBhgEHjGNst4MLodqsJHzoB',
+  multiplier: 1,
+  wrapperPriceE8: e8('390.00'),
+  basisBps: 12,
+  nearReferenceUsd: 250_000,
+  creation: 'open',
+  halted: false,
+  asOf: new Date(OPEN),
+  source: 'basis:preview',
+})
+
+function listAll(market: HandMarket): HandMarket {
+  market.list({ type: 'equity', symbol: 'AAPL' }, '200.00')
+  market.list({ type: 'perp', symbol: 'BTC-PERP' }, '60000.00')
+  market.list(
+    { type: 'crypto', symbol: 'BTC-USD', crypto: { baseAsset: 'BTC', quoteAsset: 'USD', network: 'bitcoin' } },
+    '60000.00',
+  )
+  market.list(
+    {
+      type: 'rwa',
+      symbol: 'TSLAx',
+      rwa: {
+        underlyingAsset: 'TSLA',
+        tokenContract: 'XsDoVfqeBukxuZHWhdvWHBhgEHjGNst4MLodqsJHzoB',
+        chain: 'solana',
+        multiplier: 1,
+      },
+    },
+    '390.00',
+  )
+  market.list(
+    {
+      type: 'earn',
+      symbol: 'USDC-EARN',
+      sigmaBps: 0,
+      takerFeeBps: 0,
+      earn: { yieldRateBps: 410, lockDays: 7, earlyExitPenaltyBps: 25, protocol: 'paper-lending' },
+    },
+    '1.00',
+    0,
+  )
+  market.list(
+    {
+      type: 'spend',
+      symbol: 'acme-store',
+      sigmaBps: 0,
+      takerFeeBps: 0,
+      spend: { merchantId: 'mrc_1', category: 'general', rail: 'paper_usdc' },
+    },
+    '1.00',
+    0,
+  )
+  // Hardly traded: an order of any size moves it, and finds only part of what it wants.
+  market.list({ type: 'equity', symbol: 'THIN', advE8: e8('200') }, '10.00')
+  return market
+}
