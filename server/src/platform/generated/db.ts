@@ -238,6 +238,22 @@ export type EmbeddedChainOwner = {
   url: string
 }
 
+export type Escrows = {
+  id: string
+  tenant_id: string
+  wallet_id: string
+  to_wallet_id: string | null
+  to_tenant_id: string | null
+  run_id: string | null
+  amount_micro: bigint
+  state: string
+  memo: string | null
+  reason: string | null
+  expires_at: Date
+  created_at: Date
+  ended_at: Date | null
+}
+
 export type Events = {
   id: string
   tenant_id: string
@@ -303,6 +319,16 @@ export type Lanes = {
   updated_at: Date
 }
 
+export type LedgerBalances = {
+  tenant_id: string
+  account: string
+  asset: string
+  balance_micro: bigint
+  entries: bigint
+  last_transaction: string
+  since_snapshot: bigint
+}
+
 export type LedgerEntries = {
   transaction_id: string
   line: number
@@ -310,6 +336,19 @@ export type LedgerEntries = {
   layer: string
   asset: string
   amount_micro: bigint
+  tenant_id: string | null
+}
+
+export type LedgerQueue = {
+  transaction_id: string
+}
+
+export type LedgerSnapshots = {
+  tenant_id: string
+  account: string
+  asset: string
+  transaction_id: string
+  balance_micro: bigint
 }
 
 export type LedgerTransactions = {
@@ -433,6 +472,26 @@ export type PaperOrders = {
   status: string
   body: unknown
   placed_at: Date
+}
+
+export type Payouts = {
+  id: string
+  kind: string
+  tenant_id: string | null
+  wallet_id: string | null
+  settlement_id: string | null
+  to_address: string
+  amount_micro: bigint
+  method: string
+  state: string
+  pending_id: string
+  transaction: string | null
+  reason: string | null
+  attempts: Generated<number>
+  next_attempt_at: Date | null
+  requested_by: string
+  created_at: Date
+  updated_at: Date
 }
 
 export type Policies = {
@@ -713,6 +772,7 @@ export type Settlements = {
   next_attempt_at: Date | null
   created_at: Date
   updated_at: Date
+  wallet_id: string | null
 }
 
 export type SigningKeys = {
@@ -740,6 +800,17 @@ export type Tenants = {
   created_at: Date
   updated_at: Date
   billing_customer_id: string | null
+}
+
+export type Wallets = {
+  id: string
+  tenant_id: string
+  name: string
+  available_micro: Generated<bigint>
+  reserved_micro: Generated<bigint>
+  incoming_micro: Generated<bigint>
+  escrowed_micro: Generated<bigint>
+  created_at: Date
 }
 
 export type WebhookDeliveries = {
@@ -807,6 +878,7 @@ export type DB = {
   chain_transactions: ChainTransactions
   decisions: Decisions
   embedded_chain_owner: EmbeddedChainOwner
+  escrows: Escrows
   events: Events
   frozen_agents: FrozenAgents
   governance_versions: GovernanceVersions
@@ -815,7 +887,10 @@ export type DB = {
   lane_stats: LaneStats
   lane_trust: LaneTrust
   lanes: Lanes
+  ledger_balances: LedgerBalances
   ledger_entries: LedgerEntries
+  ledger_queue: LedgerQueue
+  ledger_snapshots: LedgerSnapshots
   ledger_transactions: LedgerTransactions
   limit_definitions: LimitDefinitions
   limits: Limits
@@ -829,6 +904,7 @@ export type DB = {
   paper_accounts: PaperAccounts
   paper_journal: PaperJournal
   paper_orders: PaperOrders
+  payouts: Payouts
   policies: Policies
   policy_versions: PolicyVersions
   preauths: Preauths
@@ -851,6 +927,7 @@ export type DB = {
   signing_keys: SigningKeys
   spend_history: SpendHistory
   tenants: Tenants
+  wallets: Wallets
   webhook_deliveries: WebhookDeliveries
   webhook_subscriptions: WebhookSubscriptions
 }
