@@ -3,7 +3,7 @@
 -- A tenant's entries are found by account and read in order; a guest's belong to nobody who could ask.
 alter table ledger_entries add column tenant_id text;
 drop index ledger_entries_by_account;
-create index ledger_entries_of_tenant on ledger_entries (tenant_id, account, asset, transaction_id, line) include (layer, amount_micro) where tenant_id is not null;
+create index ledger_entries_of_tenant on ledger_entries (tenant_id, account, transaction_id, line) include (asset, layer, amount_micro) where tenant_id is not null;
 
 -- A balance is a snapshot and the few entries after it, so that it costs the same after ten entries and after ten million.
 -- Transactions wait here from the commit that wrote them until one process has counted them.
