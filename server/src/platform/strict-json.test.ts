@@ -1,0 +1,55 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { JsonRefused, parseStrictJson } from './strict-json.ts'
+
+test('whatever JSON.stringify writes is read back the same', () => {
+  fc.assert(
+    fc.property(fc.jsonValue({ maxDepth: 6, noUnicodeString: false }), (value) => {
+      const text = JSON.stringify(value)
+      const unsafe = /"__proto__":/.test(text) || hasUnsafeInteger(value)
+      if (unsafe) expect(() => parseStrictJson(text)).toThrow(JsonRefused)
+      else expect(parseStrictJson(text)).toEqual(JSON.parse(text))
+    }),
+  )
+})
+
+function hasUnsafeInteger(value: unknown): boolean {
+  if (typeof value === 'number') return !/[.eE]/.test(JSON.stringify(value)) && !Number.isSafeInteger(value)
+  if (typeof value === 'object' && value !== null) return Object.values(value).some(hasUnsafeInteger)
+  return false
+}
+
+for (const text of ['', '{', '"', '{"a":1,}', '[1 2]', '{"a"}', 'nul', "{'a':1}", '"\\x"', '01', '1.', '--1', '[]]']) {
+  test(`refuses what is not JSON: ${text || 'nothing'}`, () => {
+    expect(() => parseStrictJson(text)).toThrow(JsonRefused)
+  })
+}
+
+test('refuses the same key twice, however it is written', () => {
+  expect(() => parseStrictJson('{"a":1,"a":2}')).toThrow(/twice/)
+  expect(() => parseStrictJson('{"a":1,"\\u0061":2}')).toThrow(/twice/)
+  expect(() => parseStrictJson('{"o":{"a":1},"p":[{"b":1,"c":{"d":1,"d":1}}]}')).toThrow(/twice/)
+  expect(parseStrictJson('{"a":{"a":1},"b":[{"a":1},{"a":2}]}')).toEqual({ a: { a: 1 }, b: [{ a: 1 }, { a: 2 }] })
+})
+
+test('refuses numbers that cannot be kept', () => {
+  expect(() => parseStrictJson('1e400')).toThrow(/too large/)
+  expect(() => parseStrictJson('-1e400')).toThrow(/too large/)
+  expect(() => parseStrictJson('9007199254740993')).toThrow(/exactly/)
+  expect(parseStrictJson('9007199254740991')).toBe(9007199254740991)
+  expect(parseStrictJson('-0.5e-3')).toBe(-0.0005)
+})
+
+test('refuses depth, too many keys and __proto__', () => {
+  expect(() => parseStrictJson('['.repeat(33) + ']'.repeat(33))).toThrow(/nested deeper/)
+  expect(parseStrictJson('['.repeat(32) + ']'.repeat(32))).toBeTruthy()
+  const keys = (count: number) =>
+    JSON.stringify(Object.fromEntries(Array.from({ length: count }, (_, index) => [`k${index}`, 0])))
+  expect(() => parseStrictJson(keys(5_001))).toThrow(/more than 5000 keys/)
+  expect(Object.keys(parseStrictJson(keys(5_000)) as object)).toHaveLength(5_000)
+  expect(() => parseStrictJson('{"__proto__":{"admin":true}}')).toThrow(/__proto__/)
+})
+
+test('strings that look like structure are strings', () => {
+  expect(parseStrictJson('["{\\"a\\":1,\\"a\\":2}", "1e400", "]["]')).toEqual(['{"a":1,"a":2}', '1e400', ']['])
+})

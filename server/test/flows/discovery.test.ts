@@ -1,0 +1,175 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startService, type TestService } from '../harness.ts'
+
+let service: TestService
+beforeAll(async () => {
+  service = await startService({ env: { ADMIN_KEY: 'an-admin-key-for-this-test-only' } })
+})
+afterAll(() => service.close())
+
+const admin = { 'x-admin-key': 'an-admin-key-for-this-test-only' }
+
+// The price table of the interface, word for word.
+const table: [string, string, string, number, number, number, number][] = [
+  ['comedian-v1', 'starter', 'entertainment', 0.005, 0.01, 0.0015, 85],
+  ['writer-v1', 'standard', 'content', 0.008, 0.013, 0.002, 84.62],
+  ['support-v1', 'standard', 'support', 0.006, 0.011, 0.002, 81.82],
+  ['analyst-v1', 'pro', 'analysis', 0.02, 0.025, 0.006, 76],
+  ['coder-v1', 'expert', 'code', 0.02, 0.025, 0.007, 72],
+  ['strategist-v1', 'expert', 'strategy', 0.02, 0.025, 0.006, 76],
+  ['researcher-v2', 'expert', 'research', 0.018, 0.023, 0.009, 60.87],
+]
+
+test('pricing shows every field and every number of the price table', async () => {
+  const { status, body } = await service.get('/api/pricing')
+  expect(status).toBe(200)
+  const figures = (record: Record<string, unknown>) => [
+    record.agent_id,
+    record.tier,
+    record.category,
+    record.base_price_usdc,
+    record.price_usdc,
+    record.estimated_cost_usd,
+    record.margin_percent,
+  ]
+  expect(body.agents.map(figures)).toEqual(table)
+  expect(body.lanes).toEqual(body.agents)
+  expect(figures(body.default)).toEqual(['default', 'starter', 'fallback', 0.005, 0.01, 0.0015, 85])
+  for (const record of [...body.agents, body.default]) {
+    expect(Object.keys(record).sort()).toEqual(
+      [
+        'agent_id',
+        'display_name',
+        'description',
+        'tier',
+        'category',
+        'recommended_use',
+        'endpoint',
+        'base_price_usdc',
+        'orchestration_fee_usdc',
+        'price_usdc',
+        'estimated_cost_usd',
+        'estimated_margin_usd',
+        'margin_percent',
+      ].sort(),
+    )
+    expect(record.orchestration_fee_usdc).toBe(0.005)
+    expect(record.estimated_margin_usd).toBeCloseTo(record.price_usdc - record.estimated_cost_usd, 9)
+  }
+  expect(body).toMatchObject({
+    currency: 'USDC',
+    network: 'eip155:8453',
+    settlement_asset: 'USDC',
+    orchestration_fee_usdc: 0.005,
+    primary_paid_endpoint: 'POST /api/run',
+    secondary_paid_endpoint: 'POST /api/loop',
+    cheap_test: { agent_id: 'comedian-v1', price_usdc: 0.01 },
+    default_router_run: { entry_price_usdc: 0.01, typical_range_usdc: { min: 0.01, max: 0.025 } },
+    paid_execution: [
+      { pricing_type: 'tiered', from_usdc: 0.01, to_usdc: 0.025 },
+      { pricing_type: 'fixed_or_tiered', from_usdc: 0.005 },
+    ],
+    governance: {
+      supported: true,
+      outcomes: ['approved', 'rejected', 'review_required', 'pass', 'warning', 'blocked', 'downgrade'],
+      stable_error_codes: ['budget_exceeded', 'policy_blocked', 'invalid_request', 'payment_required', 'error'],
+    },
+    routed_actions: {
+      path: 'POST /api/route-intent',
+      status: 'planned',
+      fee_models: ['flat_fee', 'percentage_of_gmv', 'dynamic_by_route_type'],
+    },
+  })
+  for (const field of [
+    'pricing_version',
+    'cost_model',
+    'product',
+    'service',
+    'settlement_network_name',
+    'price_note',
+    'summary',
+    'discovery',
+    'example_prices',
+    'monetization_logic',
+    'marketplace_hints',
+    'docs',
+  ])
+    expect(body).toHaveProperty(field)
+})
+
+test('capabilities list every free and paid endpoint', async () => {
+  const { body } = await service.get('/api/capabilities')
+  expect(body.free_endpoints).toEqual([
+    '/api/health',
+    '/api/env-check',
+    '/api/capabilities',
+    '/api/pricing',
+    '/api/providers',
+    '/api/route',
+    '/api/routing-intel',
+    '/api/agents',
+    '/api/receipts',
+  ])
+  expect(body.paid_endpoints).toEqual(['POST /api/run', 'POST /api/loop'])
+  expect(body.product_layers.length).toBeGreaterThan(0)
+})
+
+test('providers are filtered and bounded, never clamped', async () => {
+  expect((await service.get('/api/providers')).body.providers).toHaveLength(7)
+  expect(
+    (await service.get('/api/providers?category=code')).body.providers.map((one: { id: string }) => one.id),
+  ).toEqual(['coder-v1'])
+  expect((await service.get('/api/providers?network=eip155:1')).body.providers).toEqual([])
+  expect((await service.get('/api/providers?trusted_only=true')).body.providers).toEqual([])
+  expect((await service.get('/api/providers?limit=2')).body.providers).toHaveLength(2)
+  for (const limit of ['0', '101', 'x', '1.5', '-1'])
+    expect((await service.get(`/api/providers?limit=${limit}`)).status).toBe(400)
+})
+
+test('health, env-check and the machine description', async () => {
+  expect((await service.get('/api/health')).body).toMatchObject({ status: 'ok', redis: 'not_configured' })
+  const { text, body } = await service.get('/api/env-check')
+  expect(body.status).toBe('ok')
+  expect(body.services.admin.optional.ADMIN_KEY).toBe('[set, 31 chars]')
+  expect(text).not.toContain('an-admin-key-for-this-test-only')
+  const openapi = (await service.get('/openapi.json')).body
+  expect(openapi).toMatchObject({ openapi: '3.1.0', info: { version: '1.7.0' } })
+  expect(Object.keys(openapi.paths['/api/run'].post.responses)).toEqual(
+    expect.arrayContaining(['200', '400', '402', '409', '413', '415', '429', '500', '503']),
+  )
+  expect((await service.get('/metrics')).text).toContain('countersign_http_request_seconds_bucket')
+  const page = await service.get('/docs')
+  expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
+  expect(page.text).not.toMatch(/https?:\/\//)
+})
+
+test('lanes are changed by the admin alone, and the new price is asked at once', async () => {
+  const lane = { agent_id: 'translator-v1', display_name: 'Translator', category: 'language', base_price_usdc: 0.01 }
+  expect((await service.post('/api/lane', lane)).status).toBe(401)
+  expect((await service.post('/api/lane', lane, admin)).status).toBe(201)
+  expect((await service.post('/api/lane', lane, admin)).status).toBe(409)
+  expect((await service.get('/api/lanes')).body.lanes).toHaveLength(8)
+  const patched = await service.call('PATCH', '/api/lane/translator-v1', { base_price_usdc: 0.02 }, admin)
+  expect(patched.body).toMatchObject({ price_usdc: 0.025, status: 'active' })
+  const challenge = await service.post('/api/run', { task: 'Translate this.', agent_id: 'translator-v1' })
+  expect(challenge.body.amount).toBe('25000')
+  await service.call('PATCH', '/api/lane/translator-v1', { status: 'paused' }, admin)
+  expect((await service.post('/api/run', { task: 'Translate this.', agent_id: 'translator-v1' })).status).toBe(400)
+  expect((await service.call('PATCH', '/api/lane/nobody-v1', { status: 'paused' }, admin)).status).toBe(404)
+  expect((await service.call('PATCH', '/api/lane/translator-v1', { colour: 'red' }, admin)).status).toBe(400)
+})
+
+test('rate limits carry the IETF headers and say when to come back', async () => {
+  const strict = await startService({ env: { RATE_LIMIT_ANON_PER_MINUTE: '3' } })
+  try {
+    for (let count = 0; count < 3; count++) expect((await strict.get('/api/pricing')).status).toBe(200)
+    const limited = await strict.get('/api/pricing')
+    expect(limited.status).toBe(429)
+    expect(limited.body).toMatchObject({ error: 'error', code: 'rate_limited', retryable: true })
+    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(limited.headers.get('ratelimit-policy')).toBe('"minute";q=3;w=60')
+    expect(limited.headers.get('ratelimit')).toMatch(/^"minute";r=0;t=\d+$/)
+  } finally {
+    await strict.close()
+  }
+})
