@@ -100,3 +100,16 @@ export function withSignature(
       : { x402Version, scheme: terms.scheme, network: 'base', payload: exact }
   return { x402Version, authorization, signature, payload: JSON.parse(JSON.stringify(payload)) }
 }
+
+export const signCancel = (authorizer: PrivateKeyAccount, nonce: Hex): Promise<Hex> =>
+  authorizer.signTypedData({
+    domain: { name: 'USD Coin', version: '2', chainId: 8453, verifyingContract: USDC },
+    types: {
+      CancelAuthorization: [
+        { name: 'authorizer', type: 'address' },
+        { name: 'nonce', type: 'bytes32' },
+      ],
+    },
+    primaryType: 'CancelAuthorization',
+    message: { authorizer: authorizer.address, nonce },
+  })

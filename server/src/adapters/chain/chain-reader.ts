@@ -1,11 +1,11 @@
 /** Asks any chain about one payment. Many payments share a transaction, so one is known by (transaction, nonce). */
 import type { ChainReader, Hex } from '../../modules/payments/facilitator.ts'
 import { addressInWord, encodeCall, larger, quantity, SELECTOR, TOPIC, word } from './codec.ts'
-import type { ChainRequest, RpcBlock, RpcLog, RpcReceipt } from './rpc.ts'
+import { type ChainRequest, type RpcBlock, RpcError, type RpcLog, type RpcReceipt } from './rpc.ts'
 
 export type TransferLog = { asset: Hex; from: Hex; to: Hex; value: bigint; block: bigint }
 
-/** How far back a used authorisation is looked for. Public nodes refuse wide ranges; Base mines a block every two seconds. */
+/** How far back a node that refuses wide ranges is asked: a day, as Base mines a block every two seconds. */
 const DEFAULT_LOOKBACK_BLOCKS = 50_000n
 const RANGE_BLOCKS = 10_000n
 
@@ -15,15 +15,20 @@ export function createChainReader({ request, lookbackBlocks = DEFAULT_LOOKBACK_B
   const call = async (to: Hex, data: Hex) => BigInt((await request('eth_call', [{ to, data }, 'latest'])) as string)
 
   const findUse = async (asset: Hex, payer: Hex, nonce: Hex): Promise<RpcLog | undefined> => {
-    const head = BigInt((await request('eth_blockNumber')) as string)
-    const oldest = head > lookbackBlocks ? head - lookbackBlocks : 0n
     const topics = [[TOPIC.authorizationUsed, TOPIC.authorizationCanceled], `0x${word(payer)}`, nonce.toLowerCase()]
+    const find = async (fromBlock: Hex, toBlock: string) =>
+      ((await request('eth_getLogs', [{ address: asset, topics, fromBlock, toBlock }])) as RpcLog[])[0]
+    try {
+      return await find('0x0', 'latest')
+    } catch (error) {
+      if (!(error instanceof RpcError)) throw error
+    }
+    // The node will not look through everything at once: then the newest blocks, piece by piece.
+    const head = BigInt((await request('eth_blockNumber')) as string)
+    const oldest = larger(head - lookbackBlocks, 0n)
     for (let to = head; to >= oldest; to -= RANGE_BLOCKS) {
-      const from = larger(to - RANGE_BLOCKS + 1n, oldest)
-      const filter = { address: asset, topics, fromBlock: quantity(from), toBlock: quantity(to) }
-      const [log] = (await request('eth_getLogs', [filter])) as RpcLog[]
+      const log = await find(quantity(larger(to - RANGE_BLOCKS + 1n, oldest)), quantity(to))
       if (log) return log
-      if (from === 0n) return undefined
     }
     return undefined
   }

@@ -55,7 +55,7 @@ type Live = {
 }
 
 // Numbers are reserved in steps: a start skips at most this many, and appending seldom pays for it.
-const RESERVE_STEP = 10_000n
+const RESERVE_STEP = 1_000n
 const MINT_GAS = 200_000
 const RECENT_RECEIPTS = 16
 

@@ -5,7 +5,7 @@ import { createPublicClient, createWalletClient, custom, parseAbi, parseSignatur
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { NETWORK, newPayer, PAY_TO, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
 import { createBench } from '../../../test/postgres/helpers.ts'
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { createTestClock } from '../../platform/clock.ts'
@@ -87,7 +87,7 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
         args: [owner.address, spender.address, 700n, 2n ** 64n, permit.v, permit.r, permit.s],
       })
       const cancelled = await signPayment(owner, terms, { clock })
-      const cancel = await signCancel(owner, cancelled.authorization.nonce)
+      const cancel = split(await signCancel(owner, cancelled.authorization.nonce))
       await walletOf(keys[1]).writeContract({
         address: USDC,
         abi: token,
@@ -210,17 +210,6 @@ async function signPermit(owner: ReturnType<typeof privateKeyToAccount>, spender
   return split(signature)
 }
 
-async function signCancel(authorizer: ReturnType<typeof privateKeyToAccount>, nonce: Hex) {
-  const types = {
-    CancelAuthorization: [
-      { name: 'authorizer', type: 'address' },
-      { name: 'nonce', type: 'bytes32' },
-    ],
-  }
-  const message = { authorizer: authorizer.address, nonce }
-  return split(await authorizer.signTypedData({ domain: DOMAIN, types, primaryType: 'CancelAuthorization', message }))
-}
-
 const split = (signature: Hex) => {
   const { r, s, v } = parseSignature(signature)
   return { r, s, v: Number(v) }
@@ -232,6 +221,8 @@ journalContract('a journal in PostgreSQL', async () => {
   const bench = createBench()
   const { connection } = await bench.start({ dataDir: join(bench.makeFolder(), 'data') })
   const pool = new pg.Pool({ ...connection, max: 4 })
+  // The server ends before the last connection has said goodbye.
+  pool.on('error', () => undefined)
   await pool.query(readFileSync(new URL('../../../migrations/0002_chain.sql', import.meta.url), 'utf8'))
   const close = async () => {
     await pool.end()

@@ -1,6 +1,7 @@
+import { encodeFunctionData, parseAbi } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { afterEach, describe, expect, test } from 'vitest'
-import { NETWORK, newPayer, PAY_TO, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
 import { createCaseMaker } from '../../../test/contract/random-payments.ts'
 import {
   type ExactPayment,
@@ -126,21 +127,40 @@ test('a new process finds what an old one settled, and does not pay twice', asyn
 })
 
 test('a payment that somebody else put on the chain meanwhile is settled, with their transaction', async () => {
-  const { facilitator, make, terms, pay, between, chain } = await open()
+  const { facilitator, make, terms, pay, between } = await open()
   const payment = await pay()
   const stranger = make()
   let theirs: SettleResult | undefined
-  between(async (method, params, pass) => {
-    if (isSend(method) && !theirs) {
-      theirs = { state: 'unknown', reason: '', message: '' }
-      between((other, otherParams) => chain.request(other, otherParams))
+  between(async (method, _params, pass) => {
+    if (isSend(method)) {
+      between(calm)
       theirs = await stranger.settle(payment, terms)
     }
-    return chain.request(method, params).catch(pass)
+    return pass()
   })
   const ours = await facilitator.settle(payment, terms)
   expect(theirs).toMatchObject({ state: 'settled' })
   expect(ours).toEqual(theirs)
+})
+
+test('a payment cancelled between verify and settle has failed', async () => {
+  const { chain, clock, facilitator, terms } = await open()
+  const payer = newPayer()
+  await chain.mint(payer.address, 1_000_000n)
+  const payment = await signPayment(payer, terms, { clock })
+  expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: true })
+  const { nonce } = payment.authorization
+  const data = encodeFunctionData({
+    abi: parseAbi(['function cancelAuthorization(address,bytes32,bytes)']),
+    args: [payer.address, nonce, await signCancel(payer, nonce)],
+  })
+  const fees = { gas: 200_000n, maxFeePerGas: 0n }
+  const raw = await payer.signTransaction({ type: 'eip1559', chainId: 8453, nonce: 0, to: USDC, data, ...fees })
+  await chain.request('eth_sendRawTransaction', [raw])
+  expect(await facilitator.settle(payment, terms)).toMatchObject({
+    state: 'failed',
+    reason: expect.stringContaining('nonce'),
+  })
 })
 
 test('a settled payment stays settled after its time is over, and an unsettled one has failed', async () => {
@@ -242,8 +262,8 @@ test('a wallet that burns gas is refused, and its neighbours do not feel it', as
   const signature: Hex = `0x02${greedy.payment.signature.slice(4)}`
   const burning = { ...greedy.payment, signature }
   expect(await facilitator.verify(burning, terms)).toMatchObject({ valid: false })
-  const results = await Promise.all([pay(), pay()].map(async (payment) => facilitator.settle(await payment, terms)))
-  const [burnt] = await Promise.all([facilitator.settle(burning, terms), ...results])
-  expect(burnt).toMatchObject({ state: 'failed' })
-  expect(results).toMatchObject([{ state: 'settled' }, { state: 'settled' }])
+  const good = [await pay(), await pay()]
+  const settle = (payment: ExactPayment) => facilitator.settle(payment, terms)
+  const [first, burnt, second] = await Promise.all([settle(good[0]!), settle(burning), settle(good[1]!)])
+  expect([first, burnt, second]).toMatchObject([{ state: 'settled' }, { state: 'failed' }, { state: 'settled' }])
 })
