@@ -138,7 +138,19 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       asset,
       payTo,
     })
-    const governance = createGovernance()
+    const governance = createGovernance({
+      db,
+      pool,
+      clock,
+      ids,
+      keys,
+      notify,
+      metrics,
+      network: 'eip155:8453',
+      payTo,
+      approvalWindowSeconds: config.APPROVAL_WINDOW_SECONDS,
+      frozen: async () => undefined,
+    })
     const routing = createRouting({ catalog })
 
     const runDeps: RunDeps = {
@@ -156,6 +168,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       pricingVersion: catalog.version,
       choose: routing.forRun,
       assess: governance.assess,
+      refuse: governance.refuse,
       judgeActions: async (_caller, actions) => actions.map((action) => ({ ...action, decision: 'pass' })),
       payments,
       offerExtensions: () => undefined,

@@ -1,38 +1,58 @@
-import { usdcFromMicro } from '../../platform/money.ts'
-import { judgeRequestBudget } from './request-budget.ts'
-import type { Offer, Proposal, Ruling } from './ruling.ts'
+import type pg from 'pg'
+import { createSteps } from '../../platform/batch.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Keys } from '../../platform/keys.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import type { Notify } from '../../platform/notify.ts'
+import { Problem } from '../../platform/problem.ts'
+import { createAssessRun } from './assess-run.ts'
+import { createBooks } from './book.ts'
+import { createRefusals, refusalFields } from './refusals.ts'
+import type { Proposal, Refused } from './ruling.ts'
+
+export type GovernanceDeps = {
+  db: Db
+  pool: Pick<pg.Pool, 'query'>
+  clock: Clock
+  ids: Ids
+  keys: Keys
+  notify: Pick<Notify, 'listen'>
+  metrics: Metrics
+  /** Where our own runs are paid. */
+  network: string
+  payTo: string
+  approvalWindowSeconds: number
+  frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+}
 
 export type Governance = ReturnType<typeof createGovernance>
 
-export function createGovernance() {
+export function createGovernance(deps: GovernanceDeps) {
+  const books = createBooks(deps)
+  const step = createSteps(deps.pool, deps.metrics)
+  const record = createRefusals({ ...deps, books, record: step('record_refusal') })
+
   return {
-    /** May this be done at this price? Asked before any payment, so that nobody pays for what would be refused. */
-    async assess(proposal: Proposal, offer: Offer): Promise<Ruling> {
-      const budget = judgeRequestBudget(proposal.budget, offer)
-      if (!budget.fits)
-        return {
-          refused: true,
-          error: 'budget_exceeded',
-          message: budget.message,
-          outcome: 'blocked',
-          extra: { price_usdc: usdcFromMicro(offer.priceMicro), limit_usdc: usdcFromMicro(budget.limitMicro) },
-        }
-      return {
-        refused: false,
-        offer: budget.offer,
-        summary: {
-          decision: budget.outcome === 'pass' ? 'approved' : budget.outcome,
-          budget_outcome: budget.outcome,
-          policy_applied: [],
-          policy_hash: null,
-          mandate_id: null,
-          preauth_id: null,
-          override_id: null,
-          approval_id: null,
-        },
-        holds: [],
-        grants: {},
-      }
+    assess: createAssessRun({ ...deps, books }),
+
+    /** Writes a run's refusal down and gives the answer to it; undefined when it has to be judged anew. */
+    async refuse(proposal: Proposal, ruling: Refused): Promise<Problem | undefined> {
+      const { caller, kind, requestHash, request } = proposal
+      const sessionId = proposal.sessionId === '' ? undefined : proposal.sessionId
+      const recorded =
+        caller.kind === 'guest'
+          ? null
+          : await record(caller, { run: { kind, requestHash, request, sessionId } }, ruling)
+      if (recorded === undefined) return undefined
+      return new Problem(ruling.error, ruling.message, {
+        status: 429,
+        extra: refusalFields(ruling, recorded),
+        ...(recorded?.approval_id && {
+          nextAction: `Once POST /api/approvals has approved ${recorded.approval_id}, send the same request with approval_id.`,
+        }),
+      })
     },
   }
 }

@@ -1,4 +1,7 @@
 import type { Caller } from '../../platform/auth-context.ts'
+import type { Facts } from './facts.ts'
+import type { RequestBudget } from './request-budget.ts'
+import type { Mode, RuleResult } from './result.ts'
 
 /** What a run would do and cost, before anybody has judged it. */
 export type Offer = {
@@ -13,7 +16,13 @@ export type Offer = {
   /** The price was promised in a signed quote: it holds, and only pass or refusal is left. */
   quoted: boolean
   /** Other lanes that could do it, best first. */
-  alternatives: readonly { agentId: string; basePriceMicro: bigint; feeMicro: bigint; priceMicro: bigint; score: number }[]
+  alternatives: readonly {
+    agentId: string
+    basePriceMicro: bigint
+    feeMicro: bigint
+    priceMicro: bigint
+    score: number
+  }[]
 }
 
 /** What is put on trial: who wants to spend what on which lane, with the request's own wishes. */
@@ -24,8 +33,8 @@ export type Proposal = {
   sessionId: string
   requestHash: string
   request: Record<string, unknown>
-  budget?: { budget_id?: string; max_price_usdc?: number; soft_max_price_usdc?: number; strict?: boolean; currency?: string }
-  policy?: { policy_ids?: string[]; mode?: 'enforce' | 'warn' | 'shadow' }
+  budget?: RequestBudget
+  policy?: { policy_ids?: string[]; mode?: Mode }
   preauthToken?: string
   approvalId?: string
   overrideToken?: string
@@ -35,40 +44,61 @@ export type Proposal = {
 export type Hold = {
   scope: string
   period: string
-  limitMicro: bigint
-  softLimitMicro?: bigint
   amountMicro: bigint
+  measure?: 'money' | 'count'
   onSuccess: 'spend' | 'release'
-  onRefusal: { status: number; reason: string; detail: Record<string, unknown> }
-}
+} & (
+  | { limitMicro: bigint; onRefusal: { status: number; reason: string; detail: Record<string, unknown> } }
+  /** The limit is read from the counter's definition in that transaction; `eventId` names the event should a threshold be reached. */
+  | { defined: true; enforce: boolean; eventId?: string }
+)
 
 export type RulingSummary = {
   decision: string
   budget_outcome: string
-  policy_applied: unknown[]
+  policy_applied: RuleResult[]
   policy_hash: string | null
   mandate_id: string | null
   preauth_id: string | null
   override_id: string | null
   approval_id: string | null
+  /** What a replay needs to know: who asked, when it was judged, and the merchant. */
+  asked_by: string | null
+  decided_at: string
+  merchant: string
 }
 
-export type Ruling =
-  | {
-      refused: false
-      offer: Offer
-      summary: RulingSummary
-      holds: Hold[]
-      /** Approval, override and pre-authorisation that this run uses up; read by SQL `consume_grants`. */
-      grants: Record<string, unknown>
-      /** A run that waited for its approval keeps the id of its pending row. */
-      runId?: string
-    }
-  | {
-      refused: true
-      error: 'budget_exceeded' | 'policy_blocked'
-      message: string
-      outcome: 'rejected' | 'blocked' | 'review_required'
-      /** Additive top-level fields of the 429: `decision_id`, `approval_id`, `policy_results`, … */
-      extra: Record<string, unknown>
-    }
+export type Allowed = {
+  refused: false
+  offer: Offer
+  summary: RulingSummary
+  holds: Hold[]
+  /** Approval, override and pre-authorisation that this run uses up; read by SQL `consume_grants`. */
+  grants: Record<string, unknown>
+  /** The locks of those grants, and of the counters that a pre-authorisation holds for this run. */
+  locks: string[]
+  /** A run that waited for its approval, or was pre-authorised, keeps the id it was given then. */
+  runId?: string
+}
+
+/** Counters without room, to be looked at again when the refusal is written. */
+export type Need = { scope: string; period: string; amountMicro: bigint }
+
+export type Refused = {
+  refused: true
+  error: 'budget_exceeded' | 'policy_blocked'
+  message: string
+  outcome: 'rejected' | 'blocked' | 'review_required'
+  results: RuleResult[]
+  decided_by: RuleResult | null
+  facts: Facts
+  actionHash: string
+  rulesVersion: bigint
+  needs: Need[]
+  /** Only what a policy denies can be overridden; a budget is hard. */
+  overridable: boolean
+  review: { approvalsRequired: number; separateApprover: boolean } | null
+  summary: RulingSummary
+}
+
+export type Ruling = Allowed | Refused

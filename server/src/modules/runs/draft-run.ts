@@ -1,12 +1,12 @@
 import { sha256 } from '../../platform/canonical.ts'
-import type { Hold, Ruling } from '../governance/ruling.ts'
+import { holdItem } from '../governance/hold-item.ts'
+import { policyIds } from '../governance/result.ts'
+import type { Allowed, Hold } from '../governance/ruling.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
 import type { Ask, Deps } from './execute-run.ts'
 import type { Run } from './run.ts'
 
 const KEY_LIFE_MS = 24 * 60 * 60 * 1000
-
-type Allowed = Extract<Ruling, { refused: false }>
 
 /** Everything that is known of a run before it begins. Ids are given here, so that a repeated step finds itself. */
 export function draftRun(d: Deps, ask: Ask, ruling: Allowed): Run {
@@ -16,7 +16,7 @@ export function draftRun(d: Deps, ask: Ask, ruling: Allowed): Run {
   const payer = ask.paid!.payment.authorization.from
   const settlementId = d.ids.next('stl')
   const pendingId = d.ids.next('ltx')
-  const locks = [`run:${id}`, ...holdsOf(d, ruling, payer).map((hold) => `limit:${hold.scope}`)]
+  const locks = [`run:${id}`, ...ruling.locks, ...holdsOf(d, ruling, payer).map((hold) => `limit:${hold.scope}`)]
   return {
     id,
     kind: ask.kind,
@@ -95,15 +95,7 @@ export function admission(d: Deps, ask: Ask, run: Run, { payment, terms }: OpenS
       valid_before: authorization.validBefore,
       payment: { x402Version, signature, authorization, payload, terms },
     },
-    holds: holdsOf(d, ruling, run.payer).map((hold) => ({
-      scope: hold.scope,
-      period: hold.period,
-      limit_micro: hold.limitMicro,
-      soft_limit_micro: hold.softLimitMicro ?? null,
-      amount_micro: hold.amountMicro,
-      on_success: hold.onSuccess,
-      on_refusal: hold.onRefusal,
-    })),
+    holds: holdsOf(d, ruling, run.payer).map(holdItem),
     grants: ruling.grants,
     ledger: {
       id: run.pendingId,
@@ -122,9 +114,9 @@ export function admission(d: Deps, ask: Ask, run: Run, { payment, terms }: OpenS
       actor: ask.caller.kind === 'tenant' ? ask.caller.keyId : run.payer,
       subject: run.id,
       decision: ruling.summary.decision,
-      policy_ids: [],
+      policy_ids: policyIds(ruling.summary.policy_applied),
       input_hash: run.requestHash,
-      data: { agent_id: run.agentId, amount: run.priceMicro.toString() },
+      data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...grantsOf(run) },
     },
   }
   const locks = [
@@ -133,6 +125,14 @@ export function admission(d: Deps, ask: Ask, run: Run, { payment, terms }: OpenS
     ...(key ? [`key:${scope}:${ask.route}:${key.key}`] : []),
   ]
   return { item, locks }
+}
+
+/** Whose word let it through, where anybody's was needed. */
+function grantsOf({ terms }: Run) {
+  const { approval_id, override_id, preauth_id, mandate_id } = terms.ruling
+  return Object.fromEntries(
+    Object.entries({ approval_id, override_id, preauth_id, mandate_id }).filter(([, id]) => id !== null),
+  )
 }
 
 /** USDC arrives on our address; the lane earns its base price, orchestration its fee. */

@@ -8,9 +8,9 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import { conflict, invalid, Problem } from '../../platform/problem.ts'
+import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
-import type { Offer, Proposal, Ruling } from '../governance/ruling.ts'
+import type { Allowed, Offer, Proposal, Refused, Ruling } from '../governance/ruling.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import type { OpenSettlement, Payments } from '../payments/payments.ts'
 import type { Quote } from '../payments/quote.ts'
@@ -22,6 +22,9 @@ import type { Lane, LaneResult } from './lane.ts'
 import type { Run, RunBody, RunResult, RunStep } from './run.ts'
 import { findByKey, findByNonce, findRun, findSettlementOf, type RunSteps } from './runs.store.ts'
 import type { VerifyOutputInput } from './verify-output.ts'
+
+/** How often a run is judged anew because rules or limits moved under it. */
+const MAX_LOOKS = 8
 
 /** A request for paid work, read and normalised, with nothing judged yet. */
 export type Ask = {
@@ -61,7 +64,9 @@ export type Deps = {
   find(agentId: string): PricedLane | undefined
   pricingVersion(): string
   choose(task: string, constraints: RunBody['constraints']): Routed
-  assess(proposal: Proposal, offer: Offer): Promise<Ruling>
+  assess(proposal: Proposal, offer: Offer, how: { rulesChanged: boolean }): Promise<Ruling>
+  /** Writes a refusal down and gives the answer to it; undefined when the world has moved and it must be judged anew. */
+  refuse(proposal: Proposal, ruling: Refused): Promise<Problem | undefined>
   judgeActions(caller: Caller, actions: readonly Record<string, unknown>[]): Promise<Record<string, unknown>[]>
   payments: Payments
   offerExtensions(terms: { amountMicro: bigint; payTo: string; resource: string }): Record<string, unknown> | undefined
@@ -76,15 +81,23 @@ export type Deps = {
 }
 
 /** The whole story of a paid run. What fails before `keep` is not charged; what fails after it, the reconciler finishes. */
-export const createExecuteRun =
-  (d: Deps) =>
-  async (ask: Ask): Promise<Answer> => {
+export const createExecuteRun = (d: Deps) => {
+  const tell = async (ask: Ask, look = { count: 0, rulesChanged: false }): Promise<Answer> => {
+    const lookAgain = (rulesChanged: boolean) => {
+      if (look.count >= MAX_LOOKS) throw unavailable('The limits of this run keep changing; nothing was charged.', 1)
+      return tell(ask, { count: look.count + 1, rulesChanged })
+    }
     const earlier = await findEarlier(d, ask)
     if (earlier) return earlier
     const offer = readQuote(d, ask) ?? route(d, ask)
     d.probe('route')
-    const ruling = await d.assess(proposalOf(ask), offer)
-    if (ruling.refused) throw refusal(ruling)
+    const proposal = proposalOf(ask)
+    const ruling = await d.assess(proposal, offer, look)
+    if (ruling.refused) {
+      const refusal = await d.refuse(proposal, ruling)
+      if (!refusal) return lookAgain(true)
+      throw refusal
+    }
     d.probe('assess')
     const terms = d.payments.termsFor(ruling.offer.priceMicro)
     if (!ask.paid) return challenge(d, ask, ruling.offer)
@@ -96,11 +109,12 @@ export const createExecuteRun =
       await ask.countAddress()
       return challenge(d, ask, ruling.offer, rejected)
     }
-    await ask.countPayer(ask.paid.payment.authorization.from)
+    if (look.count === 0) await ask.countPayer(ask.paid.payment.authorization.from)
     d.probe('check')
     const run = draftRun(d, ask, ruling)
     const settlement: OpenSettlement = { payment: ask.paid.payment, terms }
     const taken = await admit(d, ask, run, settlement, ruling)
+    if (taken === 'rules_changed' || taken === 'limit_reached') return lookAgain(taken === 'rules_changed')
     if (taken) return taken
     d.probe('admit')
     const work = await execute(d, run)
@@ -113,6 +127,8 @@ export const createExecuteRun =
     d.probe('settle')
     return finish(d, run, work, outcome)
   }
+  return (ask: Ask) => tell(ask)
+}
 
 /** The reconciler's only door too. Whoever comes first writes the answer; the other reads it. */
 export async function finish(d: Deps, run: Run, work: RunResult, outcome: SettleResult): Promise<Answer> {
@@ -240,9 +256,6 @@ const proposalOf = (ask: Ask): Proposal => ({
   overrideToken: ask.body.override_token,
 })
 
-const refusal = (ruling: Extract<Ruling, { refused: true }>) =>
-  new Problem(ruling.error, ruling.message, { status: 429, extra: { outcome: ruling.outcome, ...ruling.extra } })
-
 function challenge(d: Deps, ask: Ask, offer: Offer, rejected?: { reason: string; message: string }): Answer {
   const terms = d.payments.termsFor(offer.priceMicro)
   const { token } = d.payments.quotes.issue({
@@ -260,20 +273,23 @@ function challenge(d: Deps, ask: Ask, offer: Offer, rejected?: { reason: string;
   return { status: 402, headers: built.headers, body: JSON.stringify({ ...built.body, request_id: ask.requestId }) }
 }
 
-/** Transaction A. An answer comes back only when this run may not begin: somebody was first, or a limit is full. */
+/** Transaction A. An answer comes back only when this run may not begin: somebody was first, or its judgement no longer holds. */
 async function admit(
   d: Deps,
   ask: Ask,
   run: Run,
   settlement: OpenSettlement,
-  ruling: Extract<Ruling, { refused: false }>,
-): Promise<Answer | undefined> {
+  ruling: Allowed,
+): Promise<Answer | 'rules_changed' | 'limit_reached' | undefined> {
   try {
     const { item, locks } = admission(d, ask, run, settlement, ruling)
-    await d.steps.admit(item, locks)
+    const admitted = await d.steps.admit(item, locks)
+    // Warnings are told as they were counted, not as they were foreseen.
+    run.terms.ruling = admitted.ruling
     return undefined
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error
+    if (error.message === 'rules_changed' || error.message === 'limit_reached') return error.message
     if (error.message === 'nonce_used') {
       const known = await findEarlier(d, ask)
       if (known) return known
@@ -290,17 +306,6 @@ async function admit(
         retryable: true,
         retryAfterSeconds: 2,
       })
-    if (error.status === 429) {
-      const {
-        error: code,
-        message,
-        ...extra
-      } = error.detail as { error?: 'budget_exceeded' | 'policy_blocked'; message?: string }
-      throw new Problem(code ?? 'budget_exceeded', message ?? 'A limit leaves no room for this run.', {
-        status: 429,
-        extra: { outcome: 'blocked', ...extra },
-      })
-    }
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
 }

@@ -1,0 +1,107 @@
+import type { Selectable } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Policies } from '../../platform/generated/db.ts'
+import type { Book } from './book.ts'
+import type { Budget, BudgetScope, OnBreach } from './budget.ts'
+import type { Constraints } from './constraints.ts'
+import type { IdentityType, Policy } from './policy.ts'
+import type { Mode } from './result.ts'
+import type { Rule } from './rules.ts'
+import type { BudgetWindow } from './windows.ts'
+
+/** The version is read first: should the rules change in between, the newer rules go under the older number and are judged again. */
+export async function readRules(tx: Tx, tenantId: string): Promise<Book> {
+  const version = await tx
+    .selectFrom('governance_versions')
+    .select('version')
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirst()
+  const [policies, budgets, keys] = await Promise.all([
+    tx
+      .selectFrom('policies')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      .where('status', '=', 'active')
+      .orderBy('id')
+      .execute(),
+    readBudgets(tx, tenantId),
+    readKeys(tx, tenantId),
+  ])
+  return {
+    version: version?.version ?? 0n,
+    policies: policies.map((row) => policyOf(row, keys)),
+    budgets,
+    keyIds: new Set(keys.map((key) => key.id)),
+  }
+}
+
+export type KeyLink = { id: string; replaced_by: string | null }
+
+export const readKeys = (tx: Tx, tenantId: string): Promise<KeyLink[]> =>
+  tx.selectFrom('api_keys').select(['id', 'replaced_by']).where('tenant_id', '=', tenantId).execute()
+
+/** A key, and every key that took its place by rotation. */
+export function successorsOf(keyId: string, keys: readonly KeyLink[]): Set<string> {
+  const next = new Map(keys.map((key) => [key.id, key.replaced_by]))
+  const found = new Set<string>()
+  for (let id: string | null | undefined = keyId; id && !found.has(id); id = next.get(id)) found.add(id)
+  return found
+}
+
+/** Every key that is the same person as this one: those before it and those after it in its rotations. */
+export function sameHolder(keyId: string, keys: readonly KeyLink[]): Set<string> {
+  return new Set([
+    ...keys.filter((key) => successorsOf(key.id, keys).has(keyId)).map((key) => key.id),
+    ...successorsOf(keyId, keys),
+  ])
+}
+
+export function policyOf(row: Selectable<Policies>, keys: readonly KeyLink[]): Policy {
+  const { id, version, content_hash, name, agent_id, key_id, key_prefix, audit_trail_required } = row
+  return {
+    id,
+    version,
+    content_hash,
+    name,
+    mode: row.mode as Mode,
+    identity_type: row.identity_type as IdentityType,
+    agent_id,
+    key_id,
+    key_prefix,
+    audit_trail_required,
+    constraints: row.constraints as Constraints,
+    rules: row.rules as Rule[],
+    keyIds: key_id === null ? new Set() : successorsOf(key_id, keys),
+  }
+}
+
+async function readBudgets(tx: Tx, tenantId: string): Promise<Budget[]> {
+  const rows = await tx
+    .selectFrom('budgets as b')
+    .innerJoin('limit_definitions as d', 'd.scope', 'b.scope')
+    .select([
+      'b.budget_id',
+      'b.scope',
+      'b.scope_type',
+      'b.scope_id',
+      'b.window',
+      'b.on_breach',
+      'd.limit_micro',
+      'd.soft_limit_micro',
+      'd.thresholds_micro',
+    ])
+    .where('b.tenant_id', '=', tenantId)
+    .orderBy('b.budget_id')
+    .execute()
+  return rows.map((row) => ({
+    budgetId: row.budget_id,
+    scope: row.scope,
+    scopeType: row.scope_type as BudgetScope,
+    scopeId: row.scope_id,
+    window: row.window as BudgetWindow,
+    limitMicro: row.limit_micro,
+    softLimitMicro: row.soft_limit_micro,
+    onBreach: row.on_breach as OnBreach,
+    announces: row.thresholds_micro.length > 0,
+  }))
+}

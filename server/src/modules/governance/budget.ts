@@ -1,0 +1,78 @@
+import { usdcFromMicro } from '../../platform/money.ts'
+import { type CounterState, type Demand, judgeDemand, usedOf } from './counters.ts'
+import type { Facts } from './facts.ts'
+import type { RuleResult } from './result.ts'
+import { type BudgetWindow, periodOf } from './windows.ts'
+
+export type BudgetScope = 'tenant' | 'agent' | 'session' | 'mandate'
+export type OnBreach = 'block' | 'downgrade' | 'review'
+
+export type Budget = {
+  budgetId: string
+  /** The name of its counter. */
+  scope: string
+  scopeType: BudgetScope
+  scopeId: string
+  window: BudgetWindow
+  limitMicro: bigint
+  softLimitMicro: bigint | null
+  onBreach: OnBreach
+  announces: boolean
+}
+
+export const budgetCounter = (tenantId: string, budgetId: string) => `budget:${tenantId}:${budgetId}`
+
+/** Whether this payment is spent from that budget. */
+export function spendsFrom(budget: Budget, facts: Facts, mandateId: string | null): boolean {
+  const ids: Record<BudgetScope, string | null> = {
+    tenant: budget.scopeId,
+    agent: facts.agentId,
+    session: facts.sessionId,
+    mandate: mandateId,
+  }
+  return ids[budget.scopeType] === budget.scopeId
+}
+
+export function demandOf(budget: Budget, facts: Facts): Demand {
+  const window = budget.window === 'run' ? 'total' : budget.window
+  return {
+    scope: budget.scope,
+    window,
+    period: periodOf(window, facts.at),
+    amountMicro: facts.amountMicro,
+    measure: 'money',
+    enforce: true,
+    foreseenLimitMicro: budget.limitMicro,
+    rule: 'limit_usdc',
+    path: `budgets.${budget.budgetId}.limit_usdc`,
+  }
+}
+
+/**
+ * `limit_usdc` is hard: without room the payment is refused, or waits for a person where the budget says so.
+ * Passing `soft_limit_usdc` warns. A budget of the window `run` limits each payment by itself and counts nothing.
+ */
+export function judgeBudget(budget: Budget, facts: Facts, state: CounterState | 'held'): RuleResult {
+  const demand = demandOf(budget, facts)
+  const finding = judgeDemand(demand, state, facts.at)
+  const common = {
+    policy_id: null,
+    budget_id: budget.budgetId,
+    rule: 'limit_usdc',
+    mode: 'enforce' as const,
+    ...(budget.window !== 'run' && { counter: budget.scope }),
+  }
+  if (finding.verdict === 'blocked') {
+    const verdict = budget.onBreach === 'review' ? 'review_required' : 'blocked'
+    return { ...common, ...finding, verdict, outcome: verdict }
+  }
+  const soft = state === 'held' ? null : state.softLimitMicro
+  if (soft === null || usedOf(state as CounterState) + facts.amountMicro <= soft)
+    return { ...common, ...finding, outcome: 'pass' }
+  return {
+    ...common,
+    ...finding,
+    outcome: 'warning',
+    reason: `${finding.reason} It passes soft_limit_usdc ${usdcFromMicro(soft)}.`,
+  }
+}

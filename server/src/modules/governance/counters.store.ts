@@ -1,0 +1,70 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { CounterState, Demand } from './counters.ts'
+
+export type CounterRow = CounterState & { scope: string; period: string }
+
+/** Where each of these counters stands now. One that is no longer defined is not answered. */
+export async function readCounters(tx: Tx, asked: readonly Pick<Demand, 'scope' | 'period'>[]): Promise<CounterRow[]> {
+  if (asked.length === 0) return []
+  const scopes = asked.map((one) => one.scope)
+  const periods = asked.map((one) => one.period)
+  const { rows } = await sql<
+    Record<'limit_micro' | 'spent_micro' | 'reserved_micro', bigint> & {
+      scope: string
+      period: string
+      soft_limit_micro: bigint | null
+    }
+  >`
+    select scope, period, limit_micro, soft_limit_micro, spent_micro, reserved_micro from counters(${scopes}::text[], ${periods}::text[])
+  `.execute(tx)
+  return rows.map((row) => ({
+    scope: row.scope,
+    period: row.period,
+    limitMicro: row.limit_micro,
+    softLimitMicro: row.soft_limit_micro,
+    spentMicro: row.spent_micro,
+    reservedMicro: row.reserved_micro,
+  }))
+}
+
+export async function defineLimit(
+  tx: Tx,
+  definition: {
+    scope: string
+    tenantId: string
+    limitMicro: bigint
+    softLimitMicro?: bigint | null
+    enforced: boolean
+    thresholdsMicro?: readonly bigint[]
+    subject: Record<string, unknown>
+  },
+) {
+  const { scope, tenantId, limitMicro, softLimitMicro = null, enforced, thresholdsMicro = [], subject } = definition
+  const item = {
+    scope,
+    tenant_id: tenantId,
+    limit_micro: limitMicro.toString(),
+    soft_limit_micro: softLimitMicro?.toString() ?? null,
+    enforced,
+    thresholds_micro: thresholdsMicro.map(String),
+    subject,
+  }
+  await sql`select define_limit(${JSON.stringify(item)}::jsonb)`.execute(tx)
+}
+
+export const removeLimits = (tx: Tx, scopes: readonly string[]) =>
+  scopes.length === 0
+    ? Promise.resolve()
+    : tx
+        .deleteFrom('limit_definitions')
+        .where('scope', 'in', scopes)
+        .execute()
+        .then(() => {})
+
+/** Called in the transaction that changes a tenant's rules. */
+export const rulesChanged = (tx: Tx, tenantId: string) => sql`select rules_changed(${tenantId})`.execute(tx)
+
+/** The same lock that every step takes which counts in this counter. */
+export const lockCounter = (tx: Tx, scope: string) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${`limit:${scope}`}, 0))`.execute(tx)

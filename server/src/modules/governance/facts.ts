@@ -1,0 +1,29 @@
+/** What is known of a payment when it is judged. Everything a rule can ask about stands here, and nothing else. */
+export type Facts = {
+  kind: 'run' | 'loop' | 'preauth' | 'action'
+  action: string
+  agentId: string
+  amountMicro: bigint
+  /** The merchant's id first, then the other names it goes by: the host of its address, where it is paid. */
+  merchants: readonly string[]
+  network: string | null
+  sessionId: string | null
+  at: Date
+  /** A signed token came before it, or it is itself the request for one. */
+  preauthorised: boolean
+  /** Only trades have these. */
+  instrument?: string
+  leverage?: number
+  notionalMicro?: bigint
+}
+
+/** The merchant of our own runs and loops. */
+export const OWN_MERCHANT = 'countersign'
+
+export type Merchant = { id: string; url?: string; pay_to?: string }
+
+/** All names of a merchant, in lower case where case says nothing. */
+export function namesOf(merchant: Merchant): string[] {
+  const host = merchant.url === undefined ? undefined : new URL(merchant.url).host
+  return [merchant.id, host, merchant.pay_to?.toLowerCase()].filter((name) => name !== undefined)
+}

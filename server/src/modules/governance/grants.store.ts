@@ -1,0 +1,66 @@
+import type { Selectable } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Approvals, Mandates, Overrides, Preauths } from '../../platform/generated/db.ts'
+import { readKeys, successorsOf } from './book.store.ts'
+import type { Mandate, MandateConstraint } from './mandate.ts'
+
+export type ApprovalRow = Selectable<Approvals>
+export type OverrideRow = Selectable<Overrides>
+export type PreauthRow = Selectable<Preauths>
+export type MandateRow = Selectable<Mandates>
+
+/** A tenant finds its own only; what is another's does not exist for it. */
+export const findApproval = (tx: Tx, tenantId: string, id: string): Promise<ApprovalRow | undefined> =>
+  tx.selectFrom('approvals').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+export const readVotes = (tx: Tx, approvalIds: readonly string[]) =>
+  approvalIds.length === 0
+    ? Promise.resolve([])
+    : tx
+        .selectFrom('approval_votes')
+        .selectAll()
+        .where('approval_id', 'in', approvalIds)
+        .orderBy('created_at')
+        .execute()
+
+export const findOverride = (tx: Tx, tenantId: string, hash: string): Promise<OverrideRow | undefined> =>
+  tx.selectFrom('overrides').selectAll().where('hash', '=', hash).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+export const findPreauth = (tx: Tx, tenantId: string, id: string): Promise<PreauthRow | undefined> =>
+  tx.selectFrom('preauths').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+export const findMandate = (tx: Tx, tenantId: string, id: string): Promise<MandateRow | undefined> =>
+  tx.selectFrom('mandates').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+export async function mandateOf(tx: Tx, row: MandateRow): Promise<Mandate> {
+  const { id, name, agent_id, starts_at, expires_at } = row
+  const holderKeyIds =
+    row.holder_key_id === null ? null : successorsOf(row.holder_key_id, await readKeys(tx, row.tenant_id))
+  return {
+    id,
+    name,
+    agent_id,
+    holderKeyIds,
+    constraints: row.constraints as MandateConstraint[],
+    status: row.status as Mandate['status'],
+    starts_at,
+    expires_at,
+  }
+}
+
+/** The counters that a holder's open holds stand in. */
+export async function heldScopes(tx: Tx, holder: string): Promise<Set<string>> {
+  const rows = await tx
+    .selectFrom('holds')
+    .select('scope')
+    .where('holder', '=', holder)
+    .where('state', '=', 'open')
+    .execute()
+  return new Set(rows.map((row) => row.scope))
+}
+
+/** Whether the row that waited for an approval is still waiting to be run. */
+export async function isWaitingToRun(tx: Tx, runId: string): Promise<boolean> {
+  const row = await tx.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst()
+  return row?.state === 'approved'
+}

@@ -1,0 +1,13 @@
+import type { Hold } from './ruling.ts'
+
+/** A hold as SQL `hold_limits` reads it. */
+export const holdItem = (hold: Hold) => ({
+  scope: hold.scope,
+  period: hold.period,
+  amount_micro: hold.amountMicro,
+  on_success: hold.onSuccess,
+  measure: hold.measure ?? 'money',
+  ...('defined' in hold
+    ? { defined: true, enforce: hold.enforce, event_id: hold.eventId ?? null }
+    : { limit_micro: hold.limitMicro, on_refusal: hold.onRefusal }),
+})

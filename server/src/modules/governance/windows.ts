@@ -1,0 +1,66 @@
+/** Windows are calendar windows in UTC: every process and every reader of a budget agrees when one ends. */
+export const budgetWindows = ['run', 'day', 'week', 'month', 'total'] as const
+export type BudgetWindow = (typeof budgetWindows)[number]
+
+export type Window = 'minute' | 'day' | 'week' | 'two_weeks' | 'month' | 'quarter' | 'year' | 'total'
+
+const MINUTE = 60_000
+const DAY = 86_400_000
+// A Monday, from which weeks and pairs of weeks are counted.
+const FIRST_MONDAY = Date.UTC(1970, 0, 5)
+
+/** The name of the window that a moment lies in. A hold belongs to the window it was taken in, whenever it ends. */
+export const periodOf = (window: Window, at: Date): string =>
+  window === 'total' ? 'total' : `${window}:${startOf(window, at).toISOString().slice(0, 16)}`
+
+/** When a fresh window begins; null when it never does. */
+export function endOf(window: Window, at: Date): Date | null {
+  const start = startOf(window, at)
+  switch (window) {
+    case 'minute':
+      return new Date(start.getTime() + MINUTE)
+    case 'day':
+      return new Date(start.getTime() + DAY)
+    case 'week':
+      return new Date(start.getTime() + 7 * DAY)
+    case 'two_weeks':
+      return new Date(start.getTime() + 14 * DAY)
+    case 'month':
+      return monthsOn(start, 1)
+    case 'quarter':
+      return monthsOn(start, 3)
+    case 'year':
+      return monthsOn(start, 12)
+    case 'total':
+      return null
+  }
+}
+
+function startOf(window: Window, at: Date): Date {
+  const time = at.getTime()
+  const month = at.getUTCMonth()
+  switch (window) {
+    case 'minute':
+      return new Date(Math.floor(time / MINUTE) * MINUTE)
+    case 'day':
+      return new Date(Math.floor(time / DAY) * DAY)
+    case 'week':
+      return since(FIRST_MONDAY, 7 * DAY, time)
+    case 'two_weeks':
+      return since(FIRST_MONDAY, 14 * DAY, time)
+    case 'month':
+      return new Date(Date.UTC(at.getUTCFullYear(), month, 1))
+    case 'quarter':
+      return new Date(Date.UTC(at.getUTCFullYear(), month - (month % 3), 1))
+    case 'year':
+      return new Date(Date.UTC(at.getUTCFullYear(), 0, 1))
+    case 'total':
+      return new Date(0)
+  }
+}
+
+const since = (first: number, length: number, time: number) =>
+  new Date(first + Math.floor((time - first) / length) * length)
+
+const monthsOn = (start: Date, months: number) =>
+  new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + months, 1))
