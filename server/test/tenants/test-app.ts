@@ -1,6 +1,14 @@
+import { alertsRoutes } from '../../src/modules/insights/alerts.routes.ts'
+import { createAlerts } from '../../src/modules/insights/alerts.ts'
+import { createAnalytics } from '../../src/modules/insights/analytics.ts'
+import { createControlTower } from '../../src/modules/insights/control-tower.ts'
 import { envCheck } from '../../src/modules/insights/env-check.ts'
+import { createFrozenAgents } from '../../src/modules/insights/frozen-agents.ts'
 import { healthRoutes } from '../../src/modules/insights/health.routes.ts'
 import { createHealth, type PartState } from '../../src/modules/insights/health.ts'
+import { insightsRoutes } from '../../src/modules/insights/insights.routes.ts'
+import { createPredictions } from '../../src/modules/insights/predict.ts'
+import { createFoldRuns } from '../../src/modules/insights/run-facts.ts'
 import { readTenantUsage } from '../../src/modules/insights/usage.ts'
 import { tenantsRoutes } from '../../src/modules/tenants/tenants.routes.ts'
 import { createTenants } from '../../src/modules/tenants/tenants.ts'
@@ -27,6 +35,9 @@ import { createSequencer } from '../../src/platform/sequencer.ts'
 export const ADMIN_KEY = 'an operator key of the tests'
 
 export type Node = Awaited<ReturnType<typeof openNode>>
+
+/** What a run of each lane costs us in these tests, in micro-dollars. */
+const laneCosts = () => ({ 'writer-v1': 2_000, 'coder-v1': 7_000 })
 
 type NodeOptions = {
   config?: Config
@@ -83,8 +94,20 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     db: database.db,
     log,
     instance: ids.next('ins'),
-    tasks: [createDispatch({ clock, ids })],
+    tasks: [createDispatch({ clock, ids, heard: createFoldRuns(laneCosts) })],
     leaseMs: 60_000,
+  })
+  const alerts = createAlerts({ db: database.db, clock, ids, idempotency, needFeature: tenants.needFeature })
+  const predictions = createPredictions({ db: database.db, clock, alerts })
+  const frozen = createFrozenAgents({ db: database.db, clock, notify })
+  const analytics = createAnalytics({ db: database.db, clock, costs: laneCosts })
+  const controlTower = createControlTower({
+    db: database.db,
+    clock,
+    audit: outbox.audit,
+    alerts,
+    frozen,
+    logCheckpoint: async () => 'a checkpoint',
   })
   const app = await createHttp({
     log,
@@ -101,6 +124,8 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   const config = options.config ?? readConfig({})
   tenantsRoutes(app, tenants)
   webhooksRoutes(app, webhooks)
+  alertsRoutes(app, alerts)
+  insightsRoutes(app, { analytics, controlTower })
   healthRoutes(app, { health, envCheck: () => envCheck(config, options.made ?? new Map()) })
   await app.ready()
   return {
@@ -116,6 +141,9 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     webhooks,
     deliver,
     sequencer,
+    alerts,
+    predictions,
+    frozen,
     /** Numbers what has been committed and gives all that is due one attempt. */
     async tick() {
       await sequencer.turn()

@@ -1,8 +1,8 @@
-import type { FastifyReply } from 'fastify'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendAnswer } from './send-answer.ts'
 import { sessionRoutes } from './sessions.routes.ts'
 import * as schema from './tenants.schema.ts'
 import { onboardingGuide, type Tenants } from './tenants.ts'
@@ -201,7 +201,3 @@ function adminRoutes(app: App, tenants: Tenants) {
       sendAnswer(reply, await tenants.rotateKey(askingOf(request), request.params.key_id, request.body)),
   )
 }
-
-/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
-export const sendAnswer = (reply: FastifyReply, answer: Answered) =>
-  reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.text)

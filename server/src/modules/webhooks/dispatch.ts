@@ -9,13 +9,22 @@ const EVENTS_A_PASS = 500
 /** Heard by every process when there is something to deliver. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries'
 
+export type CommittedEvent = { id: string; tenant_id: string; type: string; data: unknown }
+
+export type DispatchDeps = {
+  clock: Clock
+  ids: Ids
+  /** For those inside the service who count what happened: each event comes once, in the transaction that numbers it. */
+  heard?: (tx: Tx, events: readonly CommittedEvent[]) => Promise<void>
+}
+
 type Wanted = { subscription_id: string; tenant_id: string; event_id: string; seq: bigint }
 
 /**
  * Gives committed events to the subscriptions that asked for them, each with the next number of its subscription.
  * It runs as a task of the one fenced sequencer: nobody else writes `last_seq`, so the numbers have no gap and no twin.
  */
-export function createDispatch(deps: { clock: Clock; ids: Ids }): SequencedTask {
+export function createDispatch(deps: DispatchDeps): SequencedTask {
   return {
     name: 'webhooks',
     async waiting(db) {
@@ -30,9 +39,9 @@ export function createDispatch(deps: { clock: Clock; ids: Ids }): SequencedTask 
     },
     async pass(tx) {
       const now = deps.clock.now()
-      const events = await tx
+      const events: CommittedEvent[] = await tx
         .selectFrom('events')
-        .select('id')
+        .select(['id', 'tenant_id', 'type', 'data'])
         .where('dispatched_at', 'is', null)
         .orderBy('id')
         .limit(EVENTS_A_PASS)
@@ -40,6 +49,7 @@ export function createDispatch(deps: { clock: Clock; ids: Ids }): SequencedTask 
       const eventIds = events.map(({ id }) => id)
       const wanted = await readWanted(tx, eventIds)
       if (wanted.length > 0) await addDeliveries(tx, wanted, deps.ids, now)
+      await deps.heard?.(tx, events)
       await sql`update events set dispatched_at = ${now} where id = any(${eventIds}::text[])`.execute(tx)
     },
   }

@@ -1,8 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendAnswer } from '../tenants/send-answer.ts'
 import * as schema from './webhooks.schema.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -156,7 +157,3 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
 
 const keyOf = (request: FastifyRequest | { headers: FastifyRequest['headers']; body: unknown }) =>
   readIdempotencyKey(request.headers['idempotency-key'], request.body)
-
-/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
-const sendAnswer = (reply: FastifyReply, answer: Answered) =>
-  reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.text)

@@ -1,0 +1,44 @@
+import { Type } from 'typebox'
+
+export const Severity = Type.Union([Type.Literal('critical'), Type.Literal('warning'), Type.Literal('info')])
+
+export const AlertCreate = Type.Object(
+  {
+    severity: Severity,
+    type: Type.String({ minLength: 1, maxLength: 80 }),
+    message: Type.String({ minLength: 1, maxLength: 2000 }),
+    data: Type.Optional(Type.Record(Type.String({ maxLength: 80 }), Type.Unknown(), { maxProperties: 50 })),
+    idempotency_key: Type.Optional(Type.String({ maxLength: 255 })),
+  },
+  { additionalProperties: false },
+)
+
+export const AlertRead = Type.Object(
+  { id: Type.String({ minLength: 1, maxLength: 64 }) },
+  { additionalProperties: false },
+)
+
+export const Alert = Type.Object({
+  id: Type.String(),
+  severity: Severity,
+  type: Type.String(),
+  message: Type.String(),
+  read: Type.Boolean(),
+  created_at: Type.String({ format: 'date-time' }),
+  data: Type.Record(Type.String(), Type.Unknown()),
+})
+
+export const AlertsQuery = Type.Object(
+  {
+    severity: Type.Optional(Severity),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
+    cursor: Type.Optional(Type.String({ maxLength: 64 })),
+  },
+  { additionalProperties: false },
+)
+
+export const AlertsResponse = Type.Object({
+  alerts: Type.Array(Alert),
+  has_more: Type.Boolean(),
+  next_cursor: Type.Union([Type.String(), Type.Null()]),
+})

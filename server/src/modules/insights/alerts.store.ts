@@ -1,0 +1,68 @@
+import { type Selectable, sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Alerts } from '../../platform/generated/db.ts'
+
+export type AlertRow = Selectable<Alerts>
+export type Severity = 'critical' | 'warning' | 'info'
+
+export type AlertFilter = { severity?: string; cursor?: string; limit: number; unread?: boolean }
+
+export async function listAlerts(tx: Tx, tenantId: string, filter: AlertFilter): Promise<AlertRow[]> {
+  let query = tx
+    .selectFrom('alerts')
+    .selectAll()
+    .where('tenant_id', '=', tenantId)
+    .orderBy('id', 'desc')
+    .limit(filter.limit + 1)
+  if (filter.severity) query = query.where('severity', '=', filter.severity)
+  if (filter.cursor) query = query.where('id', '<', filter.cursor)
+  if (filter.unread) query = query.where('read_at', 'is', null)
+  return query.execute()
+}
+
+export async function markRead(tx: Tx, tenantId: string, id: string, at: Date): Promise<AlertRow | undefined> {
+  return tx
+    .updateTable('alerts')
+    .set({ read_at: sql`coalesce(read_at, ${at})` })
+    .where('tenant_id', '=', tenantId)
+    .where('id', '=', id)
+    .returningAll()
+    .executeTakeFirst()
+}
+
+export type NewAlert = {
+  id: string
+  event_id: string
+  tenant_id: string
+  severity: Severity
+  type: string
+  message: string
+  data: Record<string, unknown>
+  cause: string | null
+  at: string
+}
+
+/** True when it is new; a cause that is known already is at most sharpened. */
+export async function raiseAlert(tx: Tx, alert: NewAlert): Promise<boolean> {
+  const { rows } = await sql<{
+    raised: boolean
+  }>`select raise_alert(${JSON.stringify(alert)}::jsonb) as raised`.execute(tx)
+  return rows[0]!.raised
+}
+
+export async function readAlert(tx: Tx, id: string): Promise<AlertRow> {
+  return tx.selectFrom('alerts').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+}
+
+/** How bad the known causes were said to be. */
+export async function readKnownCauses(
+  tx: Tx,
+  causes: readonly { tenantId: string; cause: string }[],
+): Promise<{ tenant_id: string; cause: string; severity: Severity }[]> {
+  const { rows } = await sql<{ tenant_id: string; cause: string; severity: Severity }>`
+    select a.tenant_id, a.cause, a.severity
+    from jsonb_to_recordset(${JSON.stringify(causes)}::jsonb) as c("tenantId" text, cause text)
+    join alerts a on a.tenant_id = c."tenantId" and a.cause = c.cause
+  `.execute(tx)
+  return rows
+}

@@ -1,0 +1,108 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { Outbox } from '../../platform/outbox.ts'
+import { invalid } from '../../platform/problem.ts'
+import type { Alerts } from './alerts.ts'
+import { readTotals } from './analytics.store.ts'
+import { outlookRecord, readOutlooks } from './budget-watch.ts'
+import { readWaiting } from './control-tower.store.ts'
+import { deleteFrozen, type FrozenAgents, writeFrozen } from './frozen-agents.ts'
+
+export type ControlTowerDeps = {
+  db: Db
+  clock: Clock
+  audit: Outbox['audit']
+  alerts: Pick<Alerts, 'unread'>
+  frozen: FrozenAgents
+  /** The newest checkpoint of the public log, or null while the log is empty. */
+  logCheckpoint(): Promise<string | null>
+}
+
+export type ControlTower = ReturnType<typeof createControlTower>
+
+const DAY_MS = 24 * 3_600_000
+const MOST_ALERTS = 20
+const MOST_FROZEN = 1_000
+// A budget with this share taken is shown, whatever the pace.
+const NEARLY_GONE = 80n
+
+export function createControlTower(deps: ControlTowerDeps) {
+  const view = async (caller: TenantCaller) => {
+    const { tenantId } = caller
+    const now = deps.clock.now()
+    const sumsSince = (since: Date) =>
+      readTotals(deps.db, { tenantId, since, until: new Date(now.getTime() + 1), costs: {} })
+    const dayStart = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS)
+    const monthStart = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1))
+    const [today, month, waiting, outlooks, alerts, frozen, checkpoint] = await Promise.all([
+      sumsSince(dayStart),
+      sumsSince(monthStart),
+      readWaiting(deps.db, tenantId),
+      readOutlooks(deps.db, now, tenantId),
+      deps.alerts.unread(tenantId, MOST_ALERTS),
+      deps.frozen.list(tenantId),
+      deps.logCheckpoint(),
+    ])
+    const ageOf = (since: Date | null) =>
+      since ? Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000)) : null
+    return {
+      as_of: now.toISOString(),
+      spend: { today_usdc: usdcFromMicro(today.spend_micro), month_usdc: usdcFromMicro(month.spend_micro) },
+      runs: {
+        today: Number(today.runs),
+        month: Number(month.runs),
+        completed_today: Number(today.completed),
+        blocked_today: Number(today.blocked),
+        failed_today: Number(today.failed),
+        executing: waiting.executing,
+        escalated: waiting.escalated_runs,
+      },
+      approvals_pending: waiting.approvals_pending,
+      preauth: {
+        open: waiting.preauths_open,
+        escalated: waiting.preauths_escalated,
+        oldest_age_s: ageOf(waiting.oldest_preauth),
+      },
+      settlements_unknown: waiting.settlements_unknown,
+      webhooks: {
+        active: waiting.webhooks_active,
+        failing: waiting.webhooks_failing,
+        pending_deliveries: waiting.deliveries_pending,
+        oldest_pending_age_s: ageOf(waiting.oldest_delivery),
+      },
+      budgets_at_risk: outlooks
+        .filter(({ budget, takenMicro, resetsAt, forecast }) => {
+          const nearlyGone = takenMicro * 100n >= budget.limit_micro * NEARLY_GONE
+          return nearlyGone || (forecast !== undefined && (resetsAt === null || forecast.exhaustedAt < resetsAt))
+        })
+        .map(outlookRecord),
+      alerts,
+      frozen_agents: frozen.map((agent) => ({ ...agent, frozen_at: agent.frozen_at.toISOString() })),
+      log_checkpoint: checkpoint,
+    }
+  }
+
+  return {
+    view,
+
+    /** Stops an agent everywhere at once, or lets it go on; the answer is the tower as it stands then. */
+    async steer(caller: TenantCaller, body: { action: 'freeze' | 'unfreeze'; agent_id: string; reason?: string }) {
+      const { tenantId, keyId } = caller
+      const { action, agent_id, reason } = body
+      if (action === 'freeze' && !reason) throw invalid('A freeze needs a reason.')
+      if (action === 'freeze' && (await deps.frozen.list(tenantId)).length >= MOST_FROZEN)
+        throw invalid(`At most ${MOST_FROZEN} agents can be frozen.`)
+      const at = deps.clock.now()
+      await deps.frozen.change(tenantId, async (tx) => {
+        if (action === 'freeze')
+          await writeFrozen(tx, { tenant_id: tenantId, agent_id, reason: reason!, frozen_by: keyId, frozen_at: at })
+        else await deleteFrozen(tx, tenantId, agent_id)
+        const type = action === 'freeze' ? 'agent.frozen' : 'agent.unfrozen'
+        await deps.audit(tx, { tenantId, type, actor: keyId, subject: agent_id, at, data: { reason: reason ?? null } })
+      })
+      return view(caller)
+    },
+  }
+}

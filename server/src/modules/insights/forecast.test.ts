@@ -1,0 +1,110 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { addSample, forecastExhaustion, type Sample } from './forecast.ts'
+
+const start = Date.UTC(2026, 10, 16, 12)
+const MINUTE = 60_000
+const steady = (count: number, perMinute: bigint): Sample[] =>
+  Array.from({ length: count }, (_, n) => [start + n * MINUTE, BigInt(n) * perMinute])
+const at = (samples: Sample[]) => new Date(samples.at(-1)![0])
+
+test('an even pace ends when arithmetic says so, with no band to speak of', () => {
+  const samples = steady(11, 10_000n)
+  const forecast = forecastExhaustion(samples, 400_000n, at(samples))!
+  expect(forecast.ratePerHourMicro).toBe(600_000n)
+  // 100,000 of 400,000 are gone after ten minutes; thirty more minutes at 10,000 a minute.
+  expect(forecast.exhaustedAt.getTime()).toBe(start + 40 * MINUTE)
+  expect(Math.abs(forecast.earliest.getTime() - forecast.exhaustedAt.getTime())).toBeLessThan(1_000)
+  expect(Math.abs(forecast.latest!.getTime() - forecast.exhaustedAt.getTime())).toBeLessThan(1_000)
+})
+
+test('too little history gives no forecast', () => {
+  const now = new Date(start)
+  expect(forecastExhaustion([], 1n, now)).toBeUndefined()
+  expect(forecastExhaustion(steady(2, 10n), 100n, now)).toBeUndefined()
+  expect(forecastExhaustion(steady(5, 0n), 100n, now)).toBeUndefined()
+})
+
+test('a limit that is reached is reached now', () => {
+  const samples = steady(5, 100n)
+  const now = at(samples)
+  expect(forecastExhaustion(samples, 400n, now)).toMatchObject({ exhaustedAt: now, earliest: now, latest: now })
+})
+
+test('spending in bursts has a wider band than the same spending at an even pace', () => {
+  const bursts: Sample[] = Array.from({ length: 11 }, (_, n) => [
+    start + n * MINUTE,
+    n < 5 ? 0n : n < 10 ? 50_000n : 100_000n,
+  ])
+  const even = forecastExhaustion(steady(11, 10_000n), 1_000_000n, at(bursts))!
+  const uneven = forecastExhaustion(bursts, 1_000_000n, at(bursts))!
+  expect(uneven.exhaustedAt).toEqual(even.exhaustedAt)
+  expect(uneven.earliest.getTime()).toBeLessThan(even.earliest.getTime())
+  expect(uneven.latest?.getTime() ?? Number.POSITIVE_INFINITY).toBeGreaterThan(even.latest!.getTime())
+})
+
+test('the band always holds the expected moment, and a larger limit is never reached earlier', () => {
+  const history = fc.array(fc.tuple(fc.integer({ min: 1_000, max: 600_000 }), fc.bigInt(0n, 50_000n)), {
+    minLength: 3,
+    maxLength: 40,
+  })
+  fc.assert(
+    fc.property(history, fc.bigInt(1n, 10_000_000n), fc.bigInt(0n, 10_000_000n), (steps, room, more) => {
+      let time = start
+      let taken = 0n
+      const samples = steps.map(([ms, micro]): Sample => {
+        time += ms
+        taken += micro
+        return [time, taken]
+      })
+      const near = forecastExhaustion(samples, taken + room, new Date(time))
+      const far = forecastExhaustion(samples, taken + room + more, new Date(time))
+      if (!near || !far) return
+      expect(near.earliest.getTime()).toBeLessThanOrEqual(near.exhaustedAt.getTime() + 1)
+      if (near.latest) expect(near.latest.getTime()).toBeGreaterThanOrEqual(near.exhaustedAt.getTime() - 1)
+      expect(far.exhaustedAt.getTime()).toBeGreaterThanOrEqual(near.exhaustedAt.getTime())
+      expect(far.earliest.getTime()).toBeGreaterThanOrEqual(near.earliest.getTime() - 1)
+    }),
+  )
+})
+
+test('nine of ten times the truth lies in the band', () => {
+  // Spending as it is: purchases at random moments, of random size, with a fixed seed.
+  let state = 42
+  const random = () => {
+    state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
+    return state / 2_147_483_648
+  }
+  const purchase = () => ({ ms: -Math.log(1 - random()) * 20_000, micro: 5_000 + random() * 20_000 })
+  let inside = 0
+  const rounds = 400
+  for (let round = 0; round < rounds; round += 1) {
+    let time = start
+    let taken = 0
+    let samples: Sample[] = [[start, 0n]]
+    while (time < start + 60 * MINUTE) {
+      const { ms, micro } = purchase()
+      time += ms
+      taken += micro
+      samples = addSample(samples, [Math.round(time), BigInt(Math.round(taken))])
+    }
+    const limit = taken + 2_000_000
+    const forecast = forecastExhaustion(samples, BigInt(Math.round(limit)), new Date(time))!
+    while (taken < limit) {
+      const { ms, micro } = purchase()
+      time += ms
+      taken += micro
+    }
+    if (time >= forecast.earliest.getTime() && (!forecast.latest || time <= forecast.latest.getTime())) inside += 1
+  }
+  expect(inside / rounds).toBeGreaterThan(0.82)
+  expect(inside / rounds).toBeLessThan(0.98)
+})
+
+test('a long history stays short and keeps its ends', () => {
+  let samples: Sample[] = []
+  for (let n = 0; n < 5_000; n += 1) samples = addSample(samples, [start + n, BigInt(n)])
+  expect(samples.length).toBeLessThanOrEqual(64)
+  expect(samples[0]).toEqual([start, 0n])
+  expect(samples.at(-1)).toEqual([start + 4_999, 4_999n])
+})

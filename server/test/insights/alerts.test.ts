@@ -1,0 +1,191 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { periodOf } from '../../src/modules/governance/windows.ts'
+import type { Database } from '../../src/platform/db.ts'
+import { createTestDatabase } from '../harness.ts'
+import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+import { addRun, setBudget } from './rows.ts'
+
+let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let database: Database
+let node: Node
+let key: string
+let tenantId: string
+
+beforeAll(async () => {
+  scratch = await createTestDatabase()
+  database = scratch.open()
+  node = await openNode(database)
+})
+beforeEach(async () => {
+  const made = await ask(
+    node,
+    'POST /api/admin/tenants',
+    { org_name: 'Watched', email: 'a@acme.test', plan: 'builder' },
+    { admin: true },
+  )
+  key = made.body.api_key
+  tenantId = made.body.tenant_id
+})
+afterAll(async () => {
+  await node?.close()
+  await database?.close()
+  await scratch?.drop()
+})
+
+const alert = { severity: 'warning', type: 'custom', message: 'Look here.' }
+const listAlerts = async (query = '') =>
+  (await ask(node, `GET /api/predictive/alerts${query}`, undefined, { key })).body.alerts as {
+    id: string
+    severity: string
+    type: string
+    message: string
+    read: boolean
+    data: Record<string, never>
+  }[]
+
+test('a tenant writes alerts, reads them by severity and marks them read', async () => {
+  const made = await ask(node, 'POST /api/predictive/alerts', { ...alert, data: { n: 1 } }, { key })
+  expect(made.status).toBe(201)
+  expect(made.body).toMatchObject({ ...alert, read: false, data: { n: 1 } })
+  await ask(node, 'POST /api/predictive/alerts', { ...alert, severity: 'critical' }, { key })
+  expect((await listAlerts()).map((one) => one.severity)).toEqual(['critical', 'warning'])
+  expect((await listAlerts('?severity=warning')).map((one) => one.id)).toEqual([made.body.id])
+  const read = await ask(node, 'PATCH /api/predictive/alerts', { id: made.body.id }, { key })
+  expect([read.status, read.body.read]).toEqual([200, true])
+  expect((await ask(node, 'PATCH /api/predictive/alerts', { id: made.body.id }, { key })).text).toBe(read.text)
+})
+
+test('reading is a feature of the plan, writing and marking are not', async () => {
+  const free = await onboard(node)
+  const made = await ask(node, 'POST /api/predictive/alerts', alert, { key: free.api_key })
+  expect(made.status).toBe(201)
+  const answer = await ask(node, 'GET /api/predictive/alerts', undefined, { key: free.api_key })
+  expect([answer.status, answer.body.code]).toEqual([403, 'forbidden'])
+  const marked = await ask(node, 'PATCH /api/predictive/alerts', { id: made.body.id }, { key: free.api_key })
+  expect(marked.status).toBe(200)
+  expect((await ask(node, 'GET /api/predictive/alerts')).status).toBe(401)
+})
+
+test('bad alerts, bad queries and foreign ids', async () => {
+  for (const body of [{}, { ...alert, severity: 'loud' }, { severity: 'info', type: 't' }, { ...alert, cause: 'x' }])
+    expect((await ask(node, 'POST /api/predictive/alerts', body, { key })).status).toBe(400)
+  for (const query of ['?severity=loud', '?limit=0', '?limit=201'])
+    expect((await ask(node, `GET /api/predictive/alerts${query}`, undefined, { key })).status).toBe(400)
+  const made = await ask(node, 'POST /api/predictive/alerts', alert, { key })
+  const stranger = await onboard(node)
+  const headers = { 'x-request-id': 'same' }
+  const foreign = await ask(
+    node,
+    'PATCH /api/predictive/alerts',
+    { id: made.body.id },
+    { key: stranger.api_key, headers },
+  )
+  const unknown = await ask(
+    node,
+    'PATCH /api/predictive/alerts',
+    { id: 'alr_none' },
+    { key: stranger.api_key, headers },
+  )
+  expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
+  expect((await listAlerts())[0]!.read).toBe(false)
+})
+
+test('a budget that will run out before its window ends is told once, with a band, and grows worse in place', async () => {
+  const budget = { tenantId, budgetId: 'daily', limitMicro: 1_000_000n, period: periodOf('day', node.clock.now()) }
+  for (let taken = 0n; taken <= 100_000n; taken += 10_000n) {
+    await setBudget(database, { ...budget, takenMicro: taken })
+    await node.predictions.sweep()
+    node.clock.advance(60_000)
+  }
+  // Ten cents in ten minutes: the ninety that remain last an hour and a half, and the day has nine hours left.
+  const [first, ...rest] = await listAlerts()
+  expect(rest).toEqual([])
+  expect(first).toMatchObject({ type: 'budget_exhaustion', severity: 'warning', read: false })
+  const { forecast } = first!.data as unknown as { forecast: Record<string, string> }
+  expect(new Date(forecast.earliest!) <= new Date(forecast.exhausted_at!)).toBe(true)
+  expect(new Date(forecast.latest!) >= new Date(forecast.exhausted_at!)).toBe(true)
+  await ask(node, 'PATCH /api/predictive/alerts', { id: first!.id }, { key })
+  expect(await node.predictions.sweep()).toBe(0)
+  expect((await listAlerts())[0]!.read).toBe(true)
+
+  for (let taken = 200_000n; taken <= 900_000n; taken += 100_000n) {
+    await setBudget(database, { ...budget, takenMicro: taken })
+    await node.predictions.sweep()
+    node.clock.advance(60_000)
+  }
+  const [worse, ...none] = await listAlerts()
+  expect(none).toEqual([])
+  expect(worse).toMatchObject({ id: first!.id, severity: 'critical', read: false })
+  const events = await database.pool.query(`select type from events where tenant_id = $1 and type = 'alert.created'`, [
+    tenantId,
+  ])
+  expect(events.rows).toHaveLength(1)
+})
+
+test('a budget that lasts until its window ends is nobody’s worry', async () => {
+  const budget = { tenantId, budgetId: 'roomy', limitMicro: 1_000_000_000n, period: periodOf('day', node.clock.now()) }
+  for (let taken = 0n; taken <= 50_000n; taken += 10_000n) {
+    await setBudget(database, { ...budget, takenMicro: taken })
+    await node.predictions.sweep()
+    node.clock.advance(60_000)
+  }
+  expect(await listAlerts()).toEqual([])
+})
+
+test('orphans, unknown settlements and failing webhooks are each told once, however often and by whomever it is looked', async () => {
+  const now = node.clock.now()
+  const run = await addRun(node, database, { tenantId, state: 'executing' })
+  await database.pool.query(
+    `insert into settlements (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, created_at, updated_at)
+     values ($1, $2, $3, 'x402', 'unknown', 'n', 'a', $1, 'p', 10000, 'n', 0, $4, $4)`,
+    [node.ids.next('stl'), run, tenantId, new Date(now.getTime() - 61_000)],
+  )
+  await database.pool.query(
+    `insert into preauths (id, tenant_id, run_id, status, agent_id, merchant_id, merchant, amount_micro, asset, network, action_hash, policy_results, ttl_seconds, asked_by, created_at, escalated_at)
+     values ($1, $2, $3, 'escalated', 'writer-v1', 'm', '{}', 10000, 'a', 'n', 'h', '[]', 60, 'k', $4, $4)`,
+    [node.ids.next('pa'), tenantId, node.ids.next('run'), now],
+  )
+  const subscription = await ask(
+    node,
+    'POST /api/webhooks',
+    { url: 'https://example.com/hook', events: ['*'] },
+    { key },
+  )
+  const gone = await ask(node, 'POST /api/webhooks', { url: 'https://example.com/gone', events: ['*'] }, { key })
+  await database.pool.query('update webhook_subscriptions set failing_since = $2, failures = 3 where id = $1', [
+    subscription.body.id,
+    new Date(now.getTime() - 5 * 60_000),
+  ])
+  await database.pool.query(
+    `update webhook_subscriptions set is_active = false, disabled_reason = 'gone', disabled_at = $2, failing_since = $2 where id = $1`,
+    [gone.body.id, now],
+  )
+  const second = await openNode(database)
+  await Promise.all([node.predictions.sweep(), second.predictions.sweep(), node.predictions.sweep()])
+  await node.predictions.sweep()
+  await second.close()
+  const told = (await listAlerts()).map(({ type, severity }) => `${type} ${severity}`).sort()
+  expect(told).toEqual([
+    'preauth_orphaned critical',
+    'settlement_unknown warning',
+    'webhook_disabled critical',
+    'webhook_failing warning',
+  ])
+})
+
+test('a degraded lane is told to those who use it, and to nobody else', async () => {
+  const bystander = await onboard(node)
+  for (let n = 0; n < 12; n += 1)
+    await addRun(node, database, { tenantId, agentId: 'coder-v1', state: n < 6 ? 'failed' : 'completed' })
+  await addRun(node, database, { tenantId: bystander.tenant_id, agentId: 'writer-v1' })
+  await node.tick()
+  await node.predictions.sweep()
+  await node.predictions.sweep()
+  expect((await listAlerts()).map(({ type, message }) => [type, message])).toEqual([
+    ['lane_degraded', "Lane 'coder-v1' is failing: 6 of its last 12 runs did not complete."],
+  ])
+  const { rows } = await database.pool.query('select count(*)::int from alerts where tenant_id = $1', [
+    bystander.tenant_id,
+  ])
+  expect(rows[0].count).toBe(0)
+})

@@ -1,0 +1,176 @@
+import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
+import { periodOf } from '../../src/modules/governance/windows.ts'
+import type { Database } from '../../src/platform/db.ts'
+import { createTestDatabase } from '../harness.ts'
+import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+import { addRun, setBudget } from './rows.ts'
+
+let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let database: Database
+let node: Node
+let key: string
+let tenantId: string
+
+beforeAll(async () => {
+  scratch = await createTestDatabase()
+  database = scratch.open()
+  node = await openNode(database)
+})
+beforeEach(async () => {
+  const tenant = await onboard(node)
+  key = tenant.api_key
+  tenantId = tenant.tenant_id
+})
+afterAll(async () => {
+  await node?.close()
+  await database?.close()
+  await scratch?.drop()
+})
+
+const analytics = async (query = '') => (await ask(node, `GET /api/analytics${query}`, undefined, { key })).body
+const tower = async (apiKey = key) => (await ask(node, 'GET /api/control-tower', undefined, { key: apiKey })).body
+
+test('the figures are those of the rows, before they are summed and after', async () => {
+  const hoursAgo = (hours: number) => new Date(node.clock.now().getTime() - hours * 3_600_000)
+  for (const latencyMs of [50, 100, 200, 400]) await addRun(node, database, { tenantId, latencyMs, at: hoursAgo(3) })
+  await addRun(node, database, { tenantId, agentId: 'coder-v1', priceMicro: 25_000n, latencyMs: 1_000 })
+  await addRun(node, database, { tenantId, agentId: 'coder-v1', state: 'failed' })
+  await addRun(node, database, { tenantId, state: 'blocked' })
+  await addRun(node, database, { tenantId, state: 'executing' })
+  await addRun(node, database, { tenantId, state: 'pending_approval' })
+  const stranger = await onboard(node)
+  await addRun(node, database, { tenantId: stranger.tenant_id })
+
+  const before = await analytics('?window=24h')
+  expect(before.totals).toEqual({
+    runs: 9,
+    completed: 5,
+    blocked: 1,
+    failed: 1,
+    spend_usdc: 0.077,
+    cost_usd: 0.015,
+    margin_usd: 0.062,
+  })
+  expect(before.by_agent).toMatchObject([
+    { agent_id: 'coder-v1', runs: 2, completed: 1, failed: 1, spend_usdc: 0.025, success_rate: 0.5 },
+    { agent_id: 'writer-v1', runs: 7, completed: 4, blocked: 1, spend_usdc: 0.052, success_rate: 1 },
+  ])
+  expect(before.series).toHaveLength(25)
+  const busy = before.series.filter((hour: { runs: number }) => hour.runs > 0)
+  expect(busy.map((hour: { at: string; completed: number }) => [hour.at, hour.completed])).toEqual([
+    ['2026-11-16T12:00:00.000Z', 4],
+    ['2026-11-16T15:00:00.000Z', 1],
+  ])
+  expect(before.latency_ms.p50).toBeGreaterThanOrEqual(180)
+  expect(before.latency_ms.p50).toBeLessThanOrEqual(220)
+  expect(before.latency_ms.p99).toBeGreaterThan(900)
+
+  await node.tick()
+  expect(await analytics('?window=24h')).toEqual(before)
+  const { rows } = await database.pool.query('select sum(runs)::int as runs from run_hours where tenant_id = $1', [
+    tenantId,
+  ])
+  expect(rows[0].runs).toBe(7)
+  await node.tick()
+  expect(await analytics('?window=24h')).toEqual(before)
+})
+
+test('a window leaves out what is older, and a tenant without runs has zeros', async () => {
+  await addRun(node, database, { tenantId, at: new Date(node.clock.now().getTime() - 40 * 86_400_000) })
+  await node.tick()
+  expect((await analytics('?window=30d')).totals.runs).toBe(0)
+  expect((await analytics('?window=90d')).totals.runs).toBe(1)
+  const empty = await analytics()
+  expect(empty).toMatchObject({ window: { name: '7d', bucket: 'day' }, by_agent: [], latency_ms: { p50: null } })
+  expect((await ask(node, 'GET /api/analytics?window=1y', undefined, { key })).status).toBe(400)
+  expect((await ask(node, 'GET /api/analytics')).status).toBe(401)
+})
+
+test('usage of the plan counts paid runs of this month', async () => {
+  await addRun(node, database, { tenantId })
+  await addRun(node, database, { tenantId, state: 'blocked' })
+  await addRun(node, database, { tenantId, at: new Date('2026-10-31T23:59:00Z') })
+  const plan = async () => (await ask(node, 'GET /api/me/plan', undefined, { key })).body.usage
+  expect(await plan()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
+  await node.tick()
+  expect(await plan()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
+})
+
+test('the control tower shows what waits and what is at risk, of this tenant alone', async () => {
+  await addRun(node, database, { tenantId })
+  await addRun(node, database, { tenantId, state: 'executing' })
+  const period = periodOf('day', node.clock.now())
+  await setBudget(database, { tenantId, budgetId: 'nearly', limitMicro: 100_000n, period, takenMicro: 90_000n })
+  await setBudget(database, { tenantId, budgetId: 'fine', limitMicro: 100_000n, period, takenMicro: 10_000n })
+  await database.pool.query(
+    `insert into preauths (id, tenant_id, run_id, status, agent_id, merchant_id, merchant, amount_micro, asset, network, action_hash, policy_results, ttl_seconds, asked_by, created_at)
+     values ($1, $2, $3, 'open', 'writer-v1', 'm', '{}', 10000, 'a', 'n', 'h', '[]', 60, 'k', $4)`,
+    [node.ids.next('pa'), tenantId, node.ids.next('run'), new Date(node.clock.now().getTime() - 90_000)],
+  )
+  await ask(node, 'POST /api/predictive/alerts', { severity: 'info', type: 't', message: 'm' }, { key })
+  const view = await tower()
+  expect(view).toMatchObject({
+    as_of: node.clock.now().toISOString(),
+    spend: { today_usdc: 0.013, month_usdc: 0.013 },
+    runs: { today: 2, completed_today: 1, executing: 1, escalated: 0 },
+    approvals_pending: 0,
+    preauth: { open: 1, escalated: 0, oldest_age_s: 90 },
+    frozen_agents: [],
+    log_checkpoint: 'a checkpoint',
+  })
+  expect(view.budgets_at_risk.map((budget: { budget_id: string }) => budget.budget_id)).toEqual(['nearly'])
+  expect(view.alerts).toHaveLength(1)
+  const stranger = await onboard(node)
+  expect(await tower(stranger.api_key)).toMatchObject({
+    spend: { today_usdc: 0 },
+    runs: { today: 0, executing: 0 },
+    preauth: { open: 0, oldest_age_s: null },
+    budgets_at_risk: [],
+    alerts: [],
+  })
+})
+
+test('a frozen agent is frozen on every node at once, until it is unfrozen', async () => {
+  const other = await openNode(database)
+  const both = async (agentId: string) =>
+    Promise.all([node, other].map(({ frozen }) => frozen.isFrozen(tenantId, agentId)))
+  expect(await both('writer-v1')).toEqual([false, false])
+  const version = async () => {
+    const { rows } = await database.pool.query('select version from governance_versions where tenant_id = $1', [
+      tenantId,
+    ])
+    return Number(rows[0]?.version ?? 0)
+  }
+  const before = await version()
+  const body = { action: 'freeze', agent_id: 'writer-v1', reason: 'It buys too much.' }
+  const frozen = await ask(node, 'POST /api/control-tower', body, { key })
+  expect(frozen.status).toBe(200)
+  expect(frozen.body.frozen_agents).toMatchObject([{ agent_id: 'writer-v1', reason: 'It buys too much.' }])
+  expect(await node.frozen.isFrozen(tenantId, 'writer-v1')).toBe(true)
+  await expect.poll(() => both('writer-v1')).toEqual([true, true])
+  expect(await both('coder-v1')).toEqual([false, false])
+  expect(await version()).toBe(before + 1)
+  const stranger = await onboard(node)
+  expect(await node.frozen.isFrozen(stranger.tenant_id, 'writer-v1')).toBe(false)
+
+  const again = await ask(node, 'POST /api/control-tower', { ...body, reason: 'Another reason.' }, { key })
+  expect(again.body.frozen_agents).toMatchObject([{ reason: 'It buys too much.' }])
+  const free = await ask(node, 'POST /api/control-tower', { action: 'unfreeze', agent_id: 'writer-v1' }, { key })
+  expect(free.body.frozen_agents).toEqual([])
+  await expect.poll(() => both('writer-v1')).toEqual([false, false])
+  const { rows } = await database.pool.query(
+    `select type from audit_events where tenant_id = $1 and type like 'agent.%' order by id`,
+    [tenantId],
+  )
+  expect(rows.map((row) => row.type)).toEqual(['agent.frozen', 'agent.frozen', 'agent.unfrozen'])
+  await other.close()
+})
+
+test('steering wants a right, an action, an agent and a reason', async () => {
+  const bad = [{}, { action: 'freeze' }, { action: 'melt', agent_id: 'a' }, { action: 'freeze', agent_id: 'a' }]
+  for (const body of bad) expect((await ask(node, 'POST /api/control-tower', body, { key })).status).toBe(400)
+  const viewer = await ask(node, `POST /api/admin/tenants/${tenantId}/keys`, { scopes: ['read'] }, { admin: true })
+  const body = { action: 'freeze', agent_id: 'a', reason: 'r' }
+  expect((await ask(node, 'POST /api/control-tower', body, { key: viewer.body.api_key })).status).toBe(403)
+  expect((await ask(node, 'POST /api/control-tower', body)).status).toBe(401)
+})

@@ -1,0 +1,64 @@
+import type { Database } from '../../src/platform/db.ts'
+import type { Node } from '../tenants/test-app.ts'
+
+export type SeedRun = {
+  tenantId: string
+  agentId?: string
+  state?: 'completed' | 'failed' | 'blocked' | 'executing' | 'pending_approval'
+  priceMicro?: bigint
+  latencyMs?: number
+  at?: Date
+}
+
+/** A run's row as the run itself would have left it, and the event that announces its end. */
+export async function addRun(node: Node, database: Database, run: SeedRun): Promise<string> {
+  const { tenantId, agentId = 'writer-v1', state = 'completed', priceMicro = 13_000n, latencyMs = 100 } = run
+  const at = run.at ?? node.clock.now()
+  const id = node.ids.next('run')
+  const outcome = state === 'executing' || state === 'pending_approval' ? 'pending' : state
+  await database.pool.query(
+    `insert into runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result, created_at, deadline_at)
+     values ($1, 'run', $2, '0x0', $3, 's', $4, 'run', $5, $6, 'h', '{}', '{}', $7, $8, $9, $9)`,
+    [
+      id,
+      tenantId,
+      agentId,
+      node.ids.next('loop'),
+      state,
+      outcome,
+      priceMicro.toString(),
+      { execution: { latency_ms: latencyMs } },
+      at,
+    ],
+  )
+  if (outcome === state) {
+    const event = { tenantId, type: `run.${state}`, data: { run_id: id }, at }
+    await database.db.transaction().execute((tx) => node.outbox.emit(tx, event))
+  }
+  return id
+}
+
+export type SeedBudget = { tenantId: string; budgetId: string; limitMicro: bigint; period: string; takenMicro: bigint }
+
+/** A budget and its counter, as governance keeps them. */
+export async function setBudget(
+  database: Database,
+  { tenantId, budgetId, limitMicro, period, takenMicro }: SeedBudget,
+) {
+  const scope = `budget:${tenantId}:${budgetId}`
+  await database.pool.query(
+    `insert into limit_definitions (scope, tenant_id, limit_micro, enforced, subject) values ($1, $2, $3, true, '{}')
+     on conflict (scope) do nothing`,
+    [scope, tenantId, limitMicro.toString()],
+  )
+  await database.pool.query(
+    `insert into budgets (tenant_id, budget_id, scope, scope_type, scope_id, "window", on_breach, alert_thresholds, version, created_at, updated_at)
+     values ($1, $2, $3, 'tenant', $1, $4, 'block', '[]', 1, now(), now()) on conflict do nothing`,
+    [tenantId, budgetId, scope, period.split(':')[0]],
+  )
+  await database.pool.query(
+    `insert into limits (scope, period, limit_micro, spent_micro) values ($1, $2, $3, $4)
+     on conflict (scope, period) do update set spent_micro = excluded.spent_micro`,
+    [scope, period, limitMicro.toString(), takenMicro.toString()],
+  )
+}
