@@ -61,7 +61,10 @@ export function createKeySet({ db, keys, clock }: { db: Db; keys: Pick<Keys, 'pu
   }
 }
 
-const publishedJwk = ({ purpose, ...jwk }: PublicJwk): PublishedJwk => ({ ...jwk, purpose: publicPurposes[purpose] })
+export const publishedJwk = ({ purpose, ...jwk }: PublicJwk): PublishedJwk => ({
+  ...jwk,
+  purpose: publicPurposes[purpose],
+})
 
 /** `did:web` names a host: the port is part of it, the path is not. */
 export const didOfUrl = (publicUrl: string): string => `did:web:${new URL(publicUrl).host.replace(':', '%3A')}`
@@ -73,8 +76,8 @@ export function didDocument(did: string, keys: readonly { jwk: PublishedJwk; ret
     '@context': ['https://www.w3.org/ns/did/v1', 'https://w3id.org/security/suites/jws-2020/v1'],
     id: did,
     verificationMethod: keys.map(({ jwk }) => {
-      const { kty, crv, x } = jwk
-      return { id: idOf(jwk), type: 'JsonWebKey2020', controller: did, publicKeyJwk: { kty, crv, x } }
+      const { kty, crv, x, alg } = jwk
+      return { id: idOf(jwk), type: 'JsonWebKey2020', controller: did, publicKeyJwk: { kty, crv, x, alg } }
     }),
     // A retired key may no longer assert anything new; it stays above so that old statements can be verified.
     assertionMethod: keys.filter(({ retired_at }) => retired_at === null).map(({ jwk }) => idOf(jwk)),

@@ -138,7 +138,7 @@ export const DidResponse = Type.Object(
         id: Type.String(),
         type: Type.String(),
         controller: Type.String(),
-        publicKeyJwk: Type.Object({ kty: Type.String(), crv: Type.String(), x: Type.String() }),
+        publicKeyJwk: Type.Object({ kty: Type.String(), crv: Type.String(), x: Type.String(), alg: Type.String() }),
       }),
     ),
     assertionMethod: Type.Array(Type.String()),

@@ -7,6 +7,7 @@ import type { AuditHeadDraft } from '../audit/audit.ts'
 import type { FindTransfers } from './check-settlement.ts'
 import { type Explanation, explainReceipt } from './explain-receipt.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
+import type { Issuer } from './offer-receipt.ts'
 import {
   findReceipt,
   issueReceipt,
@@ -130,6 +131,12 @@ export function createReceipts(deps: ReceiptsDeps) {
     },
 
     jwks,
+
+    /** Who signs offers and receipts of the x402 extension `offer-receipt`. */
+    issuer: (purpose: 'quotes' | 'receipts'): Issuer => ({
+      did: didOfUrl(deps.publicUrl()),
+      signer: deps.keys.signer(purpose),
+    }),
 
     did: async () => didDocument(didOfUrl(deps.publicUrl()), await keySet.all()),
   }

@@ -1,0 +1,75 @@
+import { canonical } from '../../platform/canonical.ts'
+import type { Signer } from '../../platform/keys.ts'
+
+/**
+ * The x402 extension `offer-receipt`: a signed offer in the 402 and a signed receipt in the answer, which any x402
+ * client can check by resolving the DID in them. It says less than our own receipt and is for clients that know no other.
+ */
+export const OFFER_RECEIPT = 'offer-receipt'
+
+const VERSION = 1
+
+export type Issuer = { did: string; signer: Signer }
+
+/** One entry of a 402's `accepts`. */
+export type OfferTerms = { scheme: string; network: string; asset: string; payTo: string; amount: string }
+
+export type SignedOffer = { format: 'jws'; acceptIndex: number; signature: string }
+export type SignedReceiptExtension = { format: 'jws'; signature: string }
+
+/** That this price for this resource really came from us. */
+export function signOffer(
+  issuer: Issuer,
+  offer: { resourceUrl: string; terms: OfferTerms; acceptIndex: number; validUntil: Date },
+): SignedOffer {
+  const { scheme, network, asset, payTo, amount } = offer.terms
+  const { resourceUrl, acceptIndex } = offer
+  const validUntil = seconds(offer.validUntil)
+  const payload = { version: VERSION, resourceUrl, scheme, network, asset, payTo, amount, validUntil }
+  return { format: 'jws', acceptIndex, signature: signCompact(issuer, payload) }
+}
+
+/** That the resource was delivered after payment. `issuedAt` is given, so that a repeated answer carries the same bytes. */
+export function signReceiptExtension(
+  issuer: Issuer,
+  receipt: { resourceUrl: string; network: string; payer: string; issuedAt: Date; transaction?: string },
+): SignedReceiptExtension {
+  const { resourceUrl, network, payer, transaction } = receipt
+  const issuedAt = seconds(receipt.issuedAt)
+  const payload = { version: VERSION, network, resourceUrl, payer, issuedAt, ...(transaction && { transaction }) }
+  return { format: 'jws', signature: signCompact(issuer, payload) }
+}
+
+/** What stands under `extensions` of a PaymentRequired. */
+export const offerExtension = (offers: readonly SignedOffer[]) => ({
+  [OFFER_RECEIPT]: { info: { offers }, schema: infoSchema('offers', { type: 'array', items: signedSchema }) },
+})
+
+/** What stands under `extensions` of a settlement response. */
+export const receiptExtension = (receipt: SignedReceiptExtension) => ({
+  [OFFER_RECEIPT]: { info: { receipt }, schema: infoSchema('receipt', signedSchema) },
+})
+
+const signedSchema = {
+  type: 'object',
+  properties: { format: { const: 'jws' }, acceptIndex: { type: 'integer', minimum: 0 }, signature: { type: 'string' } },
+  required: ['format', 'signature'],
+}
+
+const infoSchema = (member: string, schema: object) => ({
+  $schema: 'https://json-schema.org/draft/2020-12/schema',
+  type: 'object',
+  properties: { [member]: schema },
+  required: [member],
+})
+
+const seconds = (at: Date) => Math.floor(at.getTime() / 1000)
+
+/** JWS in compact form over the canonical payload; the key is named by a DID that leads to our key set. */
+function signCompact({ did, signer }: Issuer, payload: object): string {
+  const header = base64url(JSON.stringify({ alg: 'EdDSA', kid: `${did}#${signer.keyId}` }))
+  const body = base64url(canonical(payload))
+  return `${header}.${body}.${signer.sign(`${header}.${body}`).toString('base64url')}`
+}
+
+const base64url = (text: string) => Buffer.from(text, 'utf8').toString('base64url')

@@ -1,0 +1,19 @@
+/** A process that numbers whatever waits in the database it is given, until it is killed. */
+import { openDatabase } from '../../src/platform/db.ts'
+import { createSequencer } from '../../src/platform/sequencer.ts'
+import { createReceiptsBench, silent } from './helpers.ts'
+
+const database = openDatabase(process.argv[2]!, { max: 3, log: silent })
+const { audit, log, ids } = createReceiptsBench(database)
+const sequencer = createSequencer({
+  db: database.db,
+  log: silent,
+  instance: ids.uuid(),
+  tasks: [...audit.tasks, log.task],
+  leaseMs: 150,
+  idleMs: 1,
+})
+sequencer.start()
+setInterval(() => {
+  if (sequencer.leads()) process.stdout.write('leads\n')
+}, 20)
