@@ -27,6 +27,8 @@ export const MAX_TIMEOUT_SECONDS = 300
 /** A payment must outlive the work: the run's deadline of 120 s and some time to settle. */
 const LEAST_LIFE_SECONDS = 150
 const MOST_LIFE_SECONDS = 3_600
+/** Nodes of one chain are not all at the same block: one that is behind must not make a payment look unused. */
+const LOOK_MARGIN_SECONDS = 60n
 
 export type Refusal = { reason: string; message: string }
 
@@ -105,14 +107,34 @@ export function createPayments(deps: PaymentsDeps) {
       const { from, nonce, validBefore } = payment.authorization
       if (!deps.chain) return this.settle(settlement)
       try {
+        // The time first: an authorisation that is unused at a moment after its last one will never be used.
+        const headTime = await deps.chain.headTime()
         const seen = await deps.chain.authorization(terms.asset, from, nonce)
         if (seen.used) return fromChain(seen, payment, terms)
-        if ((await deps.chain.headTime()) >= validBefore)
+        if (headTime >= validBefore)
           return { state: 'failed', reason: 'authorization_expired', message: 'The authorisation expired unused.' }
       } catch (error) {
         return { state: 'unknown', reason: 'chain_unreachable', message: (error as Error).message }
       }
       return this.settle(settlement)
+    },
+
+    /** Whether a payment can be looked for on a chain at all. */
+    canLook: deps.chain !== undefined,
+
+    /**
+     * Whether a payment that was given up has arrived after all. Whoever was shown it can use it until it expires, so
+     * `open` means that it still could.
+     */
+    async look({ payment, terms }: OpenSettlement): Promise<'open' | 'over' | Extract<SettleResult, { state: 'settled' }>> {
+      if (!deps.chain) return 'open'
+      const { from, nonce, validBefore } = payment.authorization
+      const headTime = await deps.chain.headTime()
+      const seen = await deps.chain.authorization(terms.asset, from, nonce)
+      const told: SettleResult | undefined = seen.used ? fromChain(seen, payment, terms) : undefined
+      if (told?.state === 'settled') return told
+      if (told?.state === 'unknown') return 'open'
+      return told?.state === 'failed' || headTime >= validBefore + LOOK_MARGIN_SECONDS ? 'over' : 'open'
     },
   }
 }
@@ -172,11 +194,14 @@ type Used = Extract<Awaited<ReturnType<ChainReader['authorization']>>, { used: t
 
 function fromChain(seen: Used, payment: ExactPayment, terms: PaymentTerms): SettleResult {
   const { transfer, transaction } = seen
+  // Used, and the log that says how is out of reach: it may have been this payment.
+  if (!transaction)
+    return { state: 'unknown', reason: 'use_not_found', message: 'The authorisation was used; it is not known yet where.' }
   if (!transfer)
     return { state: 'failed', reason: 'authorization_canceled', message: 'The payer cancelled the authorisation.' }
   const ours = transfer.to.toLowerCase() === terms.payTo.toLowerCase() && transfer.value === terms.amountMicro
-  if (!ours || !transaction)
-    return { state: 'unknown', reason: 'chain_mismatch', message: 'The nonce was used by another transfer.' }
+  if (!ours)
+    return { state: 'failed', reason: 'nonce_used_elsewhere', message: 'The payer used the nonce for another transfer.' }
   return {
     state: 'settled',
     transaction,
