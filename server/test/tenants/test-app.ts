@@ -10,6 +10,8 @@ import { insightsRoutes } from '../../src/modules/insights/insights.routes.ts'
 import { createPredictions } from '../../src/modules/insights/predict.ts'
 import { createFoldRuns } from '../../src/modules/insights/run-facts.ts'
 import { readTenantUsage } from '../../src/modules/insights/usage.ts'
+import { billingRoutes } from '../../src/modules/tenants/billing.routes.ts'
+import { type BillingPortal, createBilling } from '../../src/modules/tenants/billing.ts'
 import { tenantsRoutes } from '../../src/modules/tenants/tenants.routes.ts'
 import { createTenants } from '../../src/modules/tenants/tenants.ts'
 import { createDeliver } from '../../src/modules/webhooks/deliver.ts'
@@ -45,6 +47,7 @@ type NodeOptions = {
   parts?: { redis: PartState; supabase: PartState }
   resolveAll?: ResolveAll
   answerMs?: number
+  portal?: BillingPortal
 }
 
 /** One process of the service, as far as these chapters go: its own caches, its own listening connection, one database. */
@@ -123,6 +126,10 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   const health = createHealth({ checks: { redis: async () => parts.redis, supabase: async () => parts.supabase } })
   const config = options.config ?? readConfig({})
   tenantsRoutes(app, tenants)
+  billingRoutes(app, {
+    billing: createBilling({ db: database.db, portal: options.portal, publicUrl: () => 'https://countersign.test' }),
+    tenants,
+  })
   webhooksRoutes(app, webhooks)
   alertsRoutes(app, alerts)
   insightsRoutes(app, { analytics, controlTower })
