@@ -43,11 +43,14 @@ create table basis_readings (
   underlying_state text not null,
   window_score double precision not null,
   window_status text not null,
-  attestation jsonb not null,
+  hash text not null,
+  -- Emptied when it is old: the hash still holds the chain of attestations together.
+  attestation jsonb,
   primary key (asset, seq)
 );
 create index basis_readings_by_time on basis_readings (asset, as_of);
 create index basis_readings_by_age on basis_readings (as_of);
+create index basis_readings_attested on basis_readings (as_of) where attestation is not null;
 
 -- Who ingests. One row; the turn is taken for a minute at a time.
 create table basis_turn (

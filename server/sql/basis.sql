@@ -30,7 +30,7 @@ returns table (
   limit most
 $$;
 
--- Old bodies, questions and readings go, a limited number at a time, so that a sweep never holds the tables for long.
+-- Old bodies, questions, attestations and readings go, a limited number at a time, so that a sweep never holds the tables for long.
 create or replace function prune_basis(bodies_before timestamptz, readings_before timestamptz, most int) returns int language plpgsql as $$
 declare
   gone int := 0;
@@ -40,6 +40,12 @@ begin
   get diagnostics part = row_count;
   gone := gone + part;
   delete from basis_bodies where sha256 in (select sha256 from basis_bodies where stored_at < bodies_before order by stored_at limit most);
+  get diagnostics part = row_count;
+  gone := gone + part;
+  update basis_readings set attestation = null
+  where (asset, seq) in (
+    select asset, seq from basis_readings where as_of < bodies_before and attestation is not null order by as_of limit most
+  );
   get diagnostics part = row_count;
   gone := gone + part;
   delete from basis_readings where (asset, seq) in (select asset, seq from basis_readings where as_of < readings_before order by as_of limit most);

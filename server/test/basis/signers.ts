@@ -1,5 +1,6 @@
 import { privateKeyToAccount } from 'viem/accounts'
-import type { Mode, Signers } from '../../src/modules/basis/attest.ts'
+import type { Signers } from '../../src/modules/basis/attest.ts'
+import type { Mode } from '../../src/modules/basis/attestation.ts'
 import type { KeyPurpose, Keys } from '../../src/platform/keys.ts'
 
 /** The signers as the service wires them: one pair of keys a mode, and the key set that verifiers get. */
@@ -10,6 +11,7 @@ export function createTestSigners(keys: Keys) {
       const signer = keys.signer(purpose)
       return { alg: 'ed25519', key_id: signer.keyId, value: signer.sign(bytes).toString('base64') }
     },
+    evmAddress: account(purpose).address,
     async cosign(typed) {
       const signer = account(purpose)
       return { signer: signer.address, value: await signer.signTypedData(typed as never) }

@@ -3,6 +3,7 @@ import { createAerodromeSlipstream } from '../../src/adapters/prices/aerodrome-s
 import { createAlpaca } from '../../src/adapters/prices/alpaca.ts'
 import { createChainlink } from '../../src/adapters/prices/chainlink.ts'
 import { createCoinbaseStocks } from '../../src/adapters/prices/coinbase-stocks.ts'
+import { configuredSources } from '../../src/adapters/prices/configured-sources.ts'
 import { SELECTOR } from '../../src/adapters/prices/evm-rpc.ts'
 import { createEvmSupply } from '../../src/adapters/prices/evm-supply.ts'
 import { createHttpFetch } from '../../src/adapters/prices/http-fetch.ts'
@@ -521,4 +522,33 @@ test('the selectors are those of the functions they name', async () => {
   }
   for (const [name, selector] of Object.entries(SELECTOR))
     expect(toFunctionSelector(`function ${name}(${takes[name as keyof typeof SELECTOR] ?? ''})`)).toBe(selector)
+})
+
+test('every source is off until it is configured', () => {
+  expect(configuredSources({})).toEqual([])
+  expect(configuredSources({ alpacaKeyId: 'id' })).toEqual([])
+  const all = configuredSources({
+    pythUrl: 'https://a.example',
+    baseRpcUrl: 'https://b.example',
+    xstocksUrl: 'https://c.example',
+    coinbaseStocksUrl: 'https://d.example',
+    solanaRpcUrl: 'https://e.example',
+    jupiterUrl: 'https://f.example',
+    alpacaKeyId: 'id',
+    alpacaSecretKey: 'secret',
+  })
+  const ids = all.map(({ id }) => id)
+  expect(new Set(ids).size).toBe(ids.length)
+  expect(ids).toEqual([
+    'pyth',
+    'chainlink',
+    'uniswap-v3',
+    'slipstream',
+    'base-supply',
+    'xstocks',
+    'coinbase',
+    'solana',
+    'jupiter',
+    'alpaca',
+  ])
 })

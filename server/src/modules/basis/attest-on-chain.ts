@@ -1,53 +1,14 @@
-import type { AttestationContent } from './attest.ts'
+import { type AttestationContent, type TypedData, typedFields } from './attestation.ts'
 
 /**
  * The attestation's facts in the two forms that contracts can check cheaply. Both carry the SHA-256 of the canonical
  * JSON, so that what was proved on a chain can be tied to the whole attestation with its evidence.
  */
-const fields = [
-  { name: 'symbol', type: 'string' },
-  { name: 'chain', type: 'string' },
-  { name: 'asset', type: 'string' },
-  { name: 'asOf', type: 'uint64' },
-  { name: 'validUntil', type: 'uint64' },
-  { name: 'seq', type: 'uint64' },
-  { name: 'wrapperPriceE6', type: 'uint256' },
-  { name: 'referencePriceE6', type: 'uint256' },
-  { name: 'basisBpsE2', type: 'int256' },
-  { name: 'underlyingState', type: 'string' },
-  { name: 'ratioE9', type: 'uint256' },
-  { name: 'live', type: 'bool' },
-  { name: 'contentSha256', type: 'bytes32' },
-] as const
-
-export type TypedData = {
-  /** No chain id and no contract: the same signature serves a verifier on any chain. */
-  domain: { name: string; version: string }
-  types: { BasisAttestation: typeof fields }
-  primaryType: 'BasisAttestation'
-  /** Integers as decimal text, since JSON numbers end at 2^53. */
-  message: {
-    symbol: string
-    chain: string
-    asset: string
-    asOf: string
-    validUntil: string
-    seq: string
-    wrapperPriceE6: string
-    referencePriceE6: string
-    basisBpsE2: string
-    underlyingState: string
-    ratioE9: string
-    live: boolean
-    contentSha256: `0x${string}`
-  }
-}
-
 export function typedDataOf(content: AttestationContent, digest: Uint8Array): TypedData {
   const figures = figuresOf(content)
   return {
     domain: { name: 'Countersign Basis', version: '1' },
-    types: { BasisAttestation: fields },
+    types: { BasisAttestation: typedFields },
     primaryType: 'BasisAttestation',
     message: {
       symbol: content.symbol,

@@ -1,71 +1,29 @@
 import { createHash } from 'node:crypto'
 import { canonical, hashJson } from '../../platform/canonical.ts'
-import { packForSolana, type TypedData, typedDataOf } from './attest-on-chain.ts'
+import { packForSolana, typedDataOf } from './attest-on-chain.ts'
+import {
+  ATTESTATION_SCHEMA,
+  type Attestation,
+  type AttestationContent,
+  DISCLAIMER,
+  type Mode,
+  type Signature,
+  type TypedData,
+} from './attestation.ts'
 import { STALE_MS } from './numbers.ts'
 import type { Covered } from './price-source.ts'
 import type { Reading } from './quote.ts'
-
-export const ATTESTATION_SCHEMA = 'basis-attestation/v1'
-
-export type Mode = 'live' | 'preview'
-
-export type Signature = { alg: 'ed25519'; key_id: string; value: string }
 
 /** One ed25519 key and one secp256k1 key for each mode: what a preview's keys sign can never pass for live. */
 export type Signers = Record<
   Mode,
   {
     sign(bytes: Uint8Array): Signature
+    /** The address that the co-signatures recover to, for contracts to trust. */
+    evmAddress: `0x${string}`
     cosign(typed: TypedData): Promise<{ signer: `0x${string}`; value: `0x${string}` }>
   }
 >
-
-export type EvidenceSource = {
-  id: string
-  url: string
-  published_at: string | null
-  block: number | null
-  sha256: string
-}
-
-/** The six members that are signed. */
-export type AttestationContent = {
-  schema: typeof ATTESTATION_SCHEMA
-  symbol: string
-  chain: string
-  as_of: string
-  snapshot: { wrapper_price: number; reference_price: number; basis_bps: number; underlying_state: string }
-  backing: {
-    issuer: string
-    ratio: number
-    report_url: string | null
-    report_as_of: string | null
-    restated_by: string
-    evidence: {
-      hash: string
-      mode: Mode
-      valid_until: string
-      seq: number
-      asset: string
-      prev_hash: string | null
-      ratio_basis: 'reserve_report' | 'issuer_claim' | 'illustration'
-      sources: EvidenceSource[]
-    }
-  }
-}
-
-export type Attestation = AttestationContent & {
-  signature: Signature
-  /** For contracts of EVM chains: the same facts as EIP-712 typed data, signed with secp256k1. */
-  evm_signature: { alg: 'eip712-secp256k1'; signer: string; value: string; typed_data: TypedData }
-  /** For programs on Solana: the same facts in 90 bytes, signed with the key of `signature`. */
-  solana_signature: Signature & { message: string }
-  disclaimer: string
-  preview: boolean
-}
-
-export const DISCLAIMER =
-  "Measurements and restated issuer reports, not investment advice. The backing restates the issuer's own report with its evidence; it is not an audit, a rating or a solvency opinion."
 
 export type AttestInputs = {
   covered: Covered

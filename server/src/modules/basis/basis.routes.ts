@@ -56,7 +56,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
   const streams = createStreams(basis)
   app.addHook('preClose', async () => streams.endAll())
 
-  const contract = Buffer.from(JSON.stringify(basisContract(basis.coverage, { metered, ...limits })))
+  const contract = Buffer.from(JSON.stringify(basisContract(basis.coverage, { metered, ...limits }, basis.evmSigners)))
   const symbols = { symbols: basis.coverage.symbols, count: basis.coverage.symbols.length }
 
   app.get(

@@ -200,6 +200,10 @@ export const ContractResponse = Type.Object({
   machine_readable: Type.String(),
   methodology: Type.Record(Type.String(), Type.String()),
   spec_repo: nullable(Type.String()),
+  keys: Type.Object({
+    jwks: Type.String(),
+    evm_signers: Type.Object({ live: Type.String(), preview: Type.String() }),
+  }),
   free_tier: Type.Record(Type.String(), Type.Unknown()),
   endpoints: Type.Array(Type.Object({ method: Type.String(), path: Type.String(), purpose: Type.String() })),
   response_shapes: Type.Record(Type.String(), Type.Unknown()),

@@ -1,6 +1,6 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
-import type { Attestation } from './attest.ts'
+import type { Attestation } from './attestation.ts'
 import type { Collected } from './collect.ts'
 import type { AssetState } from './ingest.ts'
 import type { Reading } from './quote.ts'
@@ -78,12 +78,12 @@ async function insertReading(tx: Tx, state: AssetState, { quote, window }: Readi
   await sql`
     insert into basis_readings (
       asset, seq, as_of, wrapper_price, reference_price, basis_bps, near_reference_usd, underlying_state,
-      window_score, window_status, attestation
+      window_score, window_status, hash, attestation
     )
     values (
       ${state.asset}, ${state.seq}, ${quote.as_of}, ${quote.wrapper_price}, ${quote.reference_price}, ${quote.basis_bps},
       ${quote.effective_float.near_reference_usd}, ${quote.underlying_state}, ${window.score}, ${window.status},
-      ${json(state.attestation)}
+      ${state.hash}, ${json(state.attestation)}
     )
   `.execute(tx)
 }
@@ -118,10 +118,10 @@ export async function readHistory(
 }
 
 export async function findAttestation(tx: Tx, asset: string, seq: number): Promise<Attestation | undefined> {
-  const { rows } = await sql<{ attestation: Attestation }>`
+  const { rows } = await sql<{ attestation: Attestation | null }>`
     select attestation from basis_readings where asset = ${asset} and seq = ${seq}
   `.execute(tx)
-  return rows[0]?.attestation
+  return rows[0]?.attestation ?? undefined
 }
 
 /** Tells every process that newer readings are stored, once the transaction has committed. */

@@ -2,7 +2,8 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Notify } from '../../platform/notify.ts'
 import { invalid, notFound, unavailable } from '../../platform/problem.ts'
-import { type Attestation, attest, type Signers } from './attest.ts'
+import { attest, type Signers } from './attest.ts'
+import type { Attestation } from './attestation.ts'
 import {
   findAttestation,
   findBody,
@@ -46,7 +47,8 @@ export type Basis = ReturnType<typeof createBasis>
 /** A reading's bytes, good until a newer reading or the moment it would grow stale. */
 type Served = { bytes: Buffer; until: number; reading: Reading }
 
-const KEEP_BODIES_MS = 90 * 24 * 60 * MINUTE_MS
+/** Bodies and attestations are the bulk; a reading's figures and the hash of its attestation stay for longer. */
+const KEEP_BODIES_MS = 30 * 24 * 60 * MINUTE_MS
 const KEEP_READINGS_MS = 400 * 24 * 60 * MINUTE_MS
 const PRUNE_AT_ONCE = 5_000
 
@@ -140,6 +142,7 @@ export function createBasis(deps: BasisDeps) {
 
   return {
     coverage,
+    evmSigners: { live: deps.signers.live.evmAddress, preview: deps.signers.preview.evmAddress },
     /** True once the operator has configured any live source. */
     ingests: deps.sources.length > 0,
     reload,

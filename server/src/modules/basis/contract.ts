@@ -1,4 +1,4 @@
-import { ATTESTATION_SCHEMA, DISCLAIMER } from './attest.ts'
+import { ATTESTATION_SCHEMA, DISCLAIMER } from './attestation.ts'
 import type { Coverage } from './coverage.ts'
 import { MOST_POINTS } from './history.ts'
 import { SCORING_FORMULA, windowStatuses } from './window-score.ts'
@@ -54,6 +54,7 @@ const quote = {
 export function basisContract(
   coverage: Coverage,
   limits: { metered: boolean; anonymousPerMinute: number; keyPerMinute: number },
+  evmSigners: { live: string; preview: string },
 ) {
   return {
     service: 'Countersign Basis',
@@ -77,6 +78,7 @@ export function basisContract(
       units: 'Every *_pct is a fraction. Prices are of one raw token, before any scaling that a wallet shows.',
     },
     spec_repo: null,
+    keys: { jwks: '/.well-known/jwks.json', evm_signers: evmSigners },
     free_tier: {
       metered: limits.metered,
       anonymous_requests_per_minute: limits.metered ? limits.anonymousPerMinute : null,

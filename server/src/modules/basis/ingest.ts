@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
-import { type Attestation, attest, attestationHash, type Signers } from './attest.ts'
+import { attest, attestationHash, type Signers } from './attest.ts'
+import type { Attestation } from './attestation.ts'
 import { type Collected, collect, type Fetch, mergeKept } from './collect.ts'
 import type { Coverage } from './coverage.ts'
 import { measure } from './measure.ts'
