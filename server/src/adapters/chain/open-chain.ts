@@ -51,26 +51,36 @@ export async function openChain(deps: Deps): Promise<OpenChain> {
   if (usesEmbeddedChain(deps.config)) return openEmbedded(deps)
   const { config, clock, log } = deps
   const request = config.CHAIN_RPC_URL ? createRemoteChain({ url: config.CHAIN_RPC_URL }).request : undefined
-  const facilitator = config.FACILITATOR_URL
-    ? createHttpFacilitator({ urls: config.FACILITATOR_URL, clock, log })
-    : createOwnFacilitator({
-        request: request!,
-        network: NETWORK,
-        asset: USDC,
-        privateKeys: config.FACILITATOR_PRIVATE_KEY!,
-        clock,
-        log,
-      })
-  return {
-    facilitator,
+  const common = {
     reader: request && createChainReader({ request }),
     asset: USDC,
     payTo: config.PAY_TO_ADDRESS!,
     dev: undefined,
     announce: async () => {},
-    close: async () => {},
   }
+  if (config.FACILITATOR_URL) {
+    const facilitator = createHttpFacilitator({
+      urls: config.FACILITATOR_URL,
+      clock,
+      log,
+      ...(request && { hasCode: async (address: Hex) => (await request('eth_getCode', [address, 'latest'])) !== '0x' }),
+    })
+    return { ...common, facilitator, close: async () => facilitator.close() }
+  }
+  const privateKeys = config.FACILITATOR_PRIVATE_KEY!
+  const facilitator = createOwnFacilitator({
+    request: request!,
+    network: NETWORK,
+    asset: USDC,
+    privateKeys,
+    clock,
+    log,
+  })
+  return { ...common, facilitator, close: async () => {} }
 }
+
+// The embedded chain mines at once; a receipt that takes longer will not come before its journal is back.
+const EMBEDDED_RECEIPT_MS = 2_000
 
 async function openEmbedded({ config, database, clock, log, keys, instance, onMined }: Deps): Promise<OpenChain> {
   const shared = await createSharedChain({ pool: database.pool, connect: database.connect, clock, log })
@@ -86,6 +96,7 @@ async function openEmbedded({ config, database, clock, log, keys, instance, onMi
     network: NETWORK,
     asset: USDC,
     privateKeys: [privateKey],
+    receiptTimeoutMs: EMBEDDED_RECEIPT_MS,
     clock,
     log,
   })
