@@ -1,0 +1,79 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import type { Database } from '../../src/platform/db.ts'
+import { createTestDatabase } from '../harness.ts'
+import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+
+const RUNS = 1_000_000
+const BATCH = 50_000
+
+let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let database: Database
+let node: Node
+let key: string
+
+/** One tenant's month of a million runs, summed as the sequencer would have summed them. */
+beforeAll(async () => {
+  scratch = await createTestDatabase()
+  database = scratch.open()
+  node = await openNode(database)
+  const tenant = await onboard(node)
+  key = tenant.api_key
+  const now = node.clock.now()
+  for (let done = 0; done < RUNS; done += BATCH) {
+    await database.pool.query(
+      `with made as (
+         insert into runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result, created_at, deadline_at)
+         select 'run_' || lpad(n::text, 12, '0'), 'run', $1, (array['writer-v1', 'coder-v1', 'analyst-v1'])[1 + n % 3], 's', 'loop_' || n, 'run',
+                case when n % 50 = 0 then 'failed' when n % 20 = 0 then 'blocked' else 'completed' end,
+                case when n % 50 = 0 then 'failed' when n % 20 = 0 then 'blocked' else 'completed' end,
+                'h', '{}', '{}', 13000, jsonb_build_object('execution', jsonb_build_object('latency_ms', 20 + n % 2000)),
+                $2::timestamptz - (($4 - n) * interval '2.5 seconds'), $2
+         from generate_series($3::int, $3::int + $5 - 1) as n returning id)
+       select count(*) from made`,
+      [tenant.tenant_id, now, done, RUNS, BATCH],
+    )
+    await database.pool.query(
+      `select fold_runs(array(select id from runs where id >= 'run_' || lpad($1::text, 12, '0') and id < 'run_' || lpad($2::text, 12, '0')), '{}')`,
+      [String(done), String(done + BATCH)],
+    )
+  }
+  await database.pool.query('analyze')
+}, 600_000)
+afterAll(async () => {
+  await node?.close()
+  await database?.close()
+  await scratch?.drop()
+})
+
+async function slowest(line: string): Promise<number> {
+  const times: number[] = []
+  for (let n = 0; n < 20; n += 1) {
+    const began = performance.now()
+    const answer = await ask(node, line, undefined, { key })
+    times.push(performance.now() - began)
+    expect(answer.status).toBe(200)
+  }
+  const worst = Math.max(...times.slice(1))
+  console.log(`${line}: ${Math.round(worst)} ms at worst`)
+  return worst
+}
+
+test('a million runs are summed exactly', async () => {
+  const { body } = await ask(node, 'GET /api/analytics?window=30d', undefined, { key })
+  const failed = RUNS / 50
+  const blocked = RUNS / 20 - RUNS / 100
+  expect(body.totals).toMatchObject({ runs: RUNS, failed, blocked, completed: RUNS - failed - blocked })
+  expect(body.totals.spend_usdc).toBe(((RUNS - failed - blocked) * 13_000) / 1_000_000)
+  expect(body.latency_ms.p50).toBeGreaterThan(900)
+  expect(body.latency_ms.p50).toBeLessThan(1_150)
+})
+
+test('and every reading of them is quick', async () => {
+  for (const line of [
+    'GET /api/analytics?window=30d',
+    'GET /api/analytics?window=24h',
+    'GET /api/control-tower',
+    'GET /api/me/plan',
+  ])
+    expect(await slowest(line)).toBeLessThan(200)
+})
