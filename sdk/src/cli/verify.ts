@@ -1,0 +1,141 @@
+import { existsSync } from 'node:fs'
+import {
+  type Check,
+  type Jwks,
+  type Verification,
+  verifyAttestation,
+  verifyAuditExport,
+  verifyReceipt,
+  verifyReceiptChain,
+} from '@countersign/proof'
+import { Command } from 'commander'
+import {
+  CannotVerify,
+  type Evidence,
+  fetchJson,
+  isObject,
+  type JsonObject,
+  readEvidence,
+  readJson,
+  readKeySet,
+} from './evidence.ts'
+
+type Options = {
+  jwks?: string
+  url?: string
+  previous?: string
+  origin?: string
+  requireLog?: boolean
+  witness?: string[]
+  quorum?: number
+  head?: string
+  after?: string
+  live?: boolean
+  fresh?: boolean
+  json?: boolean
+}
+
+export const verifyCommand = () =>
+  new Command('verify')
+    .description(
+      'Verify a receipt, an attestation or an audit export, without trusting the service and without asking it',
+    )
+    .argument('<evidence>', 'file of a receipt, an attestation or an audit export; or the id of a receipt, with --url')
+    .option('--jwks <file>', 'the key set you trust, as saved from /.well-known/jwks.json')
+    .option('--url <address>', 'the service to fetch a receipt from, and its keys where --jwks is not given')
+    .option('--previous <file>', 'the receipt before this one of the same run')
+    .option('--origin <name>', 'the log that the receipt must be in')
+    .option('--require-log', 'fail when the receipt carries no proof of its place in the log')
+    .option('--witness <key...>', 'verifier keys of witnesses that must have cosigned the log')
+    .option('--quorum <count>', 'how many of them', (text) => positive(text))
+    .option('--head <file>', 'for an audit export: a head known from elsewhere, such as an audit_head receipt')
+    .option('--after <file>', 'for an audit export that does not start at the first event: the event before it')
+    .option('--live', 'for an attestation: refuse previews')
+    .option('--fresh', 'for an attestation: refuse one that has expired')
+    .option('--json', 'print the result as JSON')
+    .action(async (evidence: string, options: Options) => {
+      const result = await verify(evidence, options)
+      console.log(options.json ? JSON.stringify(result, null, 2) : describe(result))
+      process.exitCode = result.ok ? 0 : 1
+    })
+
+export async function verify(target: string, options: Options): Promise<Verification> {
+  const evidence = existsSync(target) ? readEvidence(target) : await fetchReceipt(target, options.url)
+  if (evidence.kind === 'audit') return verifyAudit(evidence.lines, options)
+  const jwks = await readKeys(options)
+  if (evidence.kind === 'attestation') {
+    const now = options.fresh ? new Date() : undefined
+    return verifyAttestation(evidence.attestation, { jwks, requireLive: options.live, now })
+  }
+  const { origin, requireLog: required, witness: witnesses, quorum } = options
+  const log = { origin, required: required || witnesses !== undefined, witnesses, quorum }
+  if (evidence.kind === 'receipts') return verifyReceiptChain(evidence.receipts, { jwks, log, now: new Date() })
+  const previous = options.previous === undefined ? undefined : readJson(options.previous)
+  return verifyReceipt(evidence.receipt, { jwks, log, previous, now: new Date() })
+}
+
+async function fetchReceipt(id: string, url: string | undefined): Promise<Evidence> {
+  if (!/^[\w-]{8,100}$/.test(id)) throw new CannotVerify(`There is no file ${id}.`)
+  if (url === undefined)
+    throw new CannotVerify(`There is no file ${id}. If it is the id of a receipt, say where it is with --url.`)
+  const receipt = await fetchJson(`${url.replace(/\/+$/, '')}/api/receipts/${id}`)
+  if (!isObject(receipt) || receipt.receipt_id !== id)
+    throw new CannotVerify('The service answered with another receipt.')
+  return { kind: 'receipt', receipt }
+}
+
+async function readKeys({ jwks, url }: Options): Promise<Jwks> {
+  if (jwks !== undefined) return readKeySet(jwks)
+  if (url === undefined) throw new CannotVerify('Name the key set you trust with --jwks.')
+  console.error('The keys come from the service itself: pin them with --jwks to verify without trusting it.')
+  return (await fetchJson(`${url.replace(/\/+$/, '')}/.well-known/jwks.json`)) as Jwks
+}
+
+/** The chain by itself; with a head that is a receipt, also that the public log vouches for it. */
+async function verifyAudit(lines: Iterable<string>, options: Options): Promise<Verification> {
+  const after = options.after === undefined ? undefined : placeIn(readJson(options.after), options.after)
+  const known = options.head === undefined ? undefined : readJson(options.head)
+  const receipt = headReceipt(known)
+  const head = known === undefined ? undefined : placeIn(receipt ? receipt.audit : known, options.head!)
+  const chain = verifyAuditExport(lines, { after, head })
+  if (!receipt) return chain
+  const { origin, requireLog: required, witness: witnesses, quorum } = options
+  const log = { origin, required, witnesses, quorum }
+  const stated = verifyReceipt(receipt, { jwks: await readKeys(options), log, now: new Date() })
+  const checks = stated.checks.map((check) => ({ ...check, name: `head receipt: ${check.name}` }))
+  return { ok: chain.ok && stated.ok, checks: [...chain.checks, ...checks], does_not_prove: chain.does_not_prove }
+}
+
+/** The receipt of kind audit_head, by itself or inside the answer of /api/audit. */
+function headReceipt(value: unknown): JsonObject | undefined {
+  if (!isObject(value)) return undefined
+  if (value.kind === 'audit_head') return value
+  return headReceipt(value.checkpoint) ?? headReceipt(value.receipt)
+}
+
+function placeIn(value: unknown, file: string): { seq: number; hash: string } {
+  if (!isObject(value) || typeof value.seq !== 'number' || typeof value.hash !== 'string')
+    throw new CannotVerify(`${file} does not tell the seq and hash of an event.`)
+  return { seq: value.seq, hash: value.hash }
+}
+
+function positive(text: string): number {
+  const number = Number(text)
+  if (!Number.isSafeInteger(number) || number < 1) throw new CannotVerify('--quorum must be a whole number above 0.')
+  return number
+}
+
+function describe({ ok, checks, does_not_prove }: Verification): string {
+  const width = Math.max(...checks.map(({ name }) => name.length))
+  const line = (check: Check) => `  ${marks[String(check.ok)]}  ${check.name.padEnd(width)}  ${check.reason}`
+  return [
+    ...checks.map(line),
+    '',
+    'What this does not prove:',
+    ...does_not_prove.map((sentence) => `  - ${sentence}`),
+    '',
+    ok ? 'It holds.' : 'IT DOES NOT HOLD.',
+  ].join('\n')
+}
+
+const marks: Record<string, string> = { true: 'ok     ', false: 'FAILED ', skipped: 'skipped' }

@@ -1,0 +1,165 @@
+import { execFile } from 'node:child_process'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { attestationSigningBytes, evidenceHash } from '@countersign/proof'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { verify } from '../../../sdk/src/cli/verify.ts'
+import { createOutbox } from '../../src/platform/outbox.ts'
+import { createReceiptsBench, createTestDatabase, ORIGIN, testKeys } from './helpers.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'countersign-cli-'))
+const path = (name: string) => join(folder, name)
+const save = (name: string, value: unknown) => {
+  writeFileSync(path(name), typeof value === 'string' ? value : JSON.stringify(value))
+  return path(name)
+}
+
+let jwks: string
+let receipt: Record<string, unknown>
+let refund: Record<string, unknown>
+let audit: { text: string; answer: Awaited<ReturnType<ReturnType<typeof createReceiptsBench>['audit']['list']>> }
+
+// Everything is made first and saved; the database is gone before the first verification.
+beforeAll(async () => {
+  const opened = await createTestDatabase()
+  const b = createReceiptsBench(opened.database)
+  await opened.database.pool.query(
+    `insert into tenants (id, org_name, email, created_at, updated_at) values ('ten_a', 'a', 'a@example.com', now(), now())`,
+  )
+  const [first] = await b.issue([b.draft({ run_id: 'run_cli' })])
+  const [second] = await b.issue([b.draft({ run_id: 'run_cli', kind: 'refund', prev_hash: first!.row.hash })])
+  for (let i = 0; i < 4; i += 1)
+    await createOutbox(b.ids).audit(b.db, {
+      tenantId: 'ten_a',
+      type: 't',
+      actor: 'a',
+      subject: `s${i}`,
+      at: b.clock.now(),
+    })
+  await b.sequencer.turn()
+  jwks = save('jwks.json', await b.receipts.jwks())
+  receipt = (await b.receipts.get(first!.row.id)) as never
+  refund = (await b.receipts.get(second!.row.id)) as never
+  let text = ''
+  for await (const lines of b.audit.exportLines('ten_a', 0)) text += lines
+  audit = { text, answer: await b.audit.list('ten_a', {}, { limit: 10 }) }
+  await opened.drop()
+})
+afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+const run = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
+  new Promise((done) =>
+    execFile(process.execPath, [resolve('sdk/bin/countersign.mjs'), ...args], (error, out, err) =>
+      done({ code: error ? Number(error.code) : 0, out, err }),
+    ),
+  )
+
+test('the command ends with 0 when all holds, 1 when something does not, 2 when it cannot be looked at', async () => {
+  const good = save('good.json', receipt)
+  const bad = save('bad.json', { ...receipt, issued_at: '2020-01-01T00:00:00.000Z' })
+  const [holds, fails, missing, unpinned] = await Promise.all([
+    run('verify', good, '--jwks', jwks, '--require-log', '--origin', ORIGIN),
+    run('verify', bad, '--jwks', jwks),
+    run('verify', path('none.json'), '--jwks', jwks),
+    run('verify', good),
+  ])
+  expect(holds).toMatchObject({ code: 0, out: expect.stringMatching(/ok +inclusion[\s\S]*It holds\./) })
+  expect(fails).toMatchObject({ code: 1, out: expect.stringMatching(/FAILED +signature[\s\S]*IT DOES NOT HOLD\./) })
+  expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('There is no file') })
+  expect(unpinned).toMatchObject({ code: 2, err: expect.stringContaining('--jwks') })
+})
+
+test('a receipt verifies alone, inside the answer it came with, after the one before it, and as a chain', async () => {
+  const good = save('receipt.json', receipt)
+  expect(await verify(good, { jwks })).toMatchObject({ ok: true })
+  expect(
+    await verify(save('answer.json', { status: 'completed', receipt: { ...receipt, log: null } }), { jwks }),
+  ).toMatchObject({ ok: true })
+  expect(await verify(save('refund.json', refund), { jwks, previous: good })).toMatchObject({ ok: true })
+  expect(await verify(good, { jwks, previous: save('refund.json', refund) })).toMatchObject({ ok: false })
+  expect(await verify(save('chain.json', [receipt, refund]), { jwks })).toMatchObject({ ok: true })
+  expect(await verify(save('chain.json', [refund]), { jwks })).toMatchObject({ ok: false })
+})
+
+test('a receipt fails without its place in the log where one is required, in another log, and with other keys', async () => {
+  const unplaced = save('unplaced.json', { ...receipt, log: null })
+  expect(await verify(unplaced, { jwks, requireLog: true })).toMatchObject({ ok: false })
+  const good = save('receipt.json', receipt)
+  expect(await verify(good, { jwks, origin: 'another.example/log' })).toMatchObject({ ok: false })
+  expect(await verify(good, { jwks: save('empty.json', { keys: [] }) })).toMatchObject({ ok: false })
+  expect(await verify(good, { jwks, witness: ['witness.example+00000000+BAAA'] })).toMatchObject({ ok: false })
+})
+
+test('two documents under one signature are refused: a key may not appear twice', async () => {
+  const text = JSON.stringify(receipt).replace('{', '{"kind":"refund",')
+  await expect(verify(save('twice.json', text), { jwks })).rejects.toThrow('no receipt')
+})
+
+test('an attestation verifies with the key of its mode alone', async () => {
+  const sources = [{ id: 'pool', url: null, published_at: null, block: 7, sha256: null }]
+  const attest = (mode: 'live' | 'preview') => {
+    const evidence = {
+      hash: evidenceHash(sources),
+      mode,
+      valid_until: '2026-11-16T15:05:00.000Z',
+      seq: 1,
+      asset: 'a',
+      prev_hash: null,
+      sources,
+    }
+    const content = {
+      schema: 'basis-attestation/v1',
+      symbol: 'AAPLx',
+      chain: 'base',
+      as_of: '2026-11-16T15:00:00.000Z',
+      snapshot: { wrapper_price: 1.5, reference_price: 1.4, basis_bps: 714.29, underlying_state: 'open' },
+      backing: { issuer: 'i', ratio: 1, report_url: null, report_as_of: null, restated_by: 'countersign', evidence },
+    }
+    const signer = testKeys().signer(mode === 'live' ? 'basis' : 'basis-preview')
+    const value = signer.sign(attestationSigningBytes(content)).toString('base64')
+    return { ...content, preview: mode === 'preview', signature: { alg: 'ed25519', key_id: signer.keyId, value } }
+  }
+  const preview = save('preview.json', attest('preview'))
+  const live = save('live.json', { attestation: attest('live') })
+  expect(await verify(preview, { jwks })).toMatchObject({ ok: true })
+  expect(await verify(preview, { jwks, live: true })).toMatchObject({ ok: false })
+  expect(await verify(live, { jwks, live: true })).toMatchObject({ ok: true })
+  expect(await verify(save('posing.json', { ...attest('preview'), preview: false }), { jwks })).toMatchObject({
+    ok: false,
+  })
+})
+
+test('an audit export verifies, and against the head that the public log vouches for', async () => {
+  const file = save('audit.ndjson', audit.text)
+  const head = save('audit-answer.json', audit.answer)
+  expect(await verify(file, {})).toMatchObject({ ok: true })
+  expect(await verify(save('audit.json', audit.text), {})).toMatchObject({ ok: true })
+  expect(await verify(file, { head, jwks, requireLog: true })).toMatchObject({ ok: true })
+  const lines = audit.text.trimEnd().split('\n')
+  const cut = save('cut.ndjson', lines.slice(0, 3).join('\n'))
+  expect(await verify(cut, {})).toMatchObject({ ok: true })
+  expect(await verify(cut, { head, jwks })).toMatchObject({ ok: false })
+  const rest = save('rest.ndjson', lines.slice(2).join('\n'))
+  expect(await verify(rest, {})).toMatchObject({ ok: false })
+  expect(await verify(rest, { after: save('second.json', lines[1]!) })).toMatchObject({ ok: true })
+  const changed = save('changed.ndjson', audit.text.replace('"subject":"s2"', '"subject":"s9"'))
+  expect(await verify(changed, {})).toMatchObject({ ok: false })
+})
+
+test('a receipt is fetched by its id and verified here, whatever the service says', async () => {
+  const answers = new Map<string, unknown>([[`/api/receipts/${receipt.receipt_id}`, receipt]])
+  const server = createServer((request, response) => {
+    const answer = answers.get(request.url!)
+    response.writeHead(answer ? 200 : 404).end(JSON.stringify(answer ?? {}))
+  })
+  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  expect(await verify(String(receipt.receipt_id), { url, jwks })).toMatchObject({ ok: true })
+  answers.set(`/api/receipts/${receipt.receipt_id}`, { ...receipt, charged: true })
+  expect(await verify(String(receipt.receipt_id), { url, jwks })).toMatchObject({ ok: false })
+  await expect(verify('rcpt_unknown', { url, jwks })).rejects.toThrow('404')
+  server.close()
+})
