@@ -16,6 +16,8 @@ export type HandMarket = PaperMarket & {
   halt(symbol: string, halted: boolean): void
   fund(symbol: string, ratePpm: number): void
   act(symbol: string, action: CorporateAction): void
+  /** Quotes stop being renewed at this moment. */
+  freeze(at: Date | null): void
 }
 
 export const e8 = (text: string) => parseDecimal(text, 8)!
@@ -35,6 +37,7 @@ const base = {
 
 export function createHandMarket(calendar: Calendar): HandMarket {
   const rows = new Map<string, Row>()
+  let frozen: Date | null = null
   const actions: { symbol: string; action: CorporateAction }[] = []
   const row = (symbol: string) => [...rows.values()].find(({ listing }) => listing.symbol === symbol)!
 
@@ -55,12 +58,15 @@ export function createHandMarket(calendar: Calendar): HandMarket {
     fund(symbol, ratePpm) {
       row(symbol).fundingRatePpm = ratePpm
     },
+    freeze(at) {
+      frozen = at
+    },
     act(symbol, action) {
       actions.push({ symbol, action })
     },
     async quote(type, symbol, at) {
       const found = rows.get(`${type}/${symbol}`)
-      return found && quoteOf(found, calendar, at)
+      return found && { ...quoteOf(found, calendar, at), ...(frozen && { observedAt: frozen }) }
     },
     async actions(symbol, after, upTo) {
       return actions

@@ -171,13 +171,13 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
   })
 
   test('the limit is exceeded: 422 with the reasons, and no order was sent', async () => {
-    const before = await orders()
+    const before = await world.orders()
     const { status, body } = await run(type, huge[type])
     expect(status, JSON.stringify(body)).toBe(422)
     expect(body.error).toBe('budget_exceeded')
     expect(body.message).toMatch(/USDC/)
     expect(body.checks).toContainEqual(expect.objectContaining({ id: 'order_notional', result: 'fail', limit: 10_000 }))
-    expect(await orders()).toBe(before)
+    expect(await world.orders()).toBe(before)
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'rejected', fills: [] })
   })
 
@@ -206,10 +206,10 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
       approved_by_claimed: 'somebody else entirely',
     })
     expect((await world.approve(body.run_id)).status).toBe(409)
-    const before = await orders()
+    const before = await world.orders()
     await world.brokerage.sweep()
     await world.brokerage.sweep()
-    expect((await orders()) - before).toBe(1)
+    expect((await world.orders()) - before).toBe(1)
     const done = await world.getRun(body.run_id)
     expect(done, done.reason).toMatchObject({ status: 'executed', approved_by: 'key_ten_one' })
     expect((await world.approve(body.run_id)).status).toBe(409)
@@ -253,9 +253,9 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     )
     expect((await world.approve(body.run_id)).status).toBe(200)
     world.clock.advance(1)
-    const before = await orders()
+    const before = await world.orders()
     await world.brokerage.sweep()
-    expect(await orders()).toBe(before)
+    expect(await world.orders()).toBe(before)
     expect(await world.getRun(body.run_id)).toMatchObject({
       status: 'cancelled',
       reason: 'Its time to execute had passed.',
@@ -299,11 +299,6 @@ test('each transition told its subscribers, in order', async () => {
   }>`select type from audit_events where subject = ${body.run_id} order by id`.execute(world.db)
   expect(rows.map((row) => row.type)).toEqual(['rh_run.pending', 'rh_run.approved', 'rh_run.executed'])
 })
-
-async function orders() {
-  const { rows } = await sql<{ n: bigint }>`select count(*) as n from paper_orders`.execute(world.db)
-  return Number(rows[0]!.n)
-}
 
 function restorePrices() {
   for (const [symbol, price] of [

@@ -67,7 +67,8 @@ export async function openWorld(options: WorldOptions = {}) {
   const market = options.market === 'shipped' ? createShippedMarket({ calendar, readBasis: basisReading }) : hand
 
   /** A process of its own on the same database: its own ids, its own workers, the same world outside. */
-  const startNode = (probe?: (step: ExecuteStep) => void) => {
+  const startNode = (how: { probe?: (step: ExecuteStep) => void; around?: (broker: Broker) => Broker } = {}) => {
+    const { probe, around = (broker) => broker } = how
     const { db } = database
     const ids = createIds(clock)
     const outbox = createOutbox(ids)
@@ -80,7 +81,10 @@ export async function openWorld(options: WorldOptions = {}) {
       clock,
       ids,
       venues: createVenues(
-        [...(options.brokers ?? []), paper, coinbasePaper].map((broker) => ({ broker, tenants: 'all' })),
+        [...(options.brokers ?? []), paper, coinbasePaper].map((broker) => ({
+          broker: around(broker),
+          tenants: 'all',
+        })),
       ),
       policies: loadDefaultPolicies(),
       approvalWindowSeconds: options.approvalWindowSeconds,
@@ -151,8 +155,9 @@ export async function openWorld(options: WorldOptions = {}) {
     },
     exchange: options.exchange ?? (async () => ({ ok: false, reason: 'unreachable' })),
   })
+  let tenants = 0
   const app = await serve(clock, node.brokerage, oauth)
-  const tenant = await addTenant(database, 'ten_one')
+  let tenant = await addTenant(database, 'ten_one')
 
   const call = async (method: 'GET' | 'POST', url: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await app.inject({
@@ -177,7 +182,22 @@ export async function openWorld(options: WorldOptions = {}) {
     readings,
     policies,
     frozen,
-    tenant,
+    tenant: () => tenant,
+    /** Everything as on the first day, for a tenant nobody has seen yet. */
+    async renew() {
+      tenants += 1
+      tenant = await addTenant(database, `ten_${tenants}`)
+      clock.set(OPEN)
+      listAll(hand)
+      frozen.clear()
+      readings.set('TSLAx', tslax())
+    },
+    async orders() {
+      const { rows } = await sql<{
+        n: bigint
+      }>`select count(*) as n from paper_orders where account_id = ${tenant}`.execute(database.db)
+      return Number(rows[0]!.n)
+    },
     ...node,
     startNode,
     call,
@@ -318,6 +338,6 @@ function listAll(market: HandMarket): HandMarket {
     0,
   )
   // Hardly traded: an order of any size moves it, and finds only part of what it wants.
-  market.list({ type: 'equity', symbol: 'THIN', advE8: e8('200') }, '10.00')
+  market.list({ type: 'equity', symbol: 'THIN', advE8: e8('200'), sigmaBps: 2000 }, '10.00')
   return market
 }

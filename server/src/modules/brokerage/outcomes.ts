@@ -158,15 +158,15 @@ export function createOutcomes(deps: OutcomeDeps) {
     const { quantityE8, grossMicro, feesMicro } = totals(fills)
     if (quantityE8 === 0n) return
     const { tenantId, terms } = run
-    const own = (part: string) => `tenant:${tenantId}:brokerage:${run.broker}:${part}`
-    const market = `brokerage:${run.broker}:market`
+    const own = (part: string) => `assets:brokerage:${run.broker}:${part}`
+    const market = `equity:brokerage:${run.broker}:market`
     const sign = terms.orderSide === 'buy' ? 1n : -1n
     const moved = terms.type === 'perp' ? 0n : sign * grossMicro
     const common = { tenantId, code: `rh_${terms.type}`, ref: run.id, at }
     const money = [
       { account: own('cash'), amountMicro: -(moved + feesMicro) },
-      { account: terms.type === 'spend' ? `merchant:${terms.symbol}` : market, amountMicro: moved },
-      { account: `brokerage:${run.broker}:fees`, amountMicro: feesMicro },
+      { account: terms.type === 'spend' ? `expenses:merchant:${terms.symbol}` : market, amountMicro: moved },
+      { account: `expenses:brokerage:${run.broker}:fees`, amountMicro: feesMicro },
     ].filter(({ amountMicro }) => amountMicro !== 0n)
     if (money.length > 0) await deps.postLedger(tx, { ...common, asset: 'USD', entries: money })
     if (terms.type === 'spend') return

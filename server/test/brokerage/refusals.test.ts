@@ -1,0 +1,295 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import type { PolicyConstraints } from '../../src/modules/brokerage/policies.ts'
+import { OPEN, openWorld, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(async () => world.close())
+beforeEach(() => {
+  world.clock.set(OPEN)
+  world.market.setPrice('AAPL', '200.00')
+  world.market.halt('AAPL', false)
+})
+
+const withPolicy = (constraints: PolicyConstraints) => {
+  const id = `pol_${world.policies.size}`
+  world.policies.set(id, { id, name: 'Test policy', status: 'active', mode: 'enforce', contentHash: null, constraints })
+  return id
+}
+const failed = (body: { checks: { id: string; result: string }[] }) =>
+  body.checks.filter((check) => check.result === 'fail').map((check) => check.id)
+
+describe('bad input is a clear 400, and no order is sent', () => {
+  test.each([
+    ['leverage on an equity', { symbol: 'AAPL', leverage: 2 }, /leverage is for perps only/],
+    [
+      'leverage on a crypto',
+      { symbol: 'BTC-USD', instrument_type: 'crypto', leverage: 1 },
+      /leverage is for perps only/,
+    ],
+    ['a negative quantity', { symbol: 'AAPL', quantity: -1 }, /greater than zero/],
+    ['a quantity of zero', { symbol: 'AAPL', quantity: 0 }, /greater than zero/],
+    ['an absurd quantity', { symbol: 'AAPL', quantity: 1e12 }, /one billion/],
+    ['a quantity finer than anything', { symbol: 'AAPL', quantity: 1e-9 }, /eight decimals/],
+    [
+      'a quantity finer than the lot',
+      { symbol: 'USDC-EARN', instrument_type: 'earn', quantity: 0.000000001 },
+      /decimals/,
+    ],
+    ['a quantity as text', { symbol: 'AAPL', quantity: '1' }, /quantity must be number/],
+    ['an unknown symbol', { symbol: 'NOSUCH' }, /NOSUCH is not traded/],
+    ['a symbol of another type', { symbol: 'AAPL', instrument_type: 'crypto' }, /AAPL is not traded/],
+    ['an unknown wrapper', { symbol: 'NOPEx', instrument_type: 'rwa' }, /NOPEx is not traded/],
+    [
+      'a leverage below one',
+      { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', leverage: 0.5 },
+      /between 1 and 125/,
+    ],
+    [
+      'a leverage nobody offers',
+      { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', leverage: 100 },
+      /not offered/,
+    ],
+    ['an unknown instrument type', { symbol: 'AAPL', instrument_type: 'bond' }, /must be/],
+    ['an unknown side', { symbol: 'AAPL', side: 'hold' }, /must be/],
+    ['a short share', { symbol: 'AAPL', side: 'short' }, /perps only/],
+    [
+      'a merchant that is sold',
+      { symbol: 'acme-store', instrument_type: 'spend', side: 'sell' },
+      /no meaning for a spend/,
+    ],
+    ['a negative price', { symbol: 'AAPL', price_limit: -3 }, /positive price/],
+    ['a price finer than the tick', { symbol: 'AAPL', price_limit: 200.001 }, /finer than AAPL is quoted/],
+    ['a notional of zero', { symbol: 'TSLAx', instrument_type: 'rwa', notional_usdc: 0 }, /positive amount/],
+    ['an unknown policy', { symbol: 'AAPL', policy_id: 'pol_unknown' }, /names no policy/],
+    ['an unknown property', { symbol: 'AAPL', stop_loss: 1 }, /unknown property 'stop_loss'/],
+    ['no symbol', {}, /symbol/],
+    ['a client order id with spaces', { symbol: 'AAPL', client_order_id: 'a b' }, /pattern/],
+  ])('%s', async (_name, ask, words) => {
+    const before = await world.orders()
+    const { status, body } = await world.run(ask)
+    expect(status, JSON.stringify(body)).toBe(400)
+    expect(body.error).toBe('invalid_request')
+    expect(body.message).toMatch(words)
+    expect(await world.orders()).toBe(before)
+  })
+
+  test('another tenant’s id is 403, and nothing of it is read', async () => {
+    await world.addTenant('ten_other')
+    const { status, body } = await world.run({ symbol: 'AAPL', tenant_id: 'ten_other' })
+    expect([status, body.code]).toEqual([403, 'forbidden'])
+  })
+
+  test('a policy that is paused, or only watches, cannot govern a trade', async () => {
+    const base = { name: 'Half a policy', contentHash: null, constraints: {} }
+    world.policies.set('pol_paused', { id: 'pol_paused', status: 'paused', mode: 'enforce', ...base })
+    world.policies.set('pol_shadow', { id: 'pol_shadow', status: 'active', mode: 'shadow', ...base })
+    expect((await world.run({ symbol: 'AAPL', policy_id: 'pol_paused' })).status).toBe(400)
+    expect((await world.run({ symbol: 'AAPL', policy_id: 'pol_shadow' })).status).toBe(400)
+  })
+
+  test('lists take only the limits they offer', async () => {
+    for (const limit of [0, 101, 1.5, 'many']) {
+      expect((await world.call('GET', `/api/rh/receipts?limit=${limit}`)).status).toBe(400)
+    }
+    const admin = { 'x-admin-key': 'the-admin-key' }
+    expect((await world.call('GET', '/api/cb/receipts?limit=201', undefined, admin)).status).toBe(400)
+    expect((await world.call('GET', '/api/cb/receipts?status=odd', undefined, admin)).status).toBe(400)
+    expect((await world.call('GET', '/api/rh/receipts/not-a-uuid')).status).toBe(404)
+    expect((await world.call('GET', '/api/rh/receipts?run_id=not-a-uuid')).body).toEqual([])
+    expect((await world.call('GET', '/api/rh/receipts?tenant_id=ten_other')).body).toEqual([])
+  })
+})
+
+describe('each risk check refuses on its own', () => {
+  const refused = async (ask: Record<string, unknown>, check: string) => {
+    const { status, body } = await world.run(ask)
+    expect(status, JSON.stringify(body)).toBe(422)
+    expect(failed(body)).toContain(check)
+    return body
+  }
+
+  test('allow-lists name types or symbols', async () => {
+    await refused(
+      { symbol: 'AAPL', policy_id: withPolicy({ allowed_instruments: ['crypto', 'TSLAx'] }) },
+      'instrument_allowed',
+    )
+    const named = await world.run({ symbol: 'AAPL', policy_id: withPolicy({ allowed_instruments: ['AAPL'] }) })
+    expect(named.status).toBe(200)
+    const merchant = { symbol: 'acme-store', instrument_type: 'spend', quantity: 5 }
+    await refused({ ...merchant, policy_id: withPolicy({ denied_merchants: ['acme-store'] }) }, 'merchant_allowed')
+  })
+
+  test('leverage, and the distance to liquidation', async () => {
+    const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01 }
+    await refused({ ...perp, leverage: 25 }, 'leverage_cap')
+    await refused({ ...perp, leverage: 50, policy_id: withPolicy({ max_leverage: 50 }) }, 'liquidation_distance')
+    expect((await world.run({ ...perp, leverage: 5, policy_id: withPolicy({ max_leverage: 4 }) })).status).toBe(422)
+  })
+
+  test('the day’s total, counting what still waits', async () => {
+    const policy_id = withPolicy({ max_per_day_usdc: 2_000, require_approval_above_usdc: 100 })
+    const spend = { symbol: 'acme-store', instrument_type: 'spend', quantity: 900, policy_id }
+    const first = await world.run(spend)
+    expect(first.status).toBe(202)
+    expect((await world.run(spend)).status).toBe(202)
+    expect(failed(await refused(spend, 'daily_notional'))).toEqual(['daily_notional'])
+    await world.call('POST', `/api/rh/runs/${first.body.run_id}/cancel`, {})
+    expect((await world.run(spend)).status).toBe(202)
+  })
+
+  test('a halt, and an old quote', async () => {
+    world.market.halt('AAPL', true)
+    await refused({ symbol: 'AAPL' }, 'halt')
+    world.market.halt('AAPL', false)
+    world.market.freeze(new Date(Date.parse(OPEN) - 121_000))
+    await refused({ symbol: 'AAPL' }, 'quote_age')
+    world.market.freeze(null)
+  })
+
+  test('more than is held, more than can be paid', async () => {
+    await refused({ symbol: 'TSLAx', instrument_type: 'rwa', side: 'sell', quantity: 3 }, 'holding')
+    const policy_id = withPolicy({ max_notional_usdc: 900_000, max_per_day_usdc: 2_000_000 })
+    const body = await refused(
+      { symbol: 'USDC-EARN', instrument_type: 'earn', quantity: 500_000, policy_id },
+      'buying_power',
+    )
+    expect(body.error).toBe('budget_exceeded')
+  })
+
+  test('too much in one symbol', async () => {
+    const policy_id = withPolicy({
+      max_notional_usdc: 90_000,
+      max_per_day_usdc: 500_000,
+      require_approval_above_usdc: 90_000,
+    })
+    await refused({ symbol: 'AAPL', quantity: 300, policy_id }, 'concentration')
+  })
+
+  test('an order that would move the price beyond the collar', async () => {
+    await refused(
+      { symbol: 'THIN', quantity: 150, policy_id: withPolicy({ require_approval_above_usdc: 5000 }) },
+      'price_collar',
+    )
+  })
+
+  test('a wrapper far from its reference, or more than is offered near it', async () => {
+    const reading = world.readings.get('TSLAx')!
+    const buy = { symbol: 'TSLAx', instrument_type: 'rwa', quantity: 1 }
+    world.readings.set('TSLAx', { ...reading, basisBps: 900 })
+    await refused(buy, 'basis_cap')
+    world.readings.set('TSLAx', { ...reading, nearReferenceUsd: 800 })
+    await refused(buy, 'float_cap')
+    world.readings.set('TSLAx', reading)
+  })
+
+  test('the same client_order_id twice', async () => {
+    expect((await world.run({ symbol: 'AAPL', client_order_id: 'mine-1' })).status).toBe(200)
+    await refused({ symbol: 'AAPL', client_order_id: 'mine-1' }, 'duplicate_client_order_id')
+  })
+
+  test('a frozen agent', async () => {
+    world.frozen.add('agent-7')
+    const body = await refused({ symbol: 'AAPL', agent_id: 'agent-7' }, 'agent')
+    expect(body.error).toBe('policy_blocked')
+    expect((await world.run({ symbol: 'AAPL', agent_id: 'agent-8' })).status).toBe(200)
+  })
+
+  test('the kill switch: what waits is cancelled, what comes is refused, and releasing revives nothing', async () => {
+    const waiting = await world.run({ symbol: 'AAPL', quantity: 10 })
+    const approved = await world.run({ symbol: 'AAPL', quantity: 10 })
+    await world.approve(approved.body.run_id)
+    const engaged = await world.call('POST', '/api/rh/kill-switch', { engaged: true, reason: 'drill' })
+    expect(engaged.body).toMatchObject({ engaged: true, reason: 'drill', engaged_by: 'key_ten_one' })
+    expect(engaged.body.runs_stopped).toBeGreaterThanOrEqual(2)
+    await refused({ symbol: 'AAPL' }, 'kill_switch')
+    await world.call('POST', '/api/rh/kill-switch', { engaged: false })
+    await world.brokerage.sweep()
+    for (const { body } of [waiting, approved]) {
+      expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled', fills: [] })
+      expect((await world.approve(body.run_id)).status).toBe(409)
+    }
+    expect((await world.run({ symbol: 'AAPL' })).status).toBe(200)
+    expect((await world.call('GET', '/api/rh/kill-switch')).body).toMatchObject({ engaged: false })
+  })
+})
+
+describe('what an approver echoes can stop an approval and never change it', () => {
+  const pendingPerp = async () => {
+    const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01, leverage: 5 }
+    return (await world.run(perp)).body
+  }
+
+  test('every echo as it was shown: approved', async () => {
+    const { run_id, approval } = await pendingPerp()
+    const { instrument_type, direction, notional_usdc, leverage, liquidation_price, policy_verdict, expires_at } =
+      approval
+    const echo = { instrument_type, direction, notional_usdc, leverage, liquidation_price, policy_verdict, expires_at }
+    expect((await world.approve(run_id, echo)).status).toBe(200)
+  })
+
+  test.each([
+    ['instrument_type', 'equity'],
+    ['direction', 'short'],
+    ['notional_usdc', 1],
+    ['leverage', 6],
+    ['liquidation_price', 1],
+    ['policy_verdict', 'override'],
+    ['expires_at', '2027-01-01T00:00:00.000Z'],
+  ])('%s wrong: 400, and it still waits', async (field, value) => {
+    const { run_id } = await pendingPerp()
+    const { status, body } = await world.approve(run_id, { [field]: value })
+    expect([status, body.error]).toEqual([400, 'invalid_request'])
+    expect(body.message).toContain(field)
+    expect(await world.getRun(run_id)).toMatchObject({ status: 'pending_approval', approved_by: null })
+  })
+
+  test('expires_at compares as an instant, and never widens the window', async () => {
+    const { run_id, expires_at } = await pendingPerp()
+    const elsewhere = new Date(expires_at).toISOString().replace('.000Z', '+00:00')
+    expect((await world.approve(run_id, { expires_at: elsewhere })).status).toBe(200)
+  })
+
+  test('whatever the body of an approval holds, the stored terms are executed', async () => {
+    const fields = fc.record(
+      {
+        approved_by: fc.string({ minLength: 1, maxLength: 20 }),
+        instrument_type: fc.constantFrom('equity', 'perp', 'crypto'),
+        direction: fc.constantFrom('long', 'short', 'buy', 'sell'),
+        notional_usdc: fc.constantFrom(2000.1, 2000.2, 5000, -1, 0),
+        leverage: fc.constantFrom(1, 5),
+        policy_verdict: fc.constantFrom('requires_human', 'borderline', 'override'),
+        quantity: fc.integer(),
+        symbol: fc.constant('BTC-USD'),
+      },
+      { requiredKeys: [] },
+    )
+    await fc.assert(
+      fc.asyncProperty(fields, async (echo) => {
+        const asked = (await world.run({ symbol: 'AAPL', quantity: 10 })).body
+        const approved = await world.approve(asked.run_id, echo)
+        expect([200, 400]).toContain(approved.status)
+        await world.brokerage.sweep()
+        const run = await world.getRun(asked.run_id)
+        expect(run.status).toBe(approved.status === 200 ? 'executed' : 'pending_approval')
+        expect(run).toMatchObject({ symbol: 'AAPL', quantity: 10, instrument_type: 'equity', leverage: null })
+        expect(run.fills.reduce((sum: number, fill: { quantity: number }) => sum + fill.quantity, 0)).toBe(
+          approved.status === 200 ? 10 : 0,
+        )
+        if (approved.status === 200) {
+          expect(run.approved_by).toBe('key_ten_one')
+          await world.run({
+            symbol: 'AAPL',
+            side: 'sell',
+            quantity: 10,
+            policy_id: withPolicy({ require_approval_above_usdc: 9000, max_per_day_usdc: 900_000 }),
+          })
+        } else await world.call('POST', `/api/rh/runs/${asked.run_id}/cancel`, {})
+      }),
+      { numRuns: 25 },
+    )
+  })
+})
