@@ -33,7 +33,7 @@ async function main() {
   const metrics = createMetrics()
   const authenticate = { key: async () => undefined, admin: () => false }
   const nobody: Signers['live'] = {
-    evmAddress: '0x0000000000000000000000000000000000000000',
+    evmAddress: async () => '0x0000000000000000000000000000000000000000',
     sign: () => {
       throw new Error('Nothing is signed here.')
     },

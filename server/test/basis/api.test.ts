@@ -60,7 +60,12 @@ describe('without any source configured', () => {
         'note',
       ]),
     )
-    expect(body).toMatchObject({ version: 'v1', status: 'preview', free_tier: { metered: false } })
+    expect(body).toMatchObject({
+      version: 'v1',
+      status: 'preview',
+      free_tier: { metered: false },
+      keys: { evm_signers: node.addresses },
+    })
     expect(body.note).toMatch(/illustrative and flagged preview:true/)
   })
 
@@ -251,4 +256,24 @@ describe('the stream', () => {
     expect((await node.get('/api/basis/v1/stream?symbols=NOPE')).status).toBe(404)
     expect((await node.get('/api/basis/v1/stream?symbols=,')).status).toBe(400)
   })
+})
+
+test('the machine description has every basis path', async () => {
+  const { paths } = node.app.swagger() as unknown as {
+    paths: Record<string, { get: { responses: Record<string, unknown> } }>
+  }
+  const basis = Object.keys(paths).filter((path) => path.startsWith('/api/basis/v1'))
+  expect(basis.sort()).toEqual(
+    [
+      '',
+      '/attestation/{symbol}',
+      '/board',
+      '/evidence/{sha256}',
+      '/history/{symbol}',
+      '/quote/{symbol}',
+      '/stream',
+      '/symbols',
+    ].map((path) => `/api/basis/v1${path}`),
+  )
+  expect(JSON.stringify(paths['/api/basis/v1/quote/{symbol}'])).toMatch(/near_reference_usd|BasisQuote/)
 })

@@ -1,4 +1,3 @@
-import { request } from 'undici'
 import { type SourceAnswer, SourceRefused, type SourceRequest } from '../../modules/basis/price-source.ts'
 import type { Clock } from '../../platform/clock.ts'
 
@@ -10,6 +9,8 @@ export type HttpFetchOptions = { clock: Clock; timeoutMs?: number; maxBytes?: nu
 /** Asks one question of one source. No redirects, no retries, a deadline for the whole answer and a limit on its size. */
 export function createHttpFetch({ clock, timeoutMs = TIMEOUT_MS, maxBytes = MOST_BYTES }: HttpFetchOptions) {
   return async (question: SourceRequest): Promise<SourceAnswer> => {
+    // Loaded when the first source is asked: without sources the service starts without it.
+    const { request } = await import('undici')
     const signal = AbortSignal.timeout(timeoutMs)
     try {
       const { statusCode, body } = await request(question.url, {

@@ -20,7 +20,7 @@ export type Signers = Record<
   {
     sign(bytes: Uint8Array): Signature
     /** The address that the co-signatures recover to, for contracts to trust. */
-    evmAddress: `0x${string}`
+    evmAddress(): Promise<`0x${string}`>
     cosign(typed: TypedData): Promise<{ signer: `0x${string}`; value: `0x${string}` }>
   }
 >

@@ -56,7 +56,9 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
   const streams = createStreams(basis)
   app.addHook('preClose', async () => streams.endAll())
 
-  const contract = Buffer.from(JSON.stringify(basisContract(basis.coverage, { metered, ...limits }, basis.evmSigners)))
+  let contract: Promise<Buffer> | undefined
+  const describe = async () =>
+    Buffer.from(JSON.stringify(basisContract(basis.coverage, { metered, ...limits }, await basis.evmSigners())))
   const symbols = { symbols: basis.coverage.symbols, count: basis.coverage.symbols.length }
 
   app.get(
@@ -71,8 +73,9 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         response: { 200: ContractResponse },
       },
     },
-    (_request, reply) => {
-      reply.header('content-type', JSON_TYPE).send(contract)
+    async (_request, reply) => {
+      contract ??= describe()
+      return reply.header('content-type', JSON_TYPE).send(await contract)
     },
   )
   app.get(
@@ -180,6 +183,8 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
   app.get(
     '/api/basis/v1/stream',
     {
+      // A stream without a body would stay open for nothing.
+      exposeHeadRoute: false,
       preHandler,
       config,
       schema: {

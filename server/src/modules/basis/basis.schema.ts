@@ -70,7 +70,7 @@ export const QuoteResponse = Type.Object(
     source: Source,
     preview: Type.Boolean(),
   },
-  { $id: 'BasisQuote' },
+  { title: 'BasisQuote' },
 )
 
 export const SymbolsResponse = Type.Object({
@@ -113,7 +113,7 @@ export const BoardResponse = Type.Object(
     ),
     preview: Type.Boolean(),
   },
-  { $id: 'BasisBoard' },
+  { title: 'BasisBoard' },
 )
 
 const Signature = { alg: Type.Literal('ed25519'), key_id: Type.String(), value: Type.String() }
@@ -166,7 +166,7 @@ export const AttestationResponse = Type.Object(
     disclaimer: Type.String(),
     preview: Type.Boolean(),
   },
-  { $id: 'BasisAttestation' },
+  { title: 'BasisAttestation' },
 )
 
 export const HistoryResponse = Type.Object({

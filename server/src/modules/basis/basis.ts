@@ -142,7 +142,10 @@ export function createBasis(deps: BasisDeps) {
 
   return {
     coverage,
-    evmSigners: { live: deps.signers.live.evmAddress, preview: deps.signers.preview.evmAddress },
+    evmSigners: async () => ({
+      live: await deps.signers.live.evmAddress(),
+      preview: await deps.signers.preview.evmAddress(),
+    }),
     /** True once the operator has configured any live source. */
     ingests: deps.sources.length > 0,
     reload,
