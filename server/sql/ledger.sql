@@ -140,7 +140,8 @@ begin
 end $$;
 
 -- The money of an escrow goes to whoever it was held for, or back. The caller has locked both wallets.
--- i: {id, from[], state, reason?, at, ledger?, event?, audit?}
+-- Between two tenants it takes a ledger transaction for each, so that each one's books balance by themselves.
+-- i: {id, from[], state, reason?, at, ledger[], events[], audits[]}
 create or replace function end_escrow(i jsonb) returns escrows language plpgsql as $$
 declare
   ended escrows;
@@ -159,11 +160,9 @@ begin
   else
     perform move_in_wallet(ended.wallet_id, ended.amount_micro, 0, 0, -ended.amount_micro);
   end if;
-  if i->'ledger' <> 'null' then
-    perform ledger_direct(i->'ledger');
-  end if;
-  perform emit_event(i->'event');
-  perform audit_event(i->'audit');
+  perform ledger_direct(entry) from jsonb_array_elements(i->'ledger') as entry;
+  perform emit_event(event) from jsonb_array_elements(i->'events') as event;
+  perform audit_event(event) from jsonb_array_elements(i->'audits') as event;
   return ended;
 end $$;
 
@@ -207,10 +206,10 @@ begin
 end $$;
 
 -- Hands due payouts to one process for the length of its lease; others skip them.
-create or replace function claim_payouts(of_kind text, at timestamptz, lease interval, most int) returns setof payouts language sql as $$
+create or replace function claim_payouts(at timestamptz, lease interval, most int) returns setof payouts language sql as $$
   update payouts set next_attempt_at = at + lease
   where id in (
-    select id from payouts where kind = of_kind and state = 'pending' and next_attempt_at <= at
+    select id from payouts where state = 'pending' and next_attempt_at <= at
     order by next_attempt_at limit most for update skip locked
   )
   returning *

@@ -3,6 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { openChain } from './adapters/chain/open-chain.ts'
 import { createOfflineLane } from './adapters/lanes/offline.ts'
+import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
@@ -11,9 +12,15 @@ import { envCheck } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
 import { createHealth } from './modules/insights/health.ts'
 import { readTenantUsage } from './modules/insights/usage.ts'
+import { createEscrow } from './modules/ledger/escrow.ts'
+import { ledgerRoutes } from './modules/ledger/ledger.routes.ts'
+import { createLedger } from './modules/ledger/ledger.ts'
+import { createPayouts } from './modules/ledger/payouts.ts'
+import { createWallets } from './modules/ledger/wallets.ts'
 import { devRoutes } from './modules/payments/dev.routes.ts'
 import { paymentsRoutes } from './modules/payments/payments.routes.ts'
 import { createPayments } from './modules/payments/payments.ts'
+import { createPayoutRail } from './modules/payments/payout-rail.ts'
 import { createQuotes } from './modules/payments/quote.ts'
 import { createSettlements } from './modules/payments/settlements.ts'
 import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
@@ -21,16 +28,19 @@ import { createReceipts } from './modules/receipts/receipts.ts'
 import { createRouting } from './modules/routing/routing.ts'
 import { createExecuteRun, type Deps as RunDeps } from './modules/runs/execute-run.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
+import { createRefunds } from './modules/runs/refunds.ts'
 import type { RunStep } from './modules/runs/run.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
 import { createRunSteps } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
+import { topUpRoutes } from './modules/runs/top-up.routes.ts'
+import { createTopUp } from './modules/runs/top-up.ts'
 import { verifyOutput } from './modules/runs/verify-output.ts'
 import { tenantsRoutes } from './modules/tenants/tenants.routes.ts'
 import { createTenants } from './modules/tenants/tenants.ts'
 import { aliasRoutes } from './platform/aliases.ts'
 import { type Clock, systemClock } from './platform/clock.ts'
-import type { Config } from './platform/config.ts'
+import { type Config, usesEmbeddedChain } from './platform/config.ts'
 import { openDatabase } from './platform/db.ts'
 import { createHttp } from './platform/http.ts'
 import { createIdempotency } from './platform/idempotency.ts'
@@ -152,6 +162,10 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       frozen: async () => undefined,
     })
     const routing = createRouting({ catalog })
+    const ledger = createLedger({ db, ids })
+    const custody = { address: payTo, network: 'eip155:8453', asset }
+    const wallets = createWallets({ db, clock, ids, idempotency, audit: outbox.audit, custody })
+    const escrow = createEscrow({ db, clock, ids, idempotency, audit: outbox.audit })
 
     const runDeps: RunDeps = {
       db,
@@ -171,6 +185,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       refuse: governance.refuse,
       judgeActions: async (_caller, actions) => actions.map((action) => ({ ...action, decision: 'pass' })),
       payments,
+      wallet: wallets.owned,
       offerExtensions: () => undefined,
       recall: async () => [],
       lane: createOfflineLane(),
@@ -181,6 +196,19 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const execute = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)
     const settlements = createSettlements({ db, drive: reconciler.drive })
+    const payeeKeys = usesEmbeddedChain(config)
+      ? [keys.evmKey('payee')]
+      : (config.FACILITATOR_PRIVATE_KEY ?? []).map(keyBytes)
+    const rail = createPayoutRail({
+      facilitator: chain.facilitator,
+      chain: chain.reader,
+      clock,
+      asset,
+      payTo,
+      sign: payeeSigner(payTo, payeeKeys),
+    })
+    const refunds = createRefunds({ ...runDeps, receipts, automatic: rail.automatic })
+    const payouts = createPayouts({ db, clock, ids, log, idempotency, rail, finishRefund: refunds.finishRefund })
 
     const limits = {
       anonymousPerMinute: config.RATE_LIMIT_ANON_PER_MINUTE,
@@ -229,10 +257,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute },
     })
     paymentsRoutes(app, settlements)
+    ledgerRoutes(app, { ledger, wallets, escrow, payouts })
+    topUpRoutes(app, createTopUp(runDeps))
     receiptsRoutes(app, receipts)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
 
-    return { app, db, database, postgres, chain, catalog, reconciler, sequencer }
+    return { app, db, database, postgres, chain, catalog, reconciler, sequencer, ledger, escrow, refunds, payouts }
   }
 
   try {
@@ -250,6 +280,10 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         await parts.chain.announce(address)
         jobs.every('settlements', 1_000, parts.reconciler.sweepSettlements)
         jobs.every('orphaned-runs', 1_000, parts.reconciler.sweepOrphans)
+        jobs.every('given-up-payments', 5_000, parts.refunds.sweepGivenUp)
+        jobs.every('payouts', 1_000, parts.payouts.sweep)
+        jobs.every('escrows', 1_000, parts.escrow.sweepExpired)
+        jobs.every('ledger-balances', 1_000, parts.ledger.sweepBalances)
         jobs.wake('orphaned-runs')
         parts.sequencer.start()
         return address

@@ -126,7 +126,10 @@ export function createPayments(deps: PaymentsDeps) {
      * Whether a payment that was given up has arrived after all. Whoever was shown it can use it until it expires, so
      * `open` means that it still could.
      */
-    async look({ payment, terms }: OpenSettlement): Promise<'open' | 'over' | Extract<SettleResult, { state: 'settled' }>> {
+    async look({
+      payment,
+      terms,
+    }: OpenSettlement): Promise<'open' | 'over' | Extract<SettleResult, { state: 'settled' }>> {
       if (!deps.chain) return 'open'
       const { from, nonce, validBefore } = payment.authorization
       const headTime = await deps.chain.headTime()
@@ -196,12 +199,20 @@ function fromChain(seen: Used, payment: ExactPayment, terms: PaymentTerms): Sett
   const { transfer, transaction } = seen
   // Used, and the log that says how is out of reach: it may have been this payment.
   if (!transaction)
-    return { state: 'unknown', reason: 'use_not_found', message: 'The authorisation was used; it is not known yet where.' }
+    return {
+      state: 'unknown',
+      reason: 'use_not_found',
+      message: 'The authorisation was used; it is not known yet where.',
+    }
   if (!transfer)
     return { state: 'failed', reason: 'authorization_canceled', message: 'The payer cancelled the authorisation.' }
   const ours = transfer.to.toLowerCase() === terms.payTo.toLowerCase() && transfer.value === terms.amountMicro
   if (!ours)
-    return { state: 'failed', reason: 'nonce_used_elsewhere', message: 'The payer used the nonce for another transfer.' }
+    return {
+      state: 'failed',
+      reason: 'nonce_used_elsewhere',
+      message: 'The payer used the nonce for another transfer.',
+    }
   return {
     state: 'settled',
     transaction,

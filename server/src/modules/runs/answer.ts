@@ -1,11 +1,14 @@
 import { stillInFlight } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import { accounts, transfer } from '../ledger/ledger.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
-import { NETWORK, paymentResponseHeaders } from '../payments/x402.ts'
+import { paymentResponseHeaders } from '../payments/x402.ts'
 import type { SignedReceipt } from '../receipts/sign-receipt.ts'
 import type { Deps } from './execute-run.ts'
-import type { Run, RunResult } from './run.ts'
+import { methodOf, pricingOf, receiptOf, type SettlementSummary, settlementSummary } from './receipt-draft.ts'
+import type { PaidUnit, Run, RunResult, UnitResult } from './run.ts'
 import type { RunRow, SettlementRow } from './runs.store.ts'
+import { tellTopUp } from './tell-top-up.ts'
 
 export type Answer = { status: number; body: string; headers: Record<string, string> }
 
@@ -19,105 +22,147 @@ export type Failure = {
 type Settled = Extract<SettleResult, { state: 'settled' }>
 
 /** What transaction C writes when the money has moved: the answer as it will be given, now and ever after. */
-export function completion(d: Deps, run: Run, work: RunResult, settled: Settled) {
+export function completion(d: Deps, unit: PaidUnit, work: UnitResult, settled: Settled | 'wallet') {
   const at = d.clock.now().toISOString()
-  const settlement = settlementSummary(run, 'settled', settled.transaction)
-  const signed = signCompletion(d, run, work, settlement)
-  const body = JSON.stringify(
-    run.kind === 'run' ? runBody(run, work, settlement, signed) : loopBody(d, run, work, settlement, signed),
-  )
-  const event = (type: string, data: unknown) => ({
-    id: d.ids.next('evt'),
-    tenant_id: run.tenantId,
-    type,
-    data,
-    created_at: at,
-  })
-  const subject = {
-    run_id: run.id,
-    agent_id: run.agentId,
-    amount: run.priceMicro.toString(),
-    receipt_id: work.receipt_id,
-  }
+  const { transaction, block } = settled === 'wallet' ? { transaction: null, block: null } : settled
+  const settlement = settlementSummary(unit, 'settled', transaction)
+  const told =
+    unit.kind === 'topup' ? tellTopUp(d, unit, work, settlement) : tellRun(d, unit, work as RunResult, settlement)
+  const event = (type: string, data: unknown) => eventOf(d, unit, type, data, at)
   return {
-    headers: paymentResponseHeaders({
-      success: true,
-      transaction: settled.transaction,
-      payer: run.payer,
-      amountMicro: run.priceMicro,
-    }),
+    headers: resultHeaders(unit, { success: true, transaction: transaction ?? '' }),
     item: {
-      run_id: run.id,
+      run_id: unit.id,
       at,
-      settlement: { transaction: settled.transaction, block: settled.block, shared: d.payments.sharesTransactions },
-      pending_id: run.pendingId,
+      settlement: { transaction, block, shared: d.payments.sharesTransactions },
+      escrow: endOfEscrow(d, unit, 'released', at),
+      pending_id: unit.pendingId,
       post_id: d.ids.next('ltx'),
-      answer: { status: 200, body },
-      receipt: signed.row,
+      answer: { status: 200, body: JSON.stringify(told.body) },
+      receipt: told.signed.row,
       events: [
         event('settlement.settled', settlement),
-        event('run.completed', subject),
-        event('receipt.issued', { receipt_id: work.receipt_id, run_id: run.id, kind: run.kind }),
+        event(told.event.type, told.event.data),
+        event('receipt.issued', { receipt_id: work.receipt_id, run_id: unit.id, kind: unit.kind }),
       ],
-      audit: auditOf(d, run, `${run.kind}.completed`, 'completed', at),
+      audit: auditOf(d, unit, `${unit.kind}.completed`, 'completed', at),
+    },
+  }
+}
+
+function tellRun(d: Deps, run: Run, work: RunResult, settlement: SettlementSummary) {
+  const signed = signCompletion(d, run, work, settlement)
+  const { id: run_id, agentId: agent_id, priceMicro } = run
+  return {
+    signed,
+    body: run.kind === 'run' ? runBody(run, work, settlement, signed) : loopBody(d, run, work, settlement, signed),
+    event: {
+      type: 'run.completed',
+      data: { run_id, agent_id, amount: priceMicro.toString(), receipt_id: work.receipt_id },
     },
   }
 }
 
 /** What is written when a run ends without a charge. */
-export function failure(d: Deps, run: Run, why: Failure) {
+export function failure(d: Deps, unit: PaidUnit, why: Failure) {
   const at = d.clock.now().toISOString()
-  const settlement = settlementSummary(run, 'failed', null)
+  const settlement = settlementSummary(unit, 'failed', null)
   const signed = d.receipts.sign({
-    ...receiptOf(run, d.ids.next('rcpt'), at),
+    ...receiptOf(unit, d.ids.next('rcpt'), at),
     kind: 'failure',
     charged: false,
     output_hash: null,
     verification: null,
     settlement: { ...settlement, reason: why.reason },
   })
+  const again = settlement.method === 'wallet' ? 'send the request again' : 'sign a new payment'
   const body = JSON.stringify({
     error: 'error',
     message: why.message,
     code: 'internal',
-    run_id: run.id,
+    run_id: unit.id,
     status: 'failed',
     stage: why.stage,
     charged: false,
     settlement,
     retryable: why.retryable,
-    next_action: 'Nothing was charged. To try again, sign a new payment.',
+    next_action: `Nothing was charged. To try again, ${again}.`,
     receipt: signed.receipt,
-    request_id: run.terms.request_id,
+    request_id: unit.terms.request_id,
   })
-  const event = {
-    id: d.ids.next('evt'),
-    tenant_id: run.tenantId,
-    type: 'run.failed',
-    data: { run_id: run.id, stage: why.stage, reason: why.reason, charged: false },
-    created_at: at,
-  }
+  const event = (type: string, data: unknown) => eventOf(d, unit, type, data, at)
+  const failed = { run_id: unit.id, stage: why.stage, reason: why.reason, charged: false }
   return {
-    headers: paymentResponseHeaders({
-      success: false,
-      transaction: '',
-      payer: run.payer,
-      amountMicro: run.priceMicro,
-      errorReason: why.reason,
-    }),
+    headers: resultHeaders(unit, { success: false, transaction: '', errorReason: why.reason }),
     item: {
-      run_id: run.id,
+      run_id: unit.id,
       at,
       reason: why.reason,
-      pending_id: run.pendingId,
+      escrow: endOfEscrow(d, unit, 'refunded', at),
+      pending_id: unit.pendingId,
       void_id: d.ids.next('ltx'),
       answer: { status: 500, body },
       receipt: signed.row,
-      events: [event],
-      audit: auditOf(d, run, `${run.kind}.failed`, 'failed', at),
+      events: [
+        ...(unit.kind === 'topup' ? [] : [event('run.failed', failed)]),
+        ...(why.stage === 'settle' ? [event('settlement.failed', { ...settlement, reason: why.reason })] : []),
+      ],
+      audit: auditOf(d, unit, `${unit.kind}.failed`, 'failed', at),
     },
   }
 }
+
+/** What SQL `end_escrow` takes. Released, the run's own posting pays from it; refunded, it goes back to the wallet. */
+function endOfEscrow(d: Deps, unit: PaidUnit, state: 'released' | 'refunded', at: string) {
+  const { escrow_id, wallet_id } = unit.terms
+  if (!escrow_id || !wallet_id) return null
+  const amount = unit.priceMicro.toString()
+  const back = {
+    id: d.ids.next('ltx'),
+    tenant_id: unit.tenantId,
+    code: 'escrow_refunded',
+    ref: escrow_id,
+    created_at: at,
+    asset: 'USDC',
+    entries: transfer(accounts.escrow(wallet_id), accounts.wallet(wallet_id), unit.priceMicro),
+  }
+  const data = { escrow_id, wallet_id, to_wallet_id: null, run_id: unit.id, amount, status: state }
+  return {
+    id: escrow_id,
+    from: ['held'],
+    state,
+    reason: state === 'released' ? 'run_completed' : 'run_failed',
+    at,
+    ledger: state === 'released' ? [] : [back],
+    events: [eventOf(d, unit, `escrow.${state}`, data, at)],
+    audits: [
+      {
+        id: d.ids.next('aud'),
+        tenant_id: unit.tenantId,
+        type: `escrow.${state}`,
+        occurred_at: at,
+        actor: 'countersign',
+        subject: escrow_id,
+        decision: state,
+        data: { run_id: unit.id, amount },
+      },
+    ],
+  }
+}
+
+const eventOf = (d: Deps, unit: PaidUnit, type: string, data: unknown, at: string) => ({
+  id: d.ids.next('evt'),
+  tenant_id: unit.tenantId,
+  type,
+  data,
+  created_at: at,
+})
+
+/** x402's own result headers are for x402's payers; a paid answer is for no cache either way. */
+const resultHeaders = (unit: PaidUnit, result: { success: boolean; transaction: string; errorReason?: string }) =>
+  methodOf(unit) === 'wallet'
+    ? { 'cache-control': 'no-store' }
+    : paymentResponseHeaders({ ...result, payer: unit.payer, amountMicro: unit.priceMicro })
 
 /** The stored answer again, byte for byte; or, while there is none yet, the word to come back. */
 export function replay(run: RunRow, settlement: SettlementRow): Answer {
@@ -128,17 +173,22 @@ export function replay(run: RunRow, settlement: SettlementRow): Answer {
   return {
     status: run.answer_status,
     body: run.answer_body,
-    headers: {
-      ...paymentResponseHeaders({
-        success: settlement.state === 'settled',
-        transaction: settlement.transaction ?? '',
-        payer: settlement.payer,
-        amountMicro: settlement.amount_micro,
-        ...(settlement.reason && { errorReason: settlement.reason }),
-      }),
-      'idempotent-replayed': 'true',
-    },
+    headers: { ...replayedHeaders(run, settlement), 'idempotent-replayed': 'true' },
   }
+}
+
+function replayedHeaders(run: RunRow, settlement: SettlementRow): Record<string, string> {
+  if (settlement.method === 'wallet') return { 'cache-control': 'no-store' }
+  const { payer, transaction, amount_micro: amountMicro, reason } = settlement
+  const success = run.state === 'completed'
+  return paymentResponseHeaders({
+    success,
+    // A payment that arrived after its run had failed belongs to its refund, not to this answer.
+    transaction: success ? (transaction ?? '') : '',
+    payer,
+    amountMicro,
+    ...(reason && { errorReason: reason }),
+  })
 }
 
 /** Never a 402: asked to pay again, a client would sign a second payment while the first may still arrive. */
@@ -159,45 +209,6 @@ export const stillUnknown = (runId: string): Answer => ({
     next_action: 'Send the same request with the same payment again.',
   }),
 })
-
-const settlementSummary = (run: Run, status: string, transaction: string | null) => ({
-  settlement_id: run.settlementId,
-  status,
-  transaction,
-  network: NETWORK,
-  payer: run.payer,
-  amount: run.priceMicro.toString(),
-})
-
-type SettlementSummary = ReturnType<typeof settlementSummary>
-
-const pricingOf = (run: Run) => ({
-  base_price_usdc: usdcFromMicro(BigInt(run.terms.pricing.base_price_micro)),
-  orchestration_fee_usdc: usdcFromMicro(BigInt(run.terms.pricing.fee_micro)),
-  price_usdc: usdcFromMicro(run.priceMicro),
-  pricing_version: run.terms.pricing.pricing_version,
-})
-
-/** Public: hashes and figures only. Why a lane was chosen may quote the task, so only how surely is told. */
-function receiptOf(run: Run, receiptId: string, issuedAt: string) {
-  const { decision, policy_hash, mandate_id, preauth_id, override_id, approval_id } = run.terms.ruling
-  const { confidence, routing_version } = run.terms.route
-  return {
-    receipt_id: receiptId,
-    run_id: run.id,
-    loop_id: run.loopId,
-    issued_at: issuedAt,
-    agent_id: run.agentId,
-    route: { agent_id: run.agentId, confidence: confidence ?? null, routing_version: routing_version ?? null },
-    pricing: { ...pricingOf(run), amount: run.priceMicro.toString() },
-    governance: { decision, policy_hash, mandate_id, preauth_id, override_id, approval_id },
-    request_hash: run.requestHash,
-    input_hash: run.terms.input_hash,
-    prev_hash: null,
-    tenant_id: run.tenantId,
-    payer: run.payer,
-  }
-}
 
 function signCompletion(d: Deps, run: Run, work: RunResult, settlement: SettlementSummary): SignedReceipt {
   const { verified, score, grade, verification_id } = work.verification
@@ -255,7 +266,7 @@ const loopBody = (d: Deps, run: Run, work: RunResult, settlement: SettlementSumm
   settlement,
 })
 
-const auditOf = (d: Deps, run: Run, type: string, decision: string, at: string) => ({
+const auditOf = (d: Deps, run: PaidUnit, type: string, decision: string, at: string) => ({
   id: d.ids.next('aud'),
   tenant_id: run.tenantId,
   type,

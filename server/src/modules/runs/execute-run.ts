@@ -7,20 +7,21 @@ import { differentBody } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
 import type { Allowed, Offer, Proposal, Refused, Ruling } from '../governance/ruling.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
-import type { OpenSettlement, Payments } from '../payments/payments.ts'
+import type { Payments } from '../payments/payments.ts'
 import type { Quote } from '../payments/quote.ts'
-import { buildChallenge, type ReadPayment } from '../payments/x402.ts'
+import type { ReadPayment } from '../payments/x402.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { type Answer, completion, type Failure, failure, replay, stillUnknown } from './answer.ts'
 import { admission, draftRun } from './draft-run.ts'
+import { findEarlier } from './earlier.ts'
 import type { Lane, LaneResult } from './lane.ts'
-import type { Run, RunBody, RunResult, RunStep } from './run.ts'
-import { findByKey, findByNonce, findRun, findSettlementOf, type RunSteps } from './runs.store.ts'
+import { byX402, fromWallet, type Means, walletTooLow } from './means.ts'
+import type { PaidUnit, Run, RunBody, RunResult, RunStep, UnitResult } from './run.ts'
+import { findRun, findSettlementOf, type RunSteps, type StoredAnswer } from './runs.store.ts'
 import type { VerifyOutputInput } from './verify-output.ts'
 
 /** How often a run is judged anew because rules or limits moved under it. */
@@ -69,6 +70,8 @@ export type Deps = {
   refuse(proposal: Proposal, ruling: Refused): Promise<Problem | undefined>
   judgeActions(caller: Caller, actions: readonly Record<string, unknown>[]): Promise<Record<string, unknown>[]>
   payments: Payments
+  /** A wallet of this tenant; throws `not_found` for any other. */
+  wallet(tenantId: string, walletId: string): Promise<{ available_micro: bigint }>
   offerExtensions(terms: { amountMicro: bigint; payTo: string; resource: string }): Record<string, unknown> | undefined
   recall(run: Run): Promise<{ id: string; content: string }[]>
   lane: Lane
@@ -99,31 +102,23 @@ export const createExecuteRun = (d: Deps) => {
       throw refusal
     }
     d.probe('assess')
-    const terms = d.payments.termsFor(ruling.offer.priceMicro)
-    if (!ask.paid) return challenge(d, ask, ruling.offer)
-    const rejected = await d.payments.check(ask.paid, terms)
-    if (rejected) {
-      // The nonce may have been used a moment ago by this very payment, sent twice: a 402 would make the client pay again.
-      const meanwhile = await findEarlier(d, ask)
-      if (meanwhile) return meanwhile
-      await ask.countAddress()
-      return challenge(d, ask, ruling.offer, rejected)
-    }
-    if (look.count === 0) await ask.countPayer(ask.paid.payment.authorization.from)
+    const means = await (ask.body.payment ? fromWallet : byX402)(d, ask, ruling.offer)
+    if ('status' in means) return means
+    if (look.count === 0) await ask.countPayer(means.payer)
     d.probe('check')
-    const run = draftRun(d, ask, ruling)
-    const settlement: OpenSettlement = { payment: ask.paid.payment, terms }
-    const taken = await admit(d, ask, run, settlement, ruling)
+    const run = draftRun(d, ask, ruling, means)
+    const taken = await admit(d, ask, run, means, ruling)
     if (taken === 'rules_changed' || taken === 'limit_reached') return lookAgain(taken === 'rules_changed')
     if (taken) return taken
     d.probe('admit')
     const work = await execute(d, run)
     if ('stage' in work) return abandon(d, run, work)
     d.probe('execute')
-    const kept = await keep(d, run, work)
-    if (!kept) return answerOf(d, run.id)
+    if (run.terms.escrow_id && !work.verification.verified) return abandon(d, run, unverified(work))
+    if (means.method === 'wallet') return finishFromWallet(d, run, work)
+    if (!(await keep(d, run, work))) return answerOf(d, run.id)
     d.probe('keep')
-    const outcome = await d.payments.settle(settlement)
+    const outcome = await d.payments.settle(means.settlement)
     d.probe('settle')
     return finish(d, run, work, outcome)
   }
@@ -131,44 +126,54 @@ export const createExecuteRun = (d: Deps) => {
 }
 
 /** The reconciler's only door too. Whoever comes first writes the answer; the other reads it. */
-export async function finish(d: Deps, run: Run, work: RunResult, outcome: SettleResult): Promise<Answer> {
-  if (outcome.state === 'unknown') return leaveUnknown(d, run, outcome.reason)
+export async function finish(d: Deps, unit: PaidUnit, work: UnitResult, outcome: SettleResult): Promise<Answer> {
+  if (outcome.state === 'unknown') return leaveUnknown(d, unit, outcome.reason)
   if (outcome.state === 'failed')
-    return abandon(d, run, {
+    return abandon(d, unit, {
       stage: 'settle',
       reason: outcome.reason,
       message: `The payment could not be settled: ${outcome.message}`,
       retryable: false,
     })
-  const { item, headers } = completion(d, run, work, outcome)
-  const stored = await d.steps.complete(item, run.locks)
+  const { item, headers } = completion(d, unit, work, outcome)
+  try {
+    const stored = await d.steps.complete(item, unit.locks)
+    return completed(d, unit, stored, headers)
+  } catch (error) {
+    // The facilitator named a transaction that already stands for another payment: what it says proves nothing.
+    if ((error as { code?: string }).code === '23505') return leaveUnknown(d, unit, 'transaction_used_before')
+    throw error
+  }
+}
+
+/** Transactions B and C in one: the price was set aside when the run was admitted, and no chain is asked. */
+async function finishFromWallet(d: Deps, run: Run, work: RunResult): Promise<Answer> {
+  const { item, headers } = completion(d, run, work, 'wallet')
+  try {
+    const stored = await d.steps.keepAndComplete({ ...item, keep: kept(d, run, work) }, run.locks)
+    return completed(d, run, stored, headers)
+  } catch (error) {
+    if (error instanceof StepRefused) return answerOf(d, run.id)
+    throw error
+  }
+}
+
+function completed(d: Deps, unit: PaidUnit, stored: StoredAnswer, headers: Answer['headers']): Answer {
   d.probe('complete')
   if (stored.first) {
-    d.metrics.runs.inc({ kind: run.kind, agent_id: run.agentId, outcome: 'completed' })
-    d.metrics.settledMicro.inc({ kind: run.kind }, Number(run.priceMicro))
+    d.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'completed' })
+    d.metrics.settledMicro.inc({ kind: unit.kind }, Number(unit.priceMicro))
   }
   return { status: stored.status, body: stored.body, headers }
 }
 
-/** The same payment or the same key again: its stored answer, or the word that it is still being worked on. */
-async function findEarlier(d: Deps, ask: Ask): Promise<Answer | undefined> {
-  if (ask.paid) {
-    const { from, nonce } = ask.paid.payment.authorization
-    const known = await findByNonce(d.db, from, nonce)
-    if (known) {
-      const sameSignature =
-        (known.settlement.payment as { signature?: string }).signature === ask.paid.payment.signature
-      if (!sameSignature || known.run.request_hash !== ask.requestHash)
-        throw conflict('This payment was used for another request. It was not charged again.')
-      return replay(known.run, known.settlement)
-    }
-  }
-  if (ask.idempotencyKey === undefined || ask.caller.kind !== 'tenant') return undefined
-  const known = await findByKey(d.db, `tenant:${ask.caller.tenantId}`, ask.route, ask.idempotencyKey, d.clock.now())
-  if (!known) return undefined
-  if (known.bodyHash !== ask.bodyHash) throw differentBody()
-  return replay(known.run, known.settlement)
-}
+/** Escrow was asked for, and it is released only for work that holds. */
+const unverified = ({ verification }: RunResult): Failure => ({
+  stage: 'verify',
+  reason: 'verification_failed',
+  message: `The output was graded ${verification.grade} and did not pass verification. The escrow went back to the wallet.`,
+  retryable: true,
+})
 
 /** A price we signed earlier for exactly this request, or for exactly this task. */
 function readQuote(d: Deps, ask: Ask): Offer | undefined {
@@ -256,33 +261,16 @@ const proposalOf = (ask: Ask): Proposal => ({
   overrideToken: ask.body.override_token,
 })
 
-function challenge(d: Deps, ask: Ask, offer: Offer, rejected?: { reason: string; message: string }): Answer {
-  const terms = d.payments.termsFor(offer.priceMicro)
-  const { token } = d.payments.quotes.issue({
-    bound_to: { request_hash: ask.requestHash },
-    kind: ask.kind,
-    agent_id: offer.agentId,
-    amount: offer.priceMicro.toString(),
-    pricing_version: offer.pricingVersion,
-    route: offer.route,
-  })
-  const url = `${d.publicUrl()}${ask.route}`
-  const description = `One ${ask.kind} on the lane ${offer.agentId} for ${usdcFromMicro(offer.priceMicro)} USDC`
-  const extensions = d.offerExtensions({ amountMicro: terms.amountMicro, payTo: terms.payTo, resource: url })
-  const built = buildChallenge({ terms, quote: token, resource: { url, description }, refusal: rejected, extensions })
-  return { status: 402, headers: built.headers, body: JSON.stringify({ ...built.body, request_id: ask.requestId }) }
-}
-
 /** Transaction A. An answer comes back only when this run may not begin: somebody was first, or its judgement no longer holds. */
 async function admit(
   d: Deps,
   ask: Ask,
   run: Run,
-  settlement: OpenSettlement,
+  means: Means,
   ruling: Allowed,
 ): Promise<Answer | 'rules_changed' | 'limit_reached' | undefined> {
   try {
-    const { item, locks } = admission(d, ask, run, settlement, ruling)
+    const { item, locks } = admission(d, ask, run, means, ruling)
     const admitted = await d.steps.admit(item, locks)
     // Warnings are told as they were counted, not as they were foreseen.
     run.terms.ruling = admitted.ruling
@@ -306,6 +294,8 @@ async function admit(
         retryable: true,
         retryAfterSeconds: 2,
       })
+    if (error.message === 'wallet_balance')
+      return walletTooLow(d, ask, ruling.offer, BigInt(String(error.detail.available)))
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
 }
@@ -372,12 +362,7 @@ async function attempt(d: Deps, task: Parameters<Lane['execute']>[0]): Promise<L
 /** Transaction B. False when a reconciler has meanwhile taken this run for dead; then its answer is the answer. */
 async function keep(d: Deps, run: Run, work: RunResult): Promise<boolean> {
   try {
-    // Half a minute for the request to settle by itself; after that the reconciler looks.
-    const next = new Date(d.clock.now().getTime() + 30_000)
-    await d.steps.keep(
-      { run_id: run.id, admission: run.admission, result: work, next_attempt_at: next.toISOString() },
-      [`run:${run.id}`],
-    )
+    await d.steps.keep(kept(d, run, work), [`run:${run.id}`])
     return true
   } catch (error) {
     if (error instanceof StepRefused) return false
@@ -385,19 +370,27 @@ async function keep(d: Deps, run: Run, work: RunResult): Promise<boolean> {
   }
 }
 
+/** Half a minute for the request to settle by itself; after that the reconciler looks. */
+export const kept = (d: Pick<Deps, 'clock'>, unit: PaidUnit, work: UnitResult) => ({
+  run_id: unit.id,
+  admission: unit.admission,
+  result: work,
+  next_attempt_at: new Date(d.clock.now().getTime() + 30_000).toISOString(),
+})
+
 async function answerOf(d: Deps, runId: string): Promise<Answer> {
   return replay(await findRun(d.db, runId), await findSettlementOf(d.db, runId))
 }
 
 /** The way out of every failure before money moved: void, release, and a signed word that nothing was charged. */
-export async function abandon(d: Deps, run: Run, why: Failure): Promise<Answer> {
+export async function abandon(d: Deps, run: PaidUnit, why: Failure): Promise<Answer> {
   const { item, headers } = failure(d, run, why)
   const stored = await d.steps.abandon(item, run.locks)
   if (stored.first) d.metrics.runs.inc({ kind: run.kind, agent_id: run.agentId, outcome: 'failed' })
   return { status: stored.status, body: stored.body, headers }
 }
 
-async function leaveUnknown(d: Deps, run: Run, reason: string): Promise<Answer> {
+async function leaveUnknown(d: Deps, run: PaidUnit, reason: string): Promise<Answer> {
   const now = d.clock.now()
   const event = {
     id: d.ids.next('evt'),
@@ -410,7 +403,7 @@ async function leaveUnknown(d: Deps, run: Run, reason: string): Promise<Answer> 
     { settlement_id: run.settlementId, reason, at: now.toISOString(), event },
     [`run:${run.id}`],
   )
-  if (state === 'settled' || state === 'failed') return answerOf(d, run.id)
+  if (state !== 'unknown') return answerOf(d, run.id)
   return stillUnknown(run.id)
 }
 

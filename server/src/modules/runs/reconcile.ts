@@ -2,7 +2,7 @@ import type { ExactPayment, PaymentTerms } from '../payments/facilitator.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
 import type { Answer } from './answer.ts'
 import { abandon, type Deps, finish } from './execute-run.ts'
-import type { Run, RunBody, RunResult, RunTerms } from './run.ts'
+import type { PaidUnit, RunTerms, UnitResult } from './run.ts'
 import {
   claimDueSettlements,
   findOrphanedRuns,
@@ -20,7 +20,7 @@ const BATCH = 50
  */
 export function createReconciler(d: Deps) {
   const finishOne = async (row: RunRow, settlement: SettlementRow): Promise<Answer> => {
-    const run = runOf(row)
+    const run = unitOf(row)
     if (row.state === 'executing')
       return abandon(d, run, {
         stage: 'execute',
@@ -29,7 +29,7 @@ export function createReconciler(d: Deps) {
         retryable: true,
       })
     const outcome = await d.payments.reconcile(openSettlement(settlement))
-    return finish(d, run, row.result as RunResult, outcome)
+    return finish(d, run, row.result as UnitResult, outcome)
   }
 
   const guarded = async (row: RunRow, settlement: SettlementRow) => {
@@ -65,18 +65,16 @@ export function createReconciler(d: Deps) {
 
 export type Reconciler = ReturnType<typeof createReconciler>
 
-function runOf(row: RunRow): Run {
+export function unitOf(row: RunRow): PaidUnit {
   const terms = row.terms as RunTerms
   return {
     id: row.id,
-    kind: row.kind as Run['kind'],
     tenantId: row.tenant_id,
     payer: row.payer!,
     agentId: row.agent_id,
     sessionId: row.session_id,
     loopId: row.loop_id,
     requestHash: row.request_hash,
-    request: row.request as RunBody,
     terms,
     priceMicro: row.price_micro,
     settlementId: terms.settlement_id,
@@ -85,7 +83,9 @@ function runOf(row: RunRow): Run {
     createdAt: row.created_at,
     deadlineAt: row.deadline_at,
     locks: terms.locks,
-  }
+    // The two were written together and belong together.
+    ...({ kind: row.kind, request: row.request } as Pick<PaidUnit, 'kind' | 'request'>),
+  } as PaidUnit
 }
 
 type StoredPayment = {
@@ -98,7 +98,7 @@ type StoredPayment = {
 }
 
 /** Bigints were written as text; here they become bigints again. */
-function openSettlement(row: SettlementRow): OpenSettlement {
+export function openSettlement(row: SettlementRow): OpenSettlement {
   const { x402Version, signature, authorization, payload, terms } = row.payment as StoredPayment
   const { value, validAfter, validBefore } = authorization
   return {

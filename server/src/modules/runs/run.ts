@@ -2,17 +2,15 @@ import type { RulingSummary } from '../governance/ruling.ts'
 import type { Hex } from '../payments/facilitator.ts'
 import type { LaneUsage } from './lane.ts'
 
-/** One paid unit of work, as it is written down in transaction A and carried to its end. */
-export type Run = {
+/** One paid unit, as it is written down in transaction A and carried to its end. */
+type Unit = {
   id: string
-  kind: 'run' | 'loop'
   tenantId: string | null
   payer: string
   agentId: string
   sessionId: string
   loopId: string
   requestHash: string
-  request: RunBody
   terms: RunTerms
   priceMicro: bigint
   settlementId: string
@@ -25,10 +23,20 @@ export type Run = {
   locks: string[]
 }
 
+export type Run = Unit & { kind: 'run' | 'loop'; request: RunBody }
+
+/** Money paid into a wallet: the same story with no work in it. */
+export type TopUp = Unit & { kind: 'topup'; request: { wallet_id: string; amount: string } }
+
+export type PaidUnit = Run | TopUp
+
 /** What stood when the run was admitted; the answer and the receipt are told from it. */
 export type RunTerms = {
   settlement_id: string
   pending_id: string
+  /** The wallet that pays, or that a top-up is for; and the escrow that the price waits in. */
+  wallet_id: string | null
+  escrow_id: string | null
   request_id: string
   locks: string[]
   route: Record<string, unknown>
@@ -55,6 +63,11 @@ export type RunResult = {
   receipt_id: string
   issued_at: string
 }
+
+/** A top-up has nothing to show but its receipt to come. */
+export type TopUpResult = Pick<RunResult, 'receipt_id' | 'issued_at'>
+
+export type UnitResult = RunResult | TopUpResult
 
 export type Verification = {
   verification_id: string

@@ -104,6 +104,7 @@ const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =
 const SettlementSummary = Type.Object({
   settlement_id: Type.String(),
   status: Type.String(),
+  method: Type.String({ description: '`x402`, or `wallet`: then there is no transaction on the chain.' }),
   transaction: nullable(Type.String()),
   network: Type.String(),
   payer: Type.String(),
@@ -200,6 +201,17 @@ export const LoopSuccessResponse = Type.Object({
   receipt: open('The signed receipt.'),
   receipt_url: Type.String(),
   settlement: SettlementSummary,
+})
+
+export const TopUpResponse = Type.Object({
+  status: Type.Literal('completed'),
+  run_id: Type.String(),
+  wallet_id: Type.String(),
+  amount: Type.String(),
+  amount_usdc: Usdc,
+  settlement: SettlementSummary,
+  receipt: open('The signed receipt.'),
+  receipt_url: Type.String(),
 })
 
 export const LoopsQuery = Type.Object(

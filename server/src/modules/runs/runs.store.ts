@@ -17,8 +17,12 @@ export type RunSteps = {
   admit: Step<unknown, { run_id: string; ruling: RulingSummary }>
   keep: Step<unknown, unknown>
   complete: Step<unknown, StoredAnswer>
+  admitAndKeep: Step<unknown, { run_id: string }>
+  keepAndComplete: Step<unknown, StoredAnswer>
   abandon: Step<unknown, StoredAnswer>
   noteUnknown: Step<unknown, { state: string }>
+  noteArrival: Step<unknown, { first: boolean }>
+  finishRefund: Step<unknown, { first: boolean }>
 }
 
 export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics): RunSteps {
@@ -27,8 +31,12 @@ export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics): 
     admit: step('admit_run'),
     keep: step('keep_run'),
     complete: step('complete_run'),
+    admitAndKeep: step('admit_and_keep_run'),
+    keepAndComplete: step('keep_and_complete_run'),
     abandon: step('abandon_run'),
     noteUnknown: step('note_unknown'),
+    noteArrival: step('note_arrival'),
+    finishRefund: step('finish_refund'),
   }
 }
 
@@ -69,6 +77,21 @@ export async function claimDueSettlements(tx: Tx, at: Date, most: number): Promi
   return rows
 }
 
+/** Payments that were given up and may have arrived since. */
+export async function claimGivenUp(tx: Tx, at: Date, most: number): Promise<SettlementRow[]> {
+  const { rows } =
+    await sql<SettlementRow>`select * from claim_given_up(${at}, interval '60 seconds', ${most})`.execute(tx)
+  return rows
+}
+
+export const lookAgainAt = (tx: Tx, settlementId: string, at: Date | null) =>
+  tx
+    .updateTable('settlements')
+    .set({ next_attempt_at: at })
+    .where('id', '=', settlementId)
+    .where('state', '=', 'failed')
+    .execute()
+
 /** Runs that a process left behind. Whether it is dead, its advisory lock tells: the database drops it with the connection. */
 export async function findOrphanedRuns(tx: Tx, self: string, at: Date, most: number): Promise<RunRow[]> {
   const { rows } = await sql<RunRow>`
@@ -93,6 +116,7 @@ export async function listLoops(
     .selectFrom('runs')
     .select(['loop_id', 'id', 'agent_id', 'session_id', 'created_at', 'state', 'price_micro', 'result'])
     .where('tenant_id', '=', tenantId)
+    .where('kind', '<>', 'topup')
     .where('state', 'in', ['executing', 'settling', 'completed', 'failed'])
   if (query.session_id !== undefined) select = select.where('session_id', '=', query.session_id)
   if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))

@@ -1,0 +1,57 @@
+/**
+ * The chart of accounts. Debits are positive and credits negative in the table; a balance is shown on the side where
+ * its account normally stands, so that what we owe a wallet reads as a positive amount.
+ */
+export const accounts = {
+  /** USDC on the address that payments go to. */
+  chain: 'assets:chain:usdc',
+  /** What a lane earned. */
+  lane: (agentId: string) => `revenue:lane:${agentId}`,
+  orchestration: 'revenue:orchestration',
+  /** What we owe the owner of a wallet. */
+  wallet: (walletId: string) => `liabilities:wallet:${walletId}`,
+  /** What a wallet's owner has put in escrow, owed to whom it will be released to, or back. */
+  escrow: (walletId: string) => `liabilities:escrow:${walletId}`,
+  /** On its way from one tenant to another; stands at zero when every transfer has arrived. */
+  transfers: 'liabilities:transfers',
+  /** Escrow that was released to us. */
+  escrowed: 'revenue:escrow',
+  /** Payments that arrived for work that had failed: owed back. */
+  refunds: 'liabilities:refunds',
+} as const
+
+const kinds = {
+  assets: 'asset',
+  liabilities: 'liability',
+  revenue: 'revenue',
+  expenses: 'expense',
+  equity: 'equity',
+} as const
+
+export type AccountType = (typeof kinds)[keyof typeof kinds] | 'other'
+
+export const typeOf = (account: string): AccountType => kinds[account.split(':')[0] as keyof typeof kinds] ?? 'other'
+
+const debitSide: readonly AccountType[] = ['asset', 'expense', 'other']
+
+export const normalBalance = (account: string, micro: bigint): bigint =>
+  debitSide.includes(typeOf(account)) ? micro : -micro
+
+export type LedgerEntry = { account: string; amount_micro: bigint }
+
+/** What the SQL functions `ledger_pend` and `ledger_direct` take. */
+export type LedgerTransaction = {
+  id: string
+  tenant_id: string | null
+  code: string
+  ref: string
+  created_at: string
+  asset: 'USDC'
+  entries: LedgerEntry[]
+}
+
+/** From one account to another: the first is debited, the second credited. */
+export const transfer = (from: string, to: string, amountMicro: bigint): LedgerEntry[] => [
+  { account: from, amount_micro: amountMicro },
+  { account: to, amount_micro: -amountMicro },
+]

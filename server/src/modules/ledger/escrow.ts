@@ -1,0 +1,326 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { Idempotency } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { Outbox } from '../../platform/outbox.ts'
+import { conflict, expired, forbidden, invalid, notFound, Problem } from '../../platform/problem.ts'
+import { accounts, type LedgerEntry, transfer } from './accounts.ts'
+import { refusing } from './refusal.ts'
+import {
+  type EscrowRow,
+  endEscrow,
+  findEscrow,
+  findWallet,
+  holdEscrow,
+  listEscrows,
+  listExpiredEscrows,
+  lock,
+  markDisputed,
+} from './wallets.store.ts'
+
+export type EscrowDeps = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  idempotency: Idempotency
+  audit: Outbox['audit']
+}
+
+export type NewEscrow = { amountMicro: bigint; to_wallet_id?: string; memo?: string; expires_in_seconds?: number }
+
+export type Escrow = ReturnType<typeof createEscrow>
+
+type End = 'released' | 'refunded' | 'expired'
+
+const DEFAULT_LIFE_SECONDS = 7 * 24 * 60 * 60
+const SWEEP_AT_MOST = 100
+
+/**
+ * Money that is set aside for somebody. Who put it there may release it, who it is for may give it back, either may
+ * dispute it; undisputed, it comes back by itself when its time is over. One that pays for a run ends with that run.
+ */
+export function createEscrow(deps: EscrowDeps) {
+  const { db, clock } = deps
+
+  const once = (
+    scope: string,
+    route: string,
+    key: string | undefined,
+    body: unknown,
+    work: (tx: Tx) => Promise<{ status: number; body: unknown }>,
+  ) => refusing(deps.idempotency.once({ scope, route, key, body }, work))
+
+  const visible = async (tx: Tx, caller: TenantCaller, id: string): Promise<EscrowRow> => {
+    const row = await findEscrow(tx, id)
+    if (!row || (row.tenant_id !== caller.tenantId && row.to_tenant_id !== caller.tenantId)) throw notFound('escrow')
+    return row
+  }
+
+  const ownWallet = async (tx: Tx, caller: TenantCaller, id: string) => {
+    const wallet = await findWallet(tx, id)
+    if (!wallet || wallet.tenant_id !== caller.tenantId) throw notFound('wallet')
+    return wallet
+  }
+
+  /** Ends an escrow inside the caller's transaction; SQL refuses when somebody else has ended it first. */
+  const end = async (
+    tx: Tx,
+    row: EscrowRow,
+    state: End,
+    from: readonly string[],
+    actor: string,
+    reason: string | null,
+  ) => {
+    const at = clock.now()
+    await lock(
+      tx,
+      [row.wallet_id, row.to_wallet_id].flatMap((id) => (id === null ? [] : [`wallet:${id}`])),
+    )
+    const parties = [...new Set([row.tenant_id, ...(row.to_tenant_id === null ? [] : [row.to_tenant_id])])]
+    const type = state === 'released' ? 'escrow.released' : 'escrow.refunded'
+    await endEscrow(tx, {
+      id: row.id,
+      from,
+      state,
+      reason,
+      at: at.toISOString(),
+      ledger: movesOf(row, state).map(({ tenantId, entries }) => ({
+        id: deps.ids.next('ltx'),
+        tenant_id: tenantId,
+        code: `escrow_${state}`,
+        ref: row.id,
+        created_at: at.toISOString(),
+        asset: 'USDC',
+        entries,
+      })),
+      events: parties.map((tenant_id) => ({
+        id: deps.ids.next('evt'),
+        tenant_id,
+        type,
+        data: eventData(row, state),
+        created_at: at.toISOString(),
+      })),
+      audits: parties.map((tenant_id) => ({
+        id: deps.ids.next('aud'),
+        tenant_id,
+        type: `escrow.${state}`,
+        occurred_at: at.toISOString(),
+        actor,
+        subject: row.id,
+        decision: state,
+        data: { amount: row.amount_micro.toString(), reason },
+      })),
+    })
+    return record((await findEscrow(tx, row.id))!)
+  }
+
+  return {
+    get: async (caller: TenantCaller, id: string) => record(await visible(db, caller, id)),
+
+    async list(caller: TenantCaller, walletId: string, query: { limit?: number; cursor?: string; state?: string }) {
+      await ownWallet(db, caller, walletId)
+      const limit = query.limit ?? 20
+      const rows = await listEscrows(db, walletId, { ...query, limit: limit + 1 })
+      const escrows = rows.slice(0, limit).map(record)
+      const has_more = rows.length > limit
+      return { escrows, has_more, next_cursor: has_more ? escrows.at(-1)!.escrow_id : null }
+    },
+
+    hold: (caller: TenantCaller, walletId: string, key: string | undefined, body: unknown, wanted: NewEscrow) =>
+      once(`tenant:${caller.tenantId}`, `POST /api/wallets/${walletId}/escrow`, key, body, async (tx) => {
+        await ownWallet(tx, caller, walletId)
+        if (wanted.to_wallet_id === walletId) throw invalid('body/to_wallet_id is the wallet that pays.')
+        if (wanted.to_wallet_id !== undefined && !(await findWallet(tx, wanted.to_wallet_id))) throw notFound('wallet')
+        await lock(tx, [`wallet:${walletId}`])
+        const at = clock.now()
+        const id = deps.ids.next('esc')
+        await holdEscrow(
+          tx,
+          holding(deps.ids, {
+            id,
+            tenantId: caller.tenantId,
+            walletId,
+            toWalletId: wanted.to_wallet_id ?? null,
+            runId: null,
+            amountMicro: wanted.amountMicro,
+            memo: wanted.memo ?? null,
+            at,
+            expiresAt: new Date(at.getTime() + (wanted.expires_in_seconds ?? DEFAULT_LIFE_SECONDS) * 1000),
+            actor: caller.keyId,
+          }),
+        )
+        return { status: 201, body: record((await findEscrow(tx, id))!) }
+      }),
+
+    release: (caller: TenantCaller, id: string, key: string | undefined, body: { reason?: string }) =>
+      once(`tenant:${caller.tenantId}`, `POST /api/escrow/${id}/release`, key, body, async (tx) => {
+        const row = endable(await visible(tx, caller, id), clock.now())
+        if (row.tenant_id !== caller.tenantId) throw forbidden('Only who put the money in escrow may release it.')
+        return {
+          status: 200,
+          body: await end(tx, row, 'released', ['held', 'disputed'], caller.keyId, body.reason ?? null),
+        }
+      }),
+
+    refund: (caller: TenantCaller, id: string, key: string | undefined, body: { reason?: string }) =>
+      once(`tenant:${caller.tenantId}`, `POST /api/escrow/${id}/refund`, key, body, async (tx) => {
+        const row = endable(await visible(tx, caller, id), clock.now())
+        if (row.to_tenant_id !== null && row.to_tenant_id !== caller.tenantId)
+          throw forbidden(
+            'Only who the money is for may give it back. Undisputed, it comes back when the escrow expires.',
+          )
+        return {
+          status: 200,
+          body: await end(tx, row, 'refunded', ['held', 'disputed'], caller.keyId, body.reason ?? null),
+        }
+      }),
+
+    dispute: (caller: TenantCaller, id: string, key: string | undefined, body: { reason: string }) =>
+      once(`tenant:${caller.tenantId}`, `POST /api/escrow/${id}/dispute`, key, body, async (tx) => {
+        const row = endable(await visible(tx, caller, id), clock.now())
+        const disputed = await markDisputed(tx, row.id, body.reason)
+        if (!disputed) throw conflict(`This escrow is ${row.state}.`)
+        const at = clock.now()
+        await deps.audit(tx, {
+          tenantId: caller.tenantId,
+          type: 'escrow.disputed',
+          actor: caller.keyId,
+          subject: id,
+          at,
+          data: { reason: body.reason },
+        })
+        return { status: 200, body: record(disputed) }
+      }),
+
+    /** The operator's word in a dispute. */
+    resolve: (id: string, key: string | undefined, body: { outcome: 'release' | 'refund'; reason: string }) =>
+      once('operator', `POST /api/admin/escrow/${id}/resolve`, key, body, async (tx) => {
+        const row = await findEscrow(tx, id)
+        if (!row) throw notFound('escrow')
+        const state = body.outcome === 'release' ? 'released' : 'refunded'
+        return { status: 200, body: await end(tx, row, state, ['disputed'], 'operator', body.reason) }
+      }),
+
+    /** Gives back what nobody released in time. */
+    async sweepExpired(): Promise<number> {
+      const rows = await listExpiredEscrows(db, clock.now(), SWEEP_AT_MOST)
+      let ended = 0
+      for (const row of rows) {
+        try {
+          await refusing(db.transaction().execute((tx) => end(tx, row, 'expired', ['held'], 'countersign', 'expired')))
+          ended += 1
+        } catch (error) {
+          // Somebody was faster: released, refunded or disputed at the last moment.
+          if (!(error instanceof Problem)) throw error
+        }
+      }
+      return ended
+    },
+  }
+}
+
+function endable(row: EscrowRow, now: Date): EscrowRow {
+  if (row.run_id !== null) throw conflict('This escrow pays for a run and ends with it.')
+  if (row.state === 'held' && row.expires_at <= now)
+    throw expired('The time of this escrow is over; the money goes back.')
+  return row
+}
+
+type Held = {
+  id: string
+  tenantId: string
+  walletId: string
+  toWalletId: string | null
+  runId: string | null
+  amountMicro: bigint
+  memo: string | null
+  at: Date
+  expiresAt: Date
+  actor: string
+}
+
+/** What SQL `hold_escrow` takes: for an escrow by itself, and for one that a run is paid from. */
+export function holding(ids: Ids, held: Held) {
+  const at = held.at.toISOString()
+  const data = {
+    escrow_id: held.id,
+    wallet_id: held.walletId,
+    to_wallet_id: held.toWalletId,
+    run_id: held.runId,
+    amount: held.amountMicro.toString(),
+    status: 'held',
+  }
+  return {
+    id: held.id,
+    tenant_id: held.tenantId,
+    wallet_id: held.walletId,
+    to_wallet_id: held.toWalletId,
+    run_id: held.runId,
+    amount_micro: held.amountMicro,
+    memo: held.memo,
+    expires_at: held.expiresAt.toISOString(),
+    created_at: at,
+    ledger: {
+      id: ids.next('ltx'),
+      tenant_id: held.tenantId,
+      code: 'escrow_held',
+      ref: held.id,
+      created_at: at,
+      asset: 'USDC',
+      entries: transfer(accounts.wallet(held.walletId), accounts.escrow(held.walletId), held.amountMicro),
+    },
+    event: { id: ids.next('evt'), tenant_id: held.tenantId, type: 'escrow.held', data, created_at: at },
+    audit: {
+      id: ids.next('aud'),
+      tenant_id: held.tenantId,
+      type: 'escrow.held',
+      occurred_at: at,
+      actor: held.actor,
+      subject: held.id,
+      decision: 'held',
+      data: { amount: held.amountMicro.toString() },
+    },
+  }
+}
+
+/** Each tenant's side of the move. */
+function movesOf(row: EscrowRow, state: End): { tenantId: string; entries: LedgerEntry[] }[] {
+  const held = accounts.escrow(row.wallet_id)
+  const amount = row.amount_micro
+  if (state !== 'released')
+    return [{ tenantId: row.tenant_id, entries: transfer(held, accounts.wallet(row.wallet_id), amount) }]
+  if (row.to_wallet_id === null || row.to_tenant_id === null)
+    return [{ tenantId: row.tenant_id, entries: transfer(held, accounts.escrowed, amount) }]
+  const to = accounts.wallet(row.to_wallet_id)
+  if (row.to_tenant_id === row.tenant_id) return [{ tenantId: row.tenant_id, entries: transfer(held, to, amount) }]
+  return [
+    { tenantId: row.tenant_id, entries: transfer(held, accounts.transfers, amount) },
+    { tenantId: row.to_tenant_id, entries: transfer(accounts.transfers, to, amount) },
+  ]
+}
+
+const eventData = (row: EscrowRow, state: End) => ({
+  escrow_id: row.id,
+  wallet_id: row.wallet_id,
+  to_wallet_id: row.to_wallet_id,
+  run_id: row.run_id,
+  amount: row.amount_micro.toString(),
+  status: state,
+})
+
+const record = (row: EscrowRow) => ({
+  escrow_id: row.id,
+  wallet_id: row.wallet_id,
+  to_wallet_id: row.to_wallet_id,
+  run_id: row.run_id,
+  status: row.state,
+  amount: row.amount_micro.toString(),
+  amount_usdc: usdcFromMicro(row.amount_micro),
+  memo: row.memo,
+  reason: row.reason,
+  expires_at: row.expires_at.toISOString(),
+  created_at: row.created_at.toISOString(),
+  ended_at: row.ended_at?.toISOString() ?? null,
+})

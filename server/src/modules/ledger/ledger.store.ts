@@ -1,0 +1,82 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+
+export type EntryRow = {
+  transaction_id: string
+  line: number
+  account: string
+  asset: string
+  amount_micro: bigint
+  code: string
+  ref: string
+  created_at: Date
+  status: 'pending' | 'posted' | 'voided'
+  balance_micro: bigint
+}
+
+export type Position = { transactionId: string; line: number }
+export type EntriesQuery = { account?: string; ref?: string; before?: Position; limit: number }
+
+/**
+ * Newest first. A pending transfer is shown while it waits and when it came to nothing; once posted, its posting is
+ * shown in its place. The lines that only take a pending transfer back are bookkeeping and not shown.
+ */
+export async function listEntries(
+  tx: Tx,
+  tenantId: string,
+  { account, ref, before, limit }: EntriesQuery,
+): Promise<EntryRow[]> {
+  const inAccount = account === undefined ? sql`true` : sql`e.tenant_id = ${tenantId} and e.account = ${account}`
+  const ofRef = ref === undefined ? sql`true` : sql`t.ref = ${ref}`
+  // The row comparison stops the reading at the cursor; the plain one lets the index begin there.
+  const older =
+    before === undefined
+      ? sql`true`
+      : sql`t.id <= ${before.transactionId} and e.transaction_id <= ${before.transactionId} and (e.transaction_id, e.line) < (${before.transactionId}, ${before.line})`
+  const { rows } = await sql<EntryRow>`
+    with page as (
+      select e.transaction_id, e.line, e.account, e.asset, e.amount_micro, t.code, t.ref, t.created_at,
+        case when t.kind <> 'pend' then 'posted' when r.id is null then 'pending' else 'voided' end as status
+      from ledger_transactions t
+      join ledger_entries e on e.transaction_id = t.id
+      left join ledger_transactions r on r.pending_id = t.id
+      where t.tenant_id = ${tenantId} and ${inAccount} and ${ofRef} and ${older}
+        and (e.layer = 'posted' or (t.kind = 'pend' and (r.id is null or r.kind = 'void')))
+      order by e.transaction_id desc, e.line desc limit ${limit}
+    )
+    select page.*, ledger_balance_at(${tenantId}, page.account, page.asset, page.transaction_id, page.line) as balance_micro
+    from page order by transaction_id desc, line desc`.execute(tx)
+  return rows
+}
+
+export type AccountRow = { account: string; asset: string; balance_micro: bigint }
+
+export async function readAccounts(tx: Tx, tenantId: string): Promise<AccountRow[]> {
+  const { rows } = await sql<AccountRow>`select * from ledger_accounts_of(${tenantId})`.execute(tx)
+  return rows
+}
+
+export type WalletFigures = { id: string; available_micro: bigint; reserved_micro: bigint; escrowed_micro: bigint }
+
+export const readWalletFigures = (tx: Tx, tenantId: string): Promise<WalletFigures[]> =>
+  tx
+    .selectFrom('wallets')
+    .select(['id', 'available_micro', 'reserved_micro', 'escrowed_micro'])
+    .where('tenant_id', '=', tenantId)
+    .execute()
+
+export async function isEntryOf(tx: Tx, tenantId: string, { transactionId, line }: Position): Promise<boolean> {
+  const found = await tx
+    .selectFrom('ledger_entries')
+    .select('line')
+    .where('transaction_id', '=', transactionId)
+    .where('line', '=', line)
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirst()
+  return found !== undefined
+}
+
+export async function countLedger(tx: Tx, most: number): Promise<number> {
+  const { rows } = await sql<{ counted: number }>`select count_ledger(${most}) as counted`.execute(tx)
+  return rows[0]!.counted
+}

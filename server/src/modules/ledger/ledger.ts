@@ -1,0 +1,144 @@
+import { sql } from 'kysely'
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { Ids } from '../../platform/ids.ts'
+import { invalid } from '../../platform/problem.ts'
+import { accounts, normalBalance, typeOf } from './accounts.ts'
+import {
+  type AccountRow,
+  countLedger,
+  type EntryRow,
+  isEntryOf,
+  listEntries,
+  type Position,
+  readAccounts,
+  readWalletFigures,
+  type WalletFigures,
+} from './ledger.store.ts'
+
+export { accounts, type LedgerEntry, type LedgerTransaction, transfer } from './accounts.ts'
+export { amountFields, readAmount } from './amounts.ts'
+export { holding } from './escrow.ts'
+
+export type LedgerDeps = { db: Db; ids: Ids }
+
+export type Posting = {
+  tenantId: string | null
+  code: string
+  ref: string
+  asset: string
+  entries: readonly { account: string; amountMicro: bigint }[]
+  at: Date
+}
+
+export type LedgerQuery = { account?: string; ref?: string; cursor?: string; limit?: number }
+
+export type Ledger = ReturnType<typeof createLedger>
+
+const COUNT_AT_MOST = 1_000
+
+export function createLedger({ db, ids }: LedgerDeps) {
+  return {
+    /** One page of entries, every account, and whether the books are in order: all of one moment. */
+    async read(caller: TenantCaller, query: LedgerQuery) {
+      const limit = query.limit ?? 20
+      const before = query.cursor === undefined ? undefined : readEntryId(query.cursor)
+      return db
+        .transaction()
+        .setIsolationLevel('repeatable read')
+        .execute(async (tx) => {
+          if (before && !(await isEntryOf(tx, caller.tenantId, before))) throw notAnEntry()
+          const rows = await listEntries(tx, caller.tenantId, {
+            account: query.account,
+            ref: query.ref,
+            before,
+            limit: limit + 1,
+          })
+          const books = await readAccounts(tx, caller.tenantId)
+          const wallets = await readWalletFigures(tx, caller.tenantId)
+          const entries = rows.slice(0, limit).map(entryRecord)
+          const has_more = rows.length > limit
+          return {
+            entries,
+            accounts: books.map(accountRecord),
+            invariants: { balanced: isBalanced(books), wallets_match: walletsMatch(books, wallets) },
+            has_more,
+            next_cursor: has_more ? entries.at(-1)!.id : null,
+          }
+        })
+    },
+
+    /** A transfer that is final at once, for business that writes its own transaction. */
+    async post(tx: Tx, { tenantId, code, ref, asset, entries, at }: Posting): Promise<void> {
+      const row = {
+        id: ids.next('ltx'),
+        tenant_id: tenantId,
+        code,
+        ref,
+        asset,
+        created_at: at.toISOString(),
+        entries: entries.map(({ account, amountMicro }) => ({ account, amount_micro: amountMicro.toString() })),
+      }
+      await sql`select ledger_direct(${JSON.stringify(row)}::jsonb)`.execute(tx)
+    },
+
+    /** Counts new entries into the balances. Balances are exact without it too; it keeps them cheap. */
+    async sweepBalances(): Promise<number> {
+      let counted = 0
+      for (let pass = 0; pass < 20; pass++) {
+        const taken = await db.transaction().execute((tx) => countLedger(tx, COUNT_AT_MOST))
+        counted += taken
+        if (taken < COUNT_AT_MOST) break
+      }
+      return counted
+    },
+  }
+}
+
+const entryId = (row: Pick<EntryRow, 'transaction_id' | 'line'>) => `${row.transaction_id}.${row.line}`
+
+function readEntryId(id: string): Position {
+  const [, transactionId, line] = /^(.{1,60})\.(\d{1,6})$/.exec(id) ?? []
+  if (!transactionId || !line) throw notAnEntry()
+  return { transactionId, line: Number(line) }
+}
+
+const notAnEntry = () => invalid('The cursor is not the id of an entry.')
+
+const entryRecord = (row: EntryRow) => ({
+  id: entryId(row),
+  transaction_id: row.transaction_id,
+  account: row.account,
+  direction: row.amount_micro > 0n ? 'debit' : 'credit',
+  amount: (row.amount_micro > 0n ? row.amount_micro : -row.amount_micro).toString(),
+  asset: row.asset,
+  status: row.status,
+  code: row.code,
+  ref: row.ref,
+  created_at: row.created_at.toISOString(),
+  balance_after: normalBalance(row.account, row.balance_micro).toString(),
+})
+
+const accountRecord = ({ account, asset, balance_micro }: AccountRow) => ({
+  account,
+  type: typeOf(account),
+  asset,
+  balance: normalBalance(account, balance_micro).toString(),
+})
+
+function isBalanced(books: readonly AccountRow[]): boolean {
+  const sums = new Map<string, bigint>()
+  for (const { asset, balance_micro } of books) sums.set(asset, (sums.get(asset) ?? 0n) + balance_micro)
+  return [...sums.values()].every((sum) => sum === 0n)
+}
+
+/** The columns by which a wallet is guarded and the entries by which it is explained must say the same. */
+function walletsMatch(books: readonly AccountRow[], wallets: readonly WalletFigures[]): boolean {
+  const owed = (account: string) =>
+    -(books.find((row) => row.account === account && row.asset === 'USDC')?.balance_micro ?? 0n)
+  return wallets.every(
+    (wallet) =>
+      owed(accounts.wallet(wallet.id)) === wallet.available_micro + wallet.reserved_micro &&
+      owed(accounts.escrow(wallet.id)) === wallet.escrowed_micro,
+  )
+}

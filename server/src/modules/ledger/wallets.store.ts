@@ -1,0 +1,105 @@
+import { type Selectable, sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Escrows, Payouts, Wallets } from '../../platform/generated/db.ts'
+
+export type WalletRow = Selectable<Wallets>
+export type EscrowRow = Selectable<Escrows>
+export type PayoutRow = Selectable<Payouts>
+
+export const findWallet = (tx: Tx, id: string): Promise<WalletRow | undefined> =>
+  tx.selectFrom('wallets').selectAll().where('id', '=', id).executeTakeFirst()
+
+export async function listWallets(
+  tx: Tx,
+  tenantId: string,
+  page: { limit: number; cursor?: string },
+): Promise<WalletRow[]> {
+  let select = tx.selectFrom('wallets').selectAll().where('tenant_id', '=', tenantId)
+  if (page.cursor !== undefined) select = select.where('id', '<', page.cursor)
+  return select.orderBy('id', 'desc').limit(page.limit).execute()
+}
+
+export async function countWallets(tx: Tx, tenantId: string): Promise<number> {
+  const { n } = await tx
+    .selectFrom('wallets')
+    .select((on) => on.fn.countAll().as('n'))
+    .where('tenant_id', '=', tenantId)
+    .executeTakeFirstOrThrow()
+  return Number(n)
+}
+
+export const insertWallet = (
+  tx: Tx,
+  row: Pick<WalletRow, 'id' | 'tenant_id' | 'name' | 'created_at'>,
+): Promise<WalletRow> => tx.insertInto('wallets').values(row).returningAll().executeTakeFirstOrThrow()
+
+export const findEscrow = (tx: Tx, id: string): Promise<EscrowRow | undefined> =>
+  tx.selectFrom('escrows').selectAll().where('id', '=', id).executeTakeFirst()
+
+export async function listEscrows(
+  tx: Tx,
+  walletId: string,
+  page: { limit: number; cursor?: string; state?: string },
+): Promise<EscrowRow[]> {
+  let select = tx.selectFrom('escrows').selectAll().where('wallet_id', '=', walletId)
+  if (page.state !== undefined) select = select.where('state', '=', page.state)
+  if (page.cursor !== undefined) select = select.where('id', '<', page.cursor)
+  return select.orderBy('id', 'desc').limit(page.limit).execute()
+}
+
+export const listExpiredEscrows = (tx: Tx, at: Date, most: number): Promise<EscrowRow[]> =>
+  tx
+    .selectFrom('escrows')
+    .selectAll()
+    .where('state', '=', 'held')
+    .where('run_id', 'is', null)
+    .where('expires_at', '<=', at)
+    .orderBy('expires_at')
+    .limit(most)
+    .execute()
+
+/** The same locks that the steps of runs take, in the same order. */
+export const lock = (tx: Tx, names: readonly string[]) => sql`select lock_names(${names}::text[])`.execute(tx)
+
+const bigintAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)
+const json = (value: unknown) => sql`${JSON.stringify(value, bigintAsText)}::jsonb`
+
+export const holdEscrow = (tx: Tx, item: unknown) => sql`select hold_escrow(${json(item)})`.execute(tx)
+export const endEscrow = (tx: Tx, item: unknown) => sql`select end_escrow(${json(item)})`.execute(tx)
+
+export const markDisputed = (tx: Tx, id: string, reason: string) =>
+  tx
+    .updateTable('escrows')
+    .set({ state: 'disputed', reason })
+    .where('id', '=', id)
+    .where('state', '=', 'held')
+    .returningAll()
+    .executeTakeFirst()
+
+export const requestPayout = (tx: Tx, item: unknown) => sql`select request_payout(${json(item)})`.execute(tx)
+
+export async function endPayout(tx: Tx, item: unknown): Promise<boolean> {
+  const { rows } = await sql<{ first: boolean }>`select end_payout(${json(item)}) as first`.execute(tx)
+  return rows[0]!.first
+}
+
+export const findPayout = (tx: Tx, id: string): Promise<PayoutRow | undefined> =>
+  tx.selectFrom('payouts').selectAll().where('id', '=', id).executeTakeFirst()
+
+export async function listPayouts(
+  tx: Tx,
+  page: { limit: number; cursor?: string; state?: string },
+): Promise<PayoutRow[]> {
+  let select = tx.selectFrom('payouts').selectAll()
+  if (page.state !== undefined) select = select.where('state', '=', page.state)
+  if (page.cursor !== undefined) select = select.where('id', '<', page.cursor)
+  return select.orderBy('id', 'desc').limit(page.limit).execute()
+}
+
+export async function claimPayouts(tx: Tx, at: Date, most: number): Promise<PayoutRow[]> {
+  const { rows } = await sql<PayoutRow>`select * from claim_payouts(${at}, interval '60 seconds', ${most})`.execute(tx)
+  return rows
+}
+
+export const notePayout = (tx: Tx, id: string, why: string, at: Date) =>
+  sql`select note_payout(${id}, ${why}, ${at})`.execute(tx)

@@ -1,0 +1,94 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { Idempotency } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { Outbox } from '../../platform/outbox.ts'
+import { conflict, notFound } from '../../platform/problem.ts'
+import { countWallets, findWallet, insertWallet, listWallets, lock, type WalletRow } from './wallets.store.ts'
+
+export type WalletsDeps = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  idempotency: Idempotency
+  audit: Outbox['audit']
+  /** Where the USDC of every wallet stands: our own address, on which a wallet is a claim. */
+  custody: { address: string; network: string; asset: string }
+}
+
+export type Wallets = ReturnType<typeof createWallets>
+
+const MOST_WALLETS = 100
+
+export function createWallets(deps: WalletsDeps) {
+  const { db } = deps
+
+  /** Another tenant's wallet is as unknown as one that never was. */
+  const owned = async (tx: Tx, tenantId: string, id: string): Promise<WalletRow> => {
+    const row = await findWallet(tx, id)
+    if (!row || row.tenant_id !== tenantId) throw notFound('wallet')
+    return row
+  }
+
+  const record = (row: WalletRow) => {
+    const balance = {
+      available: row.available_micro,
+      pending: row.incoming_micro,
+      escrowed: row.escrowed_micro,
+      reserved: row.reserved_micro,
+    }
+    const each = <T>(show: (micro: bigint) => T) =>
+      Object.fromEntries(Object.entries(balance).map(([name, micro]) => [name, show(micro)]))
+    return {
+      wallet_id: row.id,
+      name: row.name,
+      ...deps.custody,
+      balance: each((micro) => micro.toString()),
+      balance_usdc: each(usdcFromMicro),
+      created_at: row.created_at.toISOString(),
+    }
+  }
+
+  return {
+    owned: (tenantId: string, id: string) => owned(db, tenantId, id),
+
+    get: async (caller: TenantCaller, id: string) => record(await owned(db, caller.tenantId, id)),
+
+    async list(caller: TenantCaller, query: { limit?: number; cursor?: string }) {
+      const limit = query.limit ?? 20
+      const rows = await listWallets(db, caller.tenantId, { limit: limit + 1, cursor: query.cursor })
+      const wallets = rows.slice(0, limit).map(record)
+      const has_more = rows.length > limit
+      return { wallets, has_more, next_cursor: has_more ? wallets.at(-1)!.wallet_id : null }
+    },
+
+    create: (caller: TenantCaller, key: string | undefined, body: { name?: string }) =>
+      deps.idempotency.once(
+        { scope: `tenant:${caller.tenantId}`, route: 'POST /api/wallets', key, body },
+        async (tx) => {
+          await lock(tx, [`wallets:${caller.tenantId}`])
+          if ((await countWallets(tx, caller.tenantId)) >= MOST_WALLETS)
+            throw conflict(`A tenant has at most ${MOST_WALLETS} wallets.`)
+          const at = deps.clock.now()
+          const id = deps.ids.next('wal')
+          const row = await insertWallet(tx, {
+            id,
+            tenant_id: caller.tenantId,
+            name: body.name ?? 'Wallet',
+            created_at: at,
+          })
+          await deps.audit(tx, {
+            tenantId: caller.tenantId,
+            type: 'wallet.created',
+            actor: caller.keyId,
+            subject: id,
+            at,
+            data: { name: row.name },
+          })
+          return { status: 201, body: record(row) }
+        },
+      ),
+  }
+}

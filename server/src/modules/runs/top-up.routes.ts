@@ -1,0 +1,54 @@
+import type { FastifyReply } from 'fastify'
+import { Type } from 'typebox'
+import { tenantOf } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { amountFields, readAmount } from '../ledger/ledger.ts'
+import { readPayment } from '../payments/x402.ts'
+import type { Answer } from './answer.ts'
+import { requestHash } from './execute-run.ts'
+import { GovernanceRefusal, PaymentRequiredResponse, RunErrorResponse, TopUpResponse } from './runs.schema.ts'
+import type { TopUpAsk } from './top-up.ts'
+
+const TopUpRequest = Type.Object(
+  { ...amountFields, idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) },
+  { additionalProperties: false },
+)
+
+export function topUpRoutes(app: App, topUp: (ask: TopUpAsk) => Promise<Answer>) {
+  app.post(
+    '/api/wallets/:id/topup',
+    {
+      schema: {
+        operationId: 'topUpWallet',
+        tags: ['Wallets'],
+        summary: 'Pay USDC into a wallet by x402',
+        description:
+          'Itself a paid call: without payment the answer is 402 for the amount; with it, the money is in the wallet when the answer is 200. Unmodified x402 clients pay up to their own cap in one call (1 USDC unless set otherwise).',
+        params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) }),
+        body: TopUpRequest,
+        response: { 200: TopUpResponse, 402: PaymentRequiredResponse, 409: GovernanceRefusal, 500: RunErrorResponse },
+      },
+      config: { auth: 'tenant', scope: 'run' },
+    },
+    async (request, reply) => {
+      const route = `/api/wallets/${request.params.id}/topup`
+      const answer = await topUp({
+        route,
+        caller: tenantOf(request.caller),
+        walletId: request.params.id,
+        amountMicro: readAmount(request.body),
+        requestHash: requestHash(route, request.body),
+        bodyHash: hashBody(request.body),
+        idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
+        paid: readPayment(request.headers),
+        requestId: request.id,
+      })
+      return send(reply, answer)
+    },
+  )
+}
+
+/** The answer was composed once and stored; it is sent as those bytes. */
+const send = (reply: FastifyReply, { status, headers, body }: Answer) =>
+  reply.code(status).headers(headers).header('content-type', 'application/json; charset=utf-8').send(body)
