@@ -27,6 +27,7 @@ import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
 import { createReceipts } from './modules/receipts/receipts.ts'
 import { createRouting } from './modules/routing/routing.ts'
 import { createExecuteRun, type Deps as RunDeps } from './modules/runs/execute-run.ts'
+import type { Lane } from './modules/runs/lane.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
 import type { RunStep } from './modules/runs/run.ts'
@@ -62,6 +63,7 @@ import { createSequencer } from './platform/sequencer.ts'
 export type Overrides = {
   clock?: Clock
   log?: Log
+  lane?: Lane
   probe?: (step: RunStep | 'mined') => void
 }
 
@@ -188,7 +190,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       wallet: wallets.owned,
       offerExtensions: () => undefined,
       recall: async () => [],
-      lane: createOfflineLane(),
+      lane: overrides.lane ?? createOfflineLane(),
       verify: verifyOutput,
       receipts,
       probe,
