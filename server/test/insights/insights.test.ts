@@ -149,6 +149,8 @@ test('a frozen agent is frozen on every node at once, until it is unfrozen', asy
   expect(await node.frozen.isFrozen(tenantId, 'writer-v1')).toBe(true)
   await expect.poll(() => both('writer-v1')).toEqual([true, true])
   expect(await both('coder-v1')).toEqual([false, false])
+  expect(await node.frozen.frozen(tenantId, 'writer-v1')).toEqual({ reason: 'It buys too much.' })
+  expect(await node.frozen.frozen(tenantId, 'coder-v1')).toBeUndefined()
   expect(await version()).toBe(before + 1)
   const stranger = await onboard(node)
   expect(await node.frozen.isFrozen(stranger.tenant_id, 'writer-v1')).toBe(false)

@@ -16,7 +16,7 @@ export type FrozenAgents = ReturnType<typeof createFrozenAgents>
 export type FrozenAgent = { agent_id: string; reason: string; frozen_by: string; frozen_at: Date }
 
 export function createFrozenAgents(deps: { db: Db; clock: Clock; notify: Pick<Notify, 'listen'> }) {
-  const known = new Map<string, { agents: ReadonlySet<string>; until: number }>()
+  const known = new Map<string, { agents: ReadonlyMap<string, string>; until: number }>()
   let generation = 0
 
   const forget = (tenantId: string | undefined) => {
@@ -26,12 +26,12 @@ export function createFrozenAgents(deps: { db: Db; clock: Clock; notify: Pick<No
   }
   deps.notify.listen(CHANNEL, forget)
 
-  const agentsOf = async (tenantId: string): Promise<ReadonlySet<string>> => {
+  const agentsOf = async (tenantId: string): Promise<ReadonlyMap<string, string>> => {
     const now = deps.clock.now().getTime()
     const kept = known.get(tenantId)
     if (kept && kept.until > now) return kept.agents
     const before = generation
-    const agents = new Set((await listFrozen(deps.db, tenantId)).map(({ agent_id }) => agent_id))
+    const agents = new Map((await listFrozen(deps.db, tenantId)).map(({ agent_id, reason }) => [agent_id, reason]))
     // A set read before a change must not be kept after it.
     if (generation === before) {
       if (known.size >= MAX_TENANTS) known.delete(known.keys().next().value!)
@@ -50,6 +50,11 @@ export function createFrozenAgents(deps: { db: Db; clock: Clock; notify: Pick<No
   }
 
   return {
+    /** Why an agent is frozen; undefined when it is not. */
+    async frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined> {
+      const reason = (await agentsOf(tenantId)).get(agentId)
+      return reason === undefined ? undefined : { reason }
+    },
     isFrozen: async (tenantId: string, agentId: string) => (await agentsOf(tenantId)).has(agentId),
     list: (tenantId: string) => listFrozen(deps.db, tenantId),
     change,

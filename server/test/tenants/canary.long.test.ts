@@ -1,0 +1,114 @@
+import { Writable } from 'node:stream'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createLog } from '../../src/platform/log.ts'
+import { startService, type TestService } from '../harness.ts'
+import { openReceiver, type Receiver } from '../webhooks/receiver.ts'
+import { routesOf, sampleOf } from './openapi-samples.ts'
+
+/** A canary in every secret: whatever the service writes or answers is searched for them. */
+const settings = {
+  ADMIN_KEY: 'canary-admin-0123456789abcdef',
+  SIGNING_KEY: 'canary-signing-0123456789abcdef0123456789',
+  ENCRYPTION_KEY: 'canary-encryption-0123456789abcdef0123456789',
+  STRIPE_SECRET_KEY: 'sk_test_canary_stripe',
+  STRIPE_API_URL: 'http://127.0.0.1:1',
+  LANE_API_KEY: 'canary-lane-key',
+  RH_OAUTH_CLIENT_ID: 'client',
+  RH_OAUTH_CLIENT_SECRET: 'canary-oauth-secret',
+  RH_OAUTH_REDIRECT_URI: 'http://127.0.0.1:1/back',
+  RH_OAUTH_AUTHORIZE_URL: 'http://127.0.0.1:1/authorize',
+  RH_OAUTH_TOKEN_URL: 'http://127.0.0.1:1/token',
+}
+
+let service: TestService
+let receiver: Receiver
+let logged = ''
+const answered: string[] = []
+const canaries = new Map<string, string>()
+
+beforeAll(async () => {
+  const sink = new Writable({
+    write(chunk, _encoding, done) {
+      logged += chunk
+      done()
+    },
+  })
+  service = await startService({ env: settings, log: createLog('trace', sink) })
+  receiver = await openReceiver()
+  for (const [name, value] of Object.entries(settings)) if (value.includes('canary')) canaries.set(name, value)
+})
+afterAll(async () => {
+  await service?.close()
+  await receiver?.close()
+})
+
+const keep = <T extends { text: string }>(answer: T): T => {
+  answered.push(answer.text)
+  return answer
+}
+
+test('no secret is found in a log, an answer, a metric or a dump of the database', async () => {
+  const tenant = await service.onboard()
+  canaries.set('api key', tenant.apiKey)
+  const session = await service.post('/api/session', { api_key: tenant.apiKey })
+  const cookie = session.headers.get('set-cookie')!.split(';')[0]!
+  canaries.set('session cookie', cookie.split('=')[1]!)
+  canaries.set('csrf token', session.body.csrf_token)
+  const webhook = await service.post('/api/webhooks', { url: receiver.url, events: ['*'] }, tenant.headers)
+  canaries.set('signing secret', webhook.body.signingSecret)
+  const rotated = await service.post(`/api/webhooks/${webhook.body.id}/rotate-secret`, {}, tenant.headers)
+  canaries.set('rotated secret', rotated.body.signingSecret)
+  const keyed = { ...tenant.headers, 'idempotency-key': 'canary-run' }
+  const second = await service.post('/api/webhooks', { url: receiver.url, events: ['*'] }, keyed)
+  canaries.set('secret of a keyed answer', second.body.signingSecret)
+
+  const payer = await service.payer()
+  const paid = await payer.fetch(`${service.url}/api/run`, {
+    method: 'POST',
+    headers: { ...tenant.headers, 'content-type': 'application/json' },
+    body: JSON.stringify({ task: 'Say something.', agent_id: 'comedian-v1' }),
+  })
+  answered.push(await paid.text())
+
+  // Every route, right and wrong, by key, by session and as the operator.
+  const admin = { 'x-admin-key': settings.ADMIN_KEY }
+  const { body: description } = await service.get('/openapi.json')
+  for (const route of routesOf(description)) {
+    if (/\/api\/(onboard|session)$|rotate|\/keys$|admin\/tenants$/.test(route.path) && route.method === 'POST') continue
+    if (route.path === '/api/session') continue
+    const path = route.path.replace(/\{[^}]+\}/g, 'nothing')
+    for (const headers of [tenant.headers, { cookie, 'x-csrf-token': session.body.csrf_token }, admin, { cookie }])
+      for (const body of route.body ? [sampleOf(route.body, 'nothing'), '{"broken":'] : [undefined])
+        keep(await service.call(route.method, path, body, { ...headers }))
+  }
+  for (const path of ['/api/env-check', '/metrics', '/api/health', '/api/me', '/api/me/plan'])
+    keep(await service.get(path, tenant.headers))
+  await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBeGreaterThan(0)
+  answered.push(JSON.stringify(receiver.received.map(({ body }) => body)))
+
+  const dump = await dumpOf(service)
+  const found = [...canaries].flatMap(([name, value]) => [
+    ...(logged.includes(value) ? [`${name} in the log`] : []),
+    ...(answered.some((text) => text.includes(value)) ? [`${name} in an answer`] : []),
+    ...(dump.includes(value) ? [`${name} in the database`] : []),
+  ])
+  expect(found).toEqual([])
+  // The search itself is tried: what is not secret is found.
+  expect(logged).toContain('"status":200')
+  expect(dump).toContain(tenant.tenantId)
+  expect(answered.some((text) => text.includes(tenant.tenantId))).toBe(true)
+})
+
+async function dumpOf({ service: { database } }: TestService): Promise<string> {
+  const { rows: tables } = await database.pool.query<{ table_name: string }>(
+    `select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
+  )
+  let dump = ''
+  for (const { table_name } of tables) {
+    const { rows } = await database.pool.query(
+      `select coalesce(jsonb_agg(to_jsonb(r)), '[]')::text as text from "${table_name}" r`,
+    )
+    dump += rows[0].text
+  }
+  return dump
+}

@@ -1,0 +1,75 @@
+/** What a test needs to know of a route to ask it something, read from the machine description. */
+export type Described = { method: string; path: string; query: string[]; body: Schema | undefined; admin: boolean }
+
+export type Schema = {
+  type?: string
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  enum?: unknown[]
+  const?: unknown
+  anyOf?: Schema[]
+  allOf?: Schema[]
+  minimum?: number
+  format?: string
+  pattern?: string
+  minItems?: number
+}
+
+type Operation = {
+  parameters?: { name: string; in: string; schema: Schema }[]
+  requestBody?: { content: Record<string, { schema: Schema }> }
+  security?: Record<string, unknown>[]
+}
+
+export function routesOf(description: { paths: Record<string, Record<string, Operation>> }): Described[] {
+  return Object.entries(description.paths).flatMap(([path, operations]) =>
+    Object.entries(operations).map(([method, operation]) => ({
+      method: method.toUpperCase(),
+      path,
+      query: (operation.parameters ?? [])
+        .filter((parameter) => parameter.in === 'query' && parameter.schema.type === 'string' && !parameter.schema.enum)
+        .map((parameter) => parameter.name),
+      body: operation.requestBody?.content['application/json']?.schema,
+      admin: (operation.security ?? []).some((scheme) => 'adminKey' in scheme),
+    })),
+  )
+}
+
+/** A value that fits the schema, with `id` wherever an id is asked for. Optional ids are given too: they are the attack. */
+export function sampleOf(schema: Schema, id: string, name = ''): unknown {
+  if (schema.const !== undefined) return schema.const
+  if (schema.enum) return schema.enum[0]
+  const variant = schema.anyOf?.[0] ?? schema.allOf?.[0]
+  if (variant) return sampleOf(variant, id, name)
+  switch (schema.type) {
+    case 'object':
+      return Object.fromEntries(
+        Object.entries(schema.properties ?? {})
+          .filter(([key]) => schema.required?.includes(key) || (isId(key) && key !== 'idempotency_key'))
+          .map(([key, value]) => [key, sampleOf(value, id, key)]),
+      )
+    case 'array':
+      return schema.items ? [sampleOf(schema.items, id, name.replace(/s$/, ''))] : []
+    case 'integer':
+    case 'number':
+      return Math.max(1, schema.minimum ?? 1)
+    case 'boolean':
+      return true
+    case 'string':
+      return textOf(schema, id, name)
+    default:
+      return {}
+  }
+}
+
+const isId = (name: string) => /(^|_)ids?$|token$/.test(name)
+
+function textOf(schema: Schema, id: string, name: string): string {
+  if (isId(name)) return id
+  if (schema.format === 'date-time') return '2030-01-01T00:00:00Z'
+  if (schema.format === 'email') return 'intruder@example.com'
+  if (schema.format === 'uri' || name === 'url') return 'https://example.com/'
+  if (name === 'event') return '*'
+  return schema.pattern?.includes('0x') ? `0x${'0'.repeat(40)}` : 'text'
+}
