@@ -1,0 +1,91 @@
+import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
+import type { Lane, LaneResult } from '../../src/modules/runs/lane.ts'
+import { type Payer, readChallenge, signPayment, startService } from '../harness.ts'
+
+/** A service whose clock can be moved on and whose lane does as it is told; and the clients that pay it. */
+export async function startWorld(env: Record<string, string> = {}) {
+  let offset = 0
+  let behaviour: ((task: string) => Promise<LaneResult | undefined>) | undefined
+  const offline = createOfflineLane()
+  const lane: Lane = { ...offline, execute: async (task) => (await behaviour?.(task.task)) ?? offline.execute(task) }
+  const clock = { now: () => new Date(Date.now() + offset) }
+  const service = await startService({ clock, lane, env: { ADMIN_KEY: 'a-key-that-only-the-operator-has', ...env } })
+  const admin = { 'x-admin-key': 'a-key-that-only-the-operator-has' }
+
+  const world = {
+    ...service,
+    admin,
+    advance: (milliseconds: number) => {
+      offset += milliseconds
+    },
+    /** What the lane does with a task; undefined lets the offline lane answer. */
+    behave: (next: typeof behaviour) => {
+      behaviour = next
+    },
+
+    /** Asks, signs what the 402 wants, and sends it. */
+    async pay(payer: Payer, path: string, body: unknown, headers: Record<string, string> = {}) {
+      const asked = await service.post(path, body, headers)
+      if (asked.status !== 402) throw new Error(`Expected a 402 and got ${asked.status}: ${asked.text}`)
+      const payment = await signPayment(payer, readChallenge(asked.headers))
+      return { payment, answer: await service.post(path, body, { ...headers, ...payment }) }
+    },
+
+    /** A tenant with a wallet that holds this much. */
+    async tenantWithWallet(usdc = 1) {
+      const tenant = await service.onboard()
+      const { body: wallet } = await service.post('/api/wallets', { name: 'Agents' }, tenant.headers)
+      const payer = await service.payer(usdc + 1)
+      if (usdc > 0) {
+        const { answer } = await world.pay(
+          payer,
+          `/api/wallets/${wallet.wallet_id}/topup`,
+          { amount_usdc: usdc },
+          tenant.headers,
+        )
+        if (answer.status !== 200) throw new Error(answer.text)
+      }
+      return { ...tenant, payer, walletId: wallet.wallet_id as string }
+    },
+
+    balanceOf: async (tenant: { walletId: string; headers: Record<string, string> }) =>
+      (await service.get(`/api/wallets/${tenant.walletId}`, tenant.headers)).body.balance as Record<
+        'available' | 'pending' | 'escrowed' | 'reserved',
+        string
+      >,
+
+    events: async (tenantId: string) =>
+      (await service.db
+        .selectFrom('events')
+        .select(['type', 'data'])
+        .where('tenant_id', '=', tenantId)
+        .orderBy('id')
+        .execute()) as {
+        type: string
+        data: Record<string, unknown>
+      }[],
+
+    payee: async () =>
+      readChallenge((await service.post('/api/run', { task: 'hello' })).headers).accepts[0].payTo as string,
+  }
+  return world
+}
+
+export type World = Awaited<ReturnType<typeof startWorld>>
+
+export const failing = async (): Promise<LaneResult> => ({
+  ok: false,
+  reason: 'unavailable',
+  message: 'The lane is down.',
+  retryable: true,
+})
+
+export const saying = (output: string) => async (): Promise<LaneResult> => ({
+  ok: true,
+  output,
+  provider: 'test',
+  model: 'test',
+  mode: 'live',
+  usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 },
+  fallbacks: [],
+})
