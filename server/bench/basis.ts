@@ -66,14 +66,14 @@ async function main() {
     limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
     publicUrl: () => 'http://localhost',
   })
-  const bytes = basis.quoteBytes('TSLAx')
+  const text = basis.quoteText('TSLAx')
   app.get('/bare', { config: { unmetered: true } }, (_request, reply) => {
-    reply.header('content-type', 'application/json; charset=utf-8').send(bytes)
+    reply.header('content-type', 'application/json; charset=utf-8').send(text)
   })
   basisRoutes(app, { basis, authenticate, metered: false, limits: { anonymousPerMinute: 0, keyPerMinute: 0 } })
   const bare = fastify()
   bare.get('/quote/:symbol', (_request, reply) => {
-    reply.header('content-type', 'application/json; charset=utf-8').send(bytes)
+    reply.header('content-type', 'application/json; charset=utf-8').send(text)
   })
   const port = async (server: { listen(options: { host: string; port: number }): Promise<string> }) =>
     Number(new URL(await server.listen({ host: '127.0.0.1', port: 0 })).port)

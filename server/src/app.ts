@@ -5,6 +5,9 @@ import { openChain } from './adapters/chain/open-chain.ts'
 import { createOfflineLane } from './adapters/lanes/offline.ts'
 import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
+import { composeBasis } from './app/basis.ts'
+import type { Foundation } from './app/foundation.ts'
+import { composeObservability } from './app/observe.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
 import { createGovernance } from './modules/governance/governance.ts'
@@ -57,7 +60,6 @@ import { createOutbox } from './platform/outbox.ts'
 import { pageRoutes } from './platform/pages.ts'
 import { createRateLimiter } from './platform/rate-limit.ts'
 import { openSecretFolder } from './platform/secrets.ts'
-import { createSequencer } from './platform/sequencer.ts'
 
 /** The composition root: the only file that knows every module and every adapter. */
 export type Overrides = {
@@ -136,11 +138,28 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       audit: outbox.audit,
       usage: (tenantId, since) => readTenantUsage(db, tenantId, since),
     })
+    const f: Foundation = {
+      config,
+      db,
+      pool,
+      clock,
+      ids,
+      keys,
+      log,
+      metrics,
+      jobs,
+      notify,
+      outbox,
+      idempotency,
+      instance,
+      publicUrl,
+      onClose: (closer) => void closers.push(closer),
+    }
     const catalog = await createCatalog({ db, clock, notify, settlement: { network: 'eip155:8453', asset, payTo } })
     const receipts = createReceipts({ db, keys, clock, publicUrl })
     await receipts.open()
-    const sequencer = createSequencer({ db, log, instance, tasks: [receipts.log.task] })
-    closers.push(sequencer.stop)
+    const observe = composeObservability(f, { tenants, catalog, receipts })
+    const basis = await composeBasis(f)
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
     const payments = createPayments({
       facilitator: chain.facilitator,
@@ -161,7 +180,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       network: 'eip155:8453',
       payTo,
       approvalWindowSeconds: config.APPROVAL_WINDOW_SECONDS,
-      frozen: async () => undefined,
+      frozen: observe.frozen.frozen,
     })
     const routing = createRouting({ catalog })
     const ledger = createLedger({ db, ids })
@@ -262,9 +281,26 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     ledgerRoutes(app, { ledger, wallets, escrow, payouts })
     topUpRoutes(app, createTopUp(runDeps))
     receiptsRoutes(app, receipts)
+    observe.routes(app)
+    basis.routes(app, tenants.authenticate, limits)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
 
-    return { app, db, database, postgres, chain, catalog, reconciler, sequencer, ledger, escrow, refunds, payouts }
+    return {
+      app,
+      db,
+      database,
+      postgres,
+      chain,
+      catalog,
+      reconciler,
+      sequencer: observe.sequencer,
+      observe,
+      basis,
+      ledger,
+      escrow,
+      refunds,
+      payouts,
+    }
   }
 
   try {
@@ -287,7 +323,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         jobs.every('escrows', 1_000, parts.escrow.sweepExpired)
         jobs.every('ledger-balances', 1_000, parts.ledger.sweepBalances)
         jobs.wake('orphaned-runs')
-        parts.sequencer.start()
+        parts.observe.start()
+        parts.basis.start()
         return address
       },
       async close() {

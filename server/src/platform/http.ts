@@ -36,6 +36,8 @@ declare module 'fastify' {
   }
   interface FastifyRequest {
     caller: Caller
+    /** The answer to this request, for what has to add a header from elsewhere. */
+    reply: FastifyReply
     /** Counts this request against a subject (a key, a payer, an address); throws the 429. */
     limitAs(subject: string, perMinute: number): Promise<void>
   }
@@ -67,7 +69,7 @@ export type HttpDeps = {
 
 const BODY_LIMIT = 256 * 1024
 // Sent twice, any of these could be read one way by us and another way by a proxy.
-const singleHeaders = [
+const singleHeaders = new Set([
   'x-api-key',
   'x-admin-key',
   'authorization',
@@ -75,7 +77,7 @@ const singleHeaders = [
   'payment-signature',
   'x-payment',
   'x-tenant-id',
-]
+])
 const paymentHeaders = ['payment-signature', 'x-payment']
 
 export async function createHttp(deps: HttpDeps): Promise<App> {
@@ -87,6 +89,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : deps.ids.next('req')
     },
+    // One logger for all: a child for every request costs more than the request id in the lines that want it.
+    childLoggerFactory: (logger) => logger,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     return503OnClosing: true,
     forceCloseConnections: 'idle',
@@ -97,30 +101,34 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   useValidators(app)
   const methods = createMethodGuard(app)
   app.decorateRequest<Caller | null>('caller', null)
-  app.decorateRequest<FastifyRequest['limitAs'] | null>('limitAs', null)
-
-  app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id)
-    reply.header('x-content-type-options', 'nosniff')
-    request.caller = guest
-    request.limitAs = async (subject, perMinute) => {
-      if (perMinute === 0) return
-      sayAllowance(reply, await deps.limiter.take(subject, perMinute))
-    }
-    refuseDoubledHeaders(request)
-    await identify(deps, request)
-    await meter(deps, request)
+  app.decorateRequest<FastifyReply | null>('reply', null)
+  app.decorateRequest('limitAs', async function (this: FastifyRequest, subject: string, perMinute: number) {
+    if (perMinute > 0) sayAllowance(this.reply, await deps.limiter.take(subject, perMinute))
   })
-  app.addHook('onResponse', async (request, reply) => {
+
+  // Callbacks instead of promises: a route that needs neither credential nor counting pays for neither.
+  app.addHook('onRequest', (request, reply, done) => {
+    reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+    request.caller = guest
+    request.reply = reply
+    try {
+      refuseDoubledHeaders(request)
+    } catch (error) {
+      return done(error as Error)
+    }
+    const { auth = 'none', unmetered } = request.routeOptions.config
+    if (auth === 'none' && unmetered) return done()
+    identify(deps, request)
+      .then(() => meter(deps, request))
+      .then(() => done(), done)
+  })
+  app.addHook('onResponse', (request, reply, done) => {
     const route = request.routeOptions.url ?? 'unknown'
-    deps.metrics.httpSeconds.observe(
-      { method: request.method, route, status: reply.statusCode },
-      reply.elapsedTime / 1000,
-    )
-    request.log.info(
-      { method: request.method, route, status: reply.statusCode, ms: Math.round(reply.elapsedTime) },
-      'answered',
-    )
+    const ms = reply.elapsedTime
+    deps.metrics.httpSeconds.observe({ method: request.method, route, status: reply.statusCode }, ms / 1000)
+    const line = { request_id: request.id, method: request.method, route, status: reply.statusCode, ms: Math.round(ms) }
+    request.log.info(line, 'answered')
+    done()
   })
 
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply))
@@ -174,7 +182,7 @@ function refuseDoubledHeaders(request: FastifyRequest) {
   const raw = request.raw.rawHeaders
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!.toLowerCase()
-    if (!singleHeaders.includes(name)) continue
+    if (!singleHeaders.has(name)) continue
     if (seen.has(name)) throw invalid(`The header ${name} was sent more than once.`)
     seen.add(name)
   }
@@ -236,7 +244,7 @@ type FastifyFault = {
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const problem = error instanceof Problem ? error : translate(error as FastifyFault)
   const { status, code, retryable, retryAfterSeconds, details, nextAction, extra } = problem.options
-  if (status >= 500) request.log.error({ err: problem.options.cause ?? error }, problem.message)
+  if (status >= 500) request.log.error({ request_id: request.id, err: problem.options.cause ?? error }, problem.message)
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
   reply
     .code(status)

@@ -11,12 +11,23 @@ export type Ids = { next(prefix: string): string; uuid(): string }
 export function createIds(clock: Clock): Ids {
   let lastTime = 0
   let counter = 0
+  // Asking the system for 16 bytes at a time costs more than everything else here.
+  let pool = Buffer.alloc(0)
+  let used = 0
+  const random = (size: number): Buffer => {
+    if (used + size > pool.length) {
+      pool = randomBytes(8_192)
+      used = 0
+    }
+    used += size
+    return pool.subarray(used - size, used)
+  }
 
   const uuid = () => {
     const now = clock.now().getTime()
     if (now > lastTime) {
       lastTime = now
-      counter = randomBytes(2).readUInt16BE() & 0x7ff
+      counter = random(2).readUInt16BE() & 0x7ff
     } else {
       counter += 1
       if (counter > 0xfff) {
@@ -24,7 +35,7 @@ export function createIds(clock: Clock): Ids {
         counter = 0
       }
     }
-    const bytes = randomBytes(16)
+    const bytes = Buffer.from(random(16))
     bytes.writeUIntBE(lastTime, 0, 6)
     bytes[6] = 0x70 | (counter >> 8)
     bytes[7] = counter & 0xff

@@ -21,6 +21,7 @@ export async function createNotify(database: Pick<Database, 'connect'>, instance
   const listeners = new Map<string, ((payload: string | undefined) => void)[]>()
   let client: pg.Client | undefined
   let closed = false
+  let asking: Promise<unknown> = Promise.resolve()
 
   const connect = async () => {
     const fresh = await database.connect()
@@ -52,10 +53,12 @@ export async function createNotify(database: Pick<Database, 'connect'>, instance
   return {
     listen(channel, heard) {
       listeners.set(channel, [...(listeners.get(channel) ?? []), heard])
-      client?.query(`listen "${channel}"`).catch(() => {})
+      // One after the other: a connection answers one question at a time.
+      asking = asking.then(() => client?.query(`listen "${channel}"`)).catch(() => {})
     },
     async close() {
       closed = true
+      await asking
       await client?.end()
     },
   }

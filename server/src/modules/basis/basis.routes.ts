@@ -107,7 +107,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       },
     },
     (request, reply) => {
-      reply.header('content-type', JSON_TYPE).send(basis.quoteBytes(request.params.symbol, request.query.chain))
+      reply.header('content-type', JSON_TYPE).send(basis.quoteText(request.params.symbol, request.query.chain))
     },
   )
   app.get(

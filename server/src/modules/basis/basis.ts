@@ -44,8 +44,8 @@ export type BasisDeps = {
 
 export type Basis = ReturnType<typeof createBasis>
 
-/** A reading's bytes, good until a newer reading or the moment it would grow stale. */
-type Served = { bytes: Buffer; until: number; reading: Reading }
+/** A reading as JSON, good until a newer reading or the moment it would grow stale. */
+type Served = { text: string; until: number; reading: Reading }
 
 /** Bodies and attestations are the bulk; a reading's figures and the hash of its attestation stay for longer. */
 const KEEP_BODIES_MS = 30 * 24 * 60 * MINUTE_MS
@@ -125,7 +125,7 @@ export function createBasis(deps: BasisDeps) {
     const reading = live ?? previewReading(covered, coverage.bandBps, now, state ? whyPreview(state) : [])
     const fresh: Served = {
       reading,
-      bytes: Buffer.from(JSON.stringify(reading.quote)),
+      text: JSON.stringify(reading.quote),
       until: live ? staleAt : previewMoment(now).getTime() + PREVIEW_EVERY_MS,
     }
     served.set(covered.asset, fresh)
@@ -154,7 +154,7 @@ export function createBasis(deps: BasisDeps) {
     reading: (symbol: string, chain?: string): Reading => serve(find(symbol, chain)).reading,
     quote: (symbol: string, chain?: string): Quote => serve(find(symbol, chain)).reading.quote,
     /** The quote as it goes over the wire, made once a reading rather than once a request. */
-    quoteBytes: (symbol: string, chain?: string): Buffer => serve(find(symbol, chain)).bytes,
+    quoteText: (symbol: string, chain?: string): string => serve(find(symbol, chain)).text,
 
     board(chain?: string): Board {
       const wanted =

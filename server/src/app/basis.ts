@@ -1,0 +1,64 @@
+import { sql } from 'kysely'
+import { configuredSources } from '../adapters/prices/configured-sources.ts'
+import { createHttpFetch } from '../adapters/prices/http-fetch.ts'
+import { basisRoutes } from '../modules/basis/basis.routes.ts'
+import { createBasis } from '../modules/basis/basis.ts'
+import { loadCoverage } from '../modules/basis/coverage.ts'
+import { createSigners } from '../modules/basis/signers.ts'
+import type { Authenticate } from '../platform/auth-context.ts'
+import type { Tx } from '../platform/db.ts'
+import type { App } from '../platform/http.ts'
+import type { Foundation, Limits } from './foundation.ts'
+
+const ROUND_MS = 5_000
+const PREVIEW_MS = 15_000
+const PRUNE_MS = 3_600_000
+
+export async function composeBasis(f: Foundation) {
+  const { config, db, clock, notify, keys, ids } = f
+
+  /** A change of the market concerns nobody in particular: everyone who asked for it is told. */
+  const emit = async (tx: Tx, event: { type: string; data: Record<string, unknown>; at: Date }) => {
+    const { rows } = await sql<{ tenant_id: string }>`
+      select distinct tenant_id from webhook_subscriptions
+      where is_active and deleted_at is null and events && ${[event.type, '*']}::text[]`.execute(tx)
+    for (const { tenant_id } of rows) await f.outbox.emit(tx, { tenantId: tenant_id, ...event })
+  }
+
+  const basis = createBasis({
+    db,
+    clock,
+    notify,
+    coverage: loadCoverage(config.BASIS_COVERAGE_FILE),
+    sources: configuredSources({
+      pythUrl: config.PYTH_HERMES_URL,
+      pythApiKey: config.PYTH_API_KEY,
+      baseRpcUrl: config.BASE_RPC_URL,
+      xstocksUrl: config.XSTOCKS_API_URL,
+      coinbaseStocksUrl: config.COINBASE_STOCKS_URL,
+      solanaRpcUrl: config.SOLANA_RPC_URL,
+      jupiterUrl: config.JUPITER_API_URL,
+      jupiterApiKey: config.JUPITER_API_KEY,
+      alpacaDataUrl: config.ALPACA_DATA_URL,
+      alpacaTradingUrl: config.ALPACA_TRADING_URL,
+      alpacaKeyId: config.ALPACA_KEY_ID,
+      alpacaSecretKey: config.ALPACA_SECRET_KEY,
+    }),
+    fetch: createHttpFetch({ clock }),
+    signers: createSigners(keys),
+    holder: ids.next('ing'),
+    emit,
+  })
+  if (basis.ingests) await basis.reload()
+
+  return {
+    basis,
+    routes: (app: App, authenticate: Authenticate, limits: Limits) =>
+      basisRoutes(app, { basis, authenticate, metered: false, limits }),
+    start() {
+      if (basis.ingests) f.jobs.every('basis', ROUND_MS, basis.round)
+      f.jobs.every('basis-previews', PREVIEW_MS, async () => basis.tickPreviews())
+      f.jobs.every('basis-prune', PRUNE_MS, basis.prune)
+    },
+  }
+}

@@ -1,0 +1,98 @@
+import { auditRoutes } from '../modules/audit/audit.routes.ts'
+import { createAudit } from '../modules/audit/audit.ts'
+import type { Catalog } from '../modules/catalog/catalog.ts'
+import { alertsRoutes } from '../modules/insights/alerts.routes.ts'
+import { createAlerts } from '../modules/insights/alerts.ts'
+import { createAnalytics } from '../modules/insights/analytics.ts'
+import { createControlTower } from '../modules/insights/control-tower.ts'
+import { createFrozenAgents } from '../modules/insights/frozen-agents.ts'
+import { insightsRoutes } from '../modules/insights/insights.routes.ts'
+import { createPredictions } from '../modules/insights/predict.ts'
+import { createFoldRuns } from '../modules/insights/run-facts.ts'
+import type { Receipts } from '../modules/receipts/receipts.ts'
+import type { Tenants } from '../modules/tenants/tenants.ts'
+import { createDeliver } from '../modules/webhooks/deliver.ts'
+import { createDispatch, DELIVERIES_CHANNEL } from '../modules/webhooks/dispatch.ts'
+import { createGuardedAgent } from '../modules/webhooks/guarded-agent.ts'
+import { createSend } from '../modules/webhooks/send.ts'
+import { webhooksRoutes } from '../modules/webhooks/webhooks.routes.ts'
+import { createWebhooks } from '../modules/webhooks/webhooks.ts'
+import type { App } from '../platform/http.ts'
+import { createSequencer } from '../platform/sequencer.ts'
+import type { Foundation } from './foundation.ts'
+
+const DELIVER_MS = 1_000
+const PREDICT_MS = 15_000
+const TIDY_MS = 60_000
+
+/** What is numbered after commit and told to others: the log, the audit chains, webhooks, alerts and figures. */
+export function composeObservability(f: Foundation, parts: { tenants: Tenants; catalog: Catalog; receipts: Receipts }) {
+  const { db, pool, clock, ids, keys, log, notify, idempotency, outbox, jobs } = f
+  const { tenants, catalog, receipts } = parts
+  const costs = () =>
+    Object.fromEntries(catalog.all().map((lane) => [lane.agentId, Math.round(lane.estimatedCostUsd * 1e6)]))
+
+  const audit = createAudit({ db, clock, ids, keys, commitHead: receipts.issueAuditHead, receipt: receipts.get })
+  // Plain http to our own machine is for those who develop against it.
+  const target = { allowLoopback: f.config.NODE_ENV !== 'production' }
+  const webhooks = createWebhooks({
+    db,
+    clock,
+    ids,
+    keys,
+    idempotency,
+    audit: outbox.audit,
+    planLimit: tenants.planLimit,
+    target,
+  })
+  const deliver = createDeliver({
+    db,
+    pool,
+    clock,
+    keys,
+    log,
+    send: createSend(createGuardedAgent(target)),
+    switchedOff: () => jobs.wake('predictions'),
+  })
+  f.onClose(deliver.stop)
+  const sequencer = createSequencer({
+    db,
+    log,
+    instance: f.instance,
+    tasks: [receipts.log.task, ...audit.tasks, createDispatch({ clock, ids, heard: createFoldRuns(costs) })],
+  })
+  f.onClose(sequencer.stop)
+
+  const alerts = createAlerts({ db, clock, ids, idempotency, needFeature: tenants.needFeature })
+  const predictions = createPredictions({ db, clock, alerts })
+  const frozen = createFrozenAgents({ db, clock, notify })
+  const analytics = createAnalytics({ db, clock, costs })
+  const controlTower = createControlTower({
+    db,
+    clock,
+    audit: outbox.audit,
+    alerts,
+    frozen,
+    logCheckpoint: () => receipts.log.checkpoint(),
+  })
+
+  return {
+    alerts,
+    frozen,
+    sequencer,
+    routes(app: App) {
+      auditRoutes(app, audit)
+      webhooksRoutes(app, webhooks)
+      alertsRoutes(app, alerts)
+      insightsRoutes(app, { analytics, controlTower })
+    },
+    start() {
+      sequencer.start()
+      notify.listen(DELIVERIES_CHANNEL, () => jobs.wake('webhooks'))
+      jobs.every('webhooks', DELIVER_MS, deliver.deliverDue)
+      jobs.every('webhooks-tidy', TIDY_MS, () => webhooks.sweep(clock.now()))
+      jobs.every('predictions', PREDICT_MS, predictions.sweep)
+      jobs.every('sessions-tidy', TIDY_MS, () => tenants.sessions.sweep(clock.now()))
+    },
+  }
+}
