@@ -1,6 +1,7 @@
 import type { Tile } from '@countersign/proof'
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db.ts'
+import type { StoredTile } from './inclusion-proofs.ts'
 
 /** The newest checkpoint, and what witnesses added to it. */
 export type LogHead = { origin: string; size: number; root: Buffer; note: string; cosignatures: string }
@@ -46,8 +47,6 @@ export async function placeReceipts(tx: Tx, first: number, ids: readonly string[
     select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as placed (id, place)
   `.execute(tx)
 }
-
-export type StoredTile = { level: number; index: number; bytes: Buffer }
 
 export async function readTiles(tx: Tx, tiles: readonly Tile[]): Promise<StoredTile[]> {
   const levels = tiles.map((tile) => tile.level)

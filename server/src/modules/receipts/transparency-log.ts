@@ -8,14 +8,12 @@ import {
   encodeEntryBundle,
   formatNote,
   hashLeaf,
-  inclusionProofFromTiles,
   rootFromTiles,
   type Tile,
   type TileReader,
   tileInTree,
   tilePath,
   tilesForConsistency,
-  tilesForInclusion,
   tilesForRoot,
   toBase64,
   utf8,
@@ -25,6 +23,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Signer } from '../../platform/keys.ts'
 import { invalid, notFound, unavailable } from '../../platform/problem.ts'
 import type { SequencedTask } from '../../platform/sequencer.ts'
+import { createInclusionProofs } from './inclusion-proofs.ts'
 import {
   isAnyQueued,
   type LogHead,
@@ -63,6 +62,7 @@ const HASH_BYTES = 32
  * larger one, and a reader needs no snapshot: it reads the checkpoint first, then the tiles the checkpoint covers.
  */
 export function createTransparencyLog({ db, clock, origin, signers, witnesses }: TransparencyLogDeps) {
+  const inclusion = createInclusionProofs((tiles) => readTiles(db, tiles))
   let signedByUs = false
 
   const noteOf = (size: number, root: Uint8Array): string => {
@@ -147,16 +147,10 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
       const head = witnessed ? await witnessedHead() : await currentHead()
       const covered = indexes.filter((index) => head && index < head.size)
       if (!head || covered.length === 0) return new Map()
-      const read = await tileReader(
-        db,
-        covered.flatMap((index) => tilesForInclusion(index, head.size)),
-      )
+      const proofs = await inclusion.prove(covered, head.size)
       const checkpoint = checkpointOf(head)
       return new Map(
-        covered.map((index) => {
-          const inclusion_proof = inclusionProofFromTiles(index, head.size, read).map(toBase64)
-          return [index, { origin, index, inclusion_proof, checkpoint }]
-        }),
+        [...proofs].map(([index, inclusion_proof]) => [index, { origin, index, inclusion_proof, checkpoint }]),
       )
     },
 
