@@ -20,14 +20,16 @@ import { fit, quantise } from '../src/modules/routing/training/fit.ts'
 
 const FOLDER = new URL('../data/routing/', import.meta.url)
 const MODEL = new URL('model.json', FOLDER)
-const FOLDS = 5
-const THRESHOLD = 0.36
+const FOLDS = 4
+const THRESHOLD = 0.45
 const LANES = ['analyst-v1', 'coder-v1', 'comedian-v1', 'researcher-v2', 'strategist-v1', 'support-v1', 'writer-v1']
 const WANTED_ACCURACY = 0.92
 const WANTED_CALIBRATION = 0.05
 
 const NOT_MEASURED = { tasks: 0, validation_accuracy: 0, calibration_error: 0 }
-const TEMPERATURES = Array.from({ length: 80 }, (_, at) => (20 + at * 2) / 100)
+// Held-out families still share their phrasings with the rest, so strangers' words are harder than they are: a
+// temperature below this would promise more than it keeps.
+const TEMPERATURES = Array.from({ length: 60 }, (_, at) => (30 + at * 2) / 100)
 
 const data = readRoutingData(FOLDER)
 const mode = process.argv[2]

@@ -7,77 +7,95 @@ import { neutralise } from './neutralise.ts'
 export const HASH_BITS = 18
 export const DIMENSIONS = 1 << HASH_BITS
 
-const HEAD = 1000
-const TAIL = 400
-const MAX_TOKENS = 160
+const HEAD = 1200
+const TAIL = 500
+export const MAX_TOKENS = 160
 const MAX_FEATURES = 1200
+const GRAM = 5
+const MAX_GRAMMED = 12
 
-/** Kinds keep equal texts apart: the word "code" and the bigram that hashes from it are different features. */
-const KIND = { word: 1, pair: 2, first: 3, prefix: 4, shape: 5, skip: 6, gram: 7 } as const
+/** Kinds keep equal texts apart: the word "code" and the pair that hashes from it are different features. */
+const KIND = { word: 1, pair: 2, first: 3, second: 19, prefix: 4, shape: 5, skip: 6, gram: 7 } as const
 
 /** How much a feature of each kind weighs before normalisation. */
-const WEIGHT = { word: 6, pair: 4, first: 5, prefix: 2, shape: 4, skip: 2, gram: 1 } as const
+const WEIGHT = { word: 6, pair: 4, first: 5, second: 5, prefix: 2, shape: 4, skip: 2, gram: 1 } as const
 
-export type Feature = { index: number; weight: number; label: string }
-
+/**
+ * The arrays are scratch space that the next call overwrites: extraction and what follows it are synchronous, and a
+ * decision every few microseconds should not leave a heap behind. Copy what must last.
+ */
 export type FeatureVector = {
   count: number
   indices: Uint32Array
   weights: Uint8Array
+  /** Which token a feature comes from; a negative number -1-n is the n-th shape. */
+  origins: Int16Array
   /** Sum of the squared weights; its root is the length of the vector. */
   squares: number
-  /** What feature `at` stands for, as a reader would say it. Worked out only for the few that are shown. */
-  label(at: number): string
+  tokens: readonly string[]
+  shapes: readonly string[]
 }
 
-/** Scratch space, reused by every call: extraction is synchronous, so no two calls are ever inside at once. */
 const seen = new Int32Array(DIMENSIONS)
+const indices = new Uint32Array(MAX_FEATURES)
+const weights = new Uint8Array(MAX_FEATURES)
+const origins = new Int16Array(MAX_FEATURES)
 let generation = 0
+let count = 0
+let squares = 0
 
 export function extractFeatures(task: string): FeatureVector {
-  const text = neutralise(task.length > HEAD + TAIL ? `${task.slice(0, HEAD)}\n${task.slice(-TAIL)}` : task)
+  const text = neutralise(edgesOf(task))
   const { outside, fences } = withoutFences(text)
   const tokens = tokensOf(outside.toLowerCase())
   const stems = tokens.map(stemOf)
-  const indices = new Uint32Array(MAX_FEATURES)
-  const weights = new Uint8Array(MAX_FEATURES)
-  const origins = new Int16Array(MAX_FEATURES)
-  const shapes = shapesOf(text, outside, fences, tokens)
-  let count = 0
-  let squares = 0
+  // Without a word there is no task to have a shape.
+  const shapes = tokens.length > 0 ? shapesOf(text, fences, tokens) : []
   generation = (generation + 1) | 0
+  count = 0
+  squares = 0
 
-  const add = (hash: number, weight: number, origin: number) => {
-    const index = (hash ^ (hash >>> 14)) & (DIMENSIONS - 1)
-    if (seen[index] === generation || count === MAX_FEATURES) return
-    seen[index] = generation
-    indices[count] = index
-    weights[count] = weight
-    origins[count] = origin
-    count++
-    squares += weight * weight
-  }
-
-  for (const [at, shape] of shapes.entries()) add(hashText(shape, KIND.shape), WEIGHT.shape, -1 - at)
+  for (let at = 0; at < shapes.length; at++)
+    add(hashRange(shapes[at]!, 0, shapes[at]!.length, KIND.shape), WEIGHT.shape, -1 - at)
   const start = firstContent(tokens)
-  for (let at = start; at < Math.min(start + 2, stems.length); at++)
-    add(hashText(stems[at]!, KIND.first + 16 * (at - start)), WEIGHT.first, at)
+  if (start < stems.length) add(hashWord(stems[start]!, KIND.first), WEIGHT.first, start)
+  if (start + 1 < stems.length) add(hashWord(stems[start + 1]!, KIND.second), WEIGHT.second, start + 1)
   for (let at = 0; at < stems.length; at++) {
     const stem = stems[at]!
-    add(hashText(stem, KIND.word), WEIGHT.word, at)
+    add(hashWord(stem, KIND.word), WEIGHT.word, at)
     if (at > 0) add(joinHash(stems[at - 1]!, stem, KIND.pair), WEIGHT.pair, at)
     if (at > 1) add(joinHash(stems[at - 2]!, stem, KIND.skip), WEIGHT.skip, at)
-    if (stem.length > 5) add(hashText(stem.slice(0, 5), KIND.prefix), WEIGHT.prefix, at)
-    for (let from = 0; stem.length > 5 && from + 5 <= Math.min(stem.length, 12); from++)
-      add(hashText(stem.slice(from, from + 5), KIND.gram), WEIGHT.gram, at)
+    if (stem.length <= GRAM) continue
+    add(hashRange(stem, 0, GRAM, KIND.prefix), WEIGHT.prefix, at)
+    const end = Math.min(stem.length, MAX_GRAMMED)
+    for (let from = 0; from + GRAM <= end; from++) add(hashRange(stem, from, from + GRAM, KIND.gram), WEIGHT.gram, at)
   }
-  return {
-    count,
-    indices,
-    weights,
-    squares,
-    label: (at) => (origins[at]! < 0 ? shapes[-1 - origins[at]!]! : `“${tokens[origins[at]!]}”`),
-  }
+  return { count, indices, weights, origins, squares, tokens, shapes }
+}
+
+/** What a feature stands for, as a reader would say it. */
+export const labelOf = (vector: FeatureVector, origin: number) =>
+  origin < 0 ? vector.shapes[-1 - origin]! : `“${vector.tokens[origin]}”`
+
+function add(hash: number, weight: number, origin: number): void {
+  const index = (hash ^ (hash >>> 14)) & (DIMENSIONS - 1)
+  if (seen[index] === generation || count === MAX_FEATURES) return
+  seen[index] = generation
+  indices[count] = index
+  weights[count] = weight
+  origins[count] = origin
+  count++
+  squares += weight * weight
+}
+
+/** What people ask for stands at the edges of a long task. Cut at sentence ends, so that no half sentence is read. */
+function edgesOf(task: string): string {
+  if (task.length <= HEAD + TAIL) return task
+  const head = task.slice(0, HEAD)
+  const tail = task.slice(-TAIL)
+  const end = Math.max(head.lastIndexOf('. '), head.lastIndexOf('\n'))
+  const start = tail.search(/[.!?]\s|\n/)
+  return `${end > HEAD / 2 ? head.slice(0, end + 1) : head}\n${start >= 0 && start < TAIL / 2 ? tail.slice(start + 1).trimStart() : tail}`
 }
 
 function withoutFences(text: string): { outside: string; fences: string[] } {
@@ -92,25 +110,27 @@ export function tokensOf(text: string): string[] {
   let start = -1
   for (let at = 0; at <= text.length && tokens.length < MAX_TOKENS; at++) {
     const code = at < text.length ? text.charCodeAt(at) : 32
-    if (isWordCode(code)) {
-      if (isIdeograph(code)) {
-        if (start >= 0) tokens.push(text.slice(start, at))
-        tokens.push(text.slice(at, at + 2))
-        start = -1
-      } else if (start < 0) start = at
-      continue
+    if (isIdeograph(code)) {
+      if (start >= 0) tokens.push(text.slice(start, at))
+      tokens.push(text.slice(at, at + 2))
+      start = -1
+    } else if (isWordCode(code)) {
+      if (start < 0) start = at
+    } else if (start >= 0) {
+      tokens.push(tokenOf(text, start, at, code))
+      start = -1
     }
-    if (start < 0) continue
-    // c++, c#: the signs belong to the word.
-    const signs = code === 35 || (code === 43 && text.charCodeAt(at + 1) === 43)
-    tokens.push(
-      signs && at - start <= 2
-        ? `${text.slice(start, at)}${code === 35 ? '#' : '++'}`
-        : text.slice(start, Math.min(at, start + 24)),
-    )
-    start = -1
   }
-  return tokens.map((token) => (isNumber(token) ? '0' : token))
+  return tokens
+}
+
+/** Every number is the same token: which number it is says little about whose work it is. */
+function tokenOf(text: string, start: number, end: number, next: number): string {
+  const first = text.charCodeAt(start)
+  if (first >= 48 && first <= 57) return '0'
+  if (end - start <= 2 && next === 35) return `${text.slice(start, end)}#`
+  if (end - start <= 2 && next === 43 && text.charCodeAt(end + 1) === 43) return `${text.slice(start, end)}++`
+  return text.slice(start, Math.min(end, start + 24))
 }
 
 const isWordCode = (code: number) =>
@@ -119,11 +139,6 @@ const isWordCode = (code: number) =>
   (code > 0xbf && !(code >= 0x2000 && code <= 0x206f) && !(code >= 0x3000 && code <= 0x303f))
 
 const isIdeograph = (code: number) => code >= 0x3040 && code <= 0x9fff
-
-const isNumber = (token: string) => {
-  const code = token.charCodeAt(0)
-  return code >= 48 && code <= 57
-}
 
 /** Cuts the endings that only inflect, and spells -ise as -ize: "prioritising" and "prioritize" are one word here. */
 export function stemOf(word: string): string {
@@ -147,52 +162,72 @@ function firstContent(tokens: readonly string[]): number {
   return at
 }
 
-const CODE_MARKS = /[{}();=<>\\]|=>|\/\//g
+const QUESTION_OPENERS = new Set('what who when where why how which is are does do did was were has have'.split(' '))
+const REPORT_OPENERS = new Set('my our the your i we'.split(' '))
+/** { } ( ) ; = < > \ and / : the marks that code has more of than prose. */
+const CODE_MARKS = new Set([123, 125, 40, 41, 59, 61, 60, 62, 92])
 
 /** What the task looks like from afar: code, tables, numbers, questions, length. The names are shown to callers. */
-function shapesOf(text: string, outside: string, fences: readonly string[], tokens: readonly string[]): string[] {
+function shapesOf(text: string, fences: readonly string[], tokens: readonly string[]): string[] {
   const shapes: string[] = []
+  let marks = 0
+  let exclaims = false
+  let money = false
+  let commas = 0
+  let lines = 0
+  let last = 0
+  for (let at = 0; at < text.length; at++) {
+    const code = text.charCodeAt(at)
+    if (CODE_MARKS.has(code)) marks++
+    else if (code === 33) exclaims = true
+    else if (code === 37 || code === 36 || code === 8364 || code === 163) money = true
+    else if (code === 44) commas++
+    else if (code === 10) lines++
+    if (code > 32) last = code
+  }
+  const numbers = tokens.reduce((sum, token) => sum + (token === '0' ? 1 : 0), 0)
   if (fences.length > 0) shapes.push('a code fence')
   const language = fences.length > 0 ? /^[a-z+#]{1,12}/i.exec(fences[0]!)?.[0] : undefined
   if (language) shapes.push(`a ${language.toLowerCase()} fence`)
-  const marks = (text.match(CODE_MARKS) ?? []).length
-  if (marks >= 12) shapes.push('many code marks')
-  else if (marks >= 5) shapes.push('some code marks')
-  const numbers = tokens.reduce((sum, token) => sum + (token === '0' ? 1 : 0), 0)
-  if (numbers >= 8) shapes.push('many numbers')
-  else if (numbers >= 3) shapes.push('several numbers')
-  else if (numbers >= 1) shapes.push('a number')
-  else shapes.push('no numbers')
-  if (/%|[$€£]\s?\d/.test(text)) shapes.push('percentages or money')
-  if (/^[^\n,]+,[^\n,]+,[^\n]*\n[^\n,]+,[^\n,]+,/m.test(text)) shapes.push('comma-separated rows')
-  if (/\d[,; ]+\d[\d.]*[,; ]+\d/.test(text)) shapes.push('a run of numbers')
-  if (outside.trimEnd().endsWith('?')) shapes.push('ends in a question')
-  if (/^\s*(?:what|who|when|where|why|how|which|is|are|does|do|did|was|were|has|have)\b/i.test(text))
-    shapes.push('opens as a question')
-  if (/^\s*(?:my|our|the|your|i|we)\b/i.test(text)) shapes.push('opens as a report')
-  if (text.includes('!')) shapes.push('an exclamation')
-  if (/:\s*\n|:\s+["“]/.test(text)) shapes.push('introduces material')
+  if (marks >= 5) shapes.push(marks >= 12 ? 'many code marks' : 'some code marks')
   shapes.push(
-    tokens.length <= 6
-      ? 'very short'
-      : tokens.length <= 16
-        ? 'short'
-        : tokens.length <= 45
-          ? 'of middle length'
-          : 'long',
+    numbers >= 8 ? 'many numbers' : numbers >= 3 ? 'several numbers' : numbers >= 1 ? 'a number' : 'no numbers',
+  )
+  if (money && numbers > 0) shapes.push('percentages or money')
+  if (lines >= 2 && commas >= 4 && /\n[^\n,]{1,60},[^\n,]{1,60},?[^\n]{0,200}\n[^\n,]{1,60},/.test(text))
+    shapes.push('comma-separated rows')
+  if (numbers >= 3 && /\d[,;/ ]{1,3}\d[\d.]{0,12}[,;/ ]{1,3}\d/.test(text)) shapes.push('a run of numbers')
+  if (last === 63) shapes.push('ends in a question')
+  if (QUESTION_OPENERS.has(tokens[0]!)) shapes.push('opens as a question')
+  if (REPORT_OPENERS.has(tokens[0]!)) shapes.push('opens as a report')
+  if (exclaims) shapes.push('an exclamation')
+  shapes.push(
+    tokens.length <= 3
+      ? 'a few words'
+      : tokens.length <= 6
+        ? 'very short'
+        : tokens.length <= 16
+          ? 'short'
+          : tokens.length <= 45
+            ? 'of middle length'
+            : 'long',
   )
   return shapes
 }
 
-/** FNV-1a, seeded by kind. */
-function hashText(text: string, kind: number): number {
-  let hash = (0x811c9dc5 ^ Math.imul(kind, 0x9e3779b1)) >>> 0
-  for (let at = 0; at < text.length; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
-  return hash >>> 0
+const SEEDS = Array.from({ length: 32 }, (_, kind) => (0x811c9dc5 ^ Math.imul(kind, 0x9e3779b1)) | 0)
+
+/** FNV-1a over a range of a text, seeded by kind. */
+function hashRange(text: string, from: number, to: number, kind: number): number {
+  let hash = SEEDS[kind]!
+  for (let at = from; at < to; at++) hash = Math.imul(hash ^ text.charCodeAt(at), 0x01000193)
+  return hash
 }
 
+const hashWord = (word: string, kind: number) => hashRange(word, 0, word.length, kind)
+
 function joinHash(left: string, right: string, kind: number): number {
-  let hash = Math.imul(hashText(left, kind) ^ 0x20, 0x01000193)
+  let hash = Math.imul(hashRange(left, 0, left.length, kind) ^ 0x20, 0x01000193)
   for (let at = 0; at < right.length; at++) hash = Math.imul(hash ^ right.charCodeAt(at), 0x01000193)
-  return hash >>> 0
+  return hash
 }

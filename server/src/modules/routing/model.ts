@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { DIMENSIONS, extractFeatures, type FeatureVector, HASH_BITS } from './features.ts'
+import { DIMENSIONS, extractFeatures, type FeatureVector, HASH_BITS, labelOf, MAX_TOKENS } from './features.ts'
 import { softmax } from './softmax.ts'
 
 /** A trained router as it is stored: whole numbers only, so that reading it back loses nothing. */
@@ -33,6 +33,8 @@ export type Router = {
 }
 
 const MAX_SIGNALS = 5
+const MAX_SHAPES = 32
+const LEAST_LIFT = 0.05
 
 export function createRouter(model: RouterModel): Router {
   if (model.hash_bits !== HASH_BITS)
@@ -41,45 +43,61 @@ export function createRouter(model: RouterModel): Router {
   const weights = unpackRows(model.rows, lanes.length)
   const scale = model.scale_micro / 1_000_000
   const temperature = model.temperature_milli / 1000
+  const lifts = new Float64Array(MAX_TOKENS + MAX_SHAPES)
 
   const logitsOf = (vector: FeatureVector): number[] => {
     const sums = new Array<number>(lanes.length).fill(0)
+    let known = false
     for (let at = 0; at < vector.count; at++) {
       const row = vector.indices[at]! * lanes.length
       const weight = vector.weights[at]!
       for (let lane = 0; lane < lanes.length; lane++) sums[lane]! += weights[row + lane]! * weight
+      known ||= vector.origins[at]! >= 0 && weights[row] !== 0
     }
+    // The shape of a text without one word the router has learned says nothing about its work.
+    if (!known) return sums.fill(0)
     const length = Math.sqrt(Math.max(1, vector.squares))
     return sums.map((sum, lane) => (sum / length + model.bias[lane]!) * scale)
   }
 
   const read = (task: string): Reading => {
     const vector = extractFeatures(task)
-    const length = Math.sqrt(Math.max(1, vector.squares))
     const probabilities = softmax(logitsOf(vector).map((logit) => logit / temperature))
-    const scores = lanes
-      .map((agentId, lane) => ({ agentId, probability: Number(probabilities[lane]!.toFixed(4)), lane }))
-      .sort((a, b) => b.probability - a.probability || a.lane - b.lane)
+    const order = lanes.map((_, lane) => lane).sort((a, b) => probabilities[b]! - probabilities[a]! || a - b)
     return {
-      scores: scores.map(({ agentId, probability }) => ({ agentId, probability })),
-      signals: signalsFor(scores[0]!.lane),
+      scores: order.map((lane) => ({ agentId: lanes[lane]!, probability: Number(probabilities[lane]!.toFixed(4)) })),
+      signals: signalsFor(vector, order[0]!),
     }
+  }
 
-    /** What spoke for a lane: how far each feature lifted it above the average of all lanes. */
-    function signalsFor(winner: number): Signal[] {
-      const lifts = new Map<string, number>()
-      for (let at = 0; at < vector.count; at++) {
-        const row = vector.indices[at]! * lanes.length
-        let sum = 0
-        for (let lane = 0; lane < lanes.length; lane++) sum += weights[row + lane]!
-        const lift = ((weights[row + winner]! - sum / lanes.length) * vector.weights[at]! * scale) / length
-        if (lift > 0.02) lifts.set(vector.label(at), (lifts.get(vector.label(at)) ?? 0) + lift)
-      }
-      return [...lifts]
-        .sort((a, b) => b[1] - a[1] || (a[0] < b[0] ? -1 : 1))
-        .slice(0, MAX_SIGNALS)
-        .map(([name, weight]) => ({ name, weight: Number(weight.toFixed(3)) }))
+  /** What spoke for a lane: how far each word or shape lifted it above the average of all lanes. */
+  const signalsFor = (vector: FeatureVector, winner: number): Signal[] => {
+    const unit = scale / Math.sqrt(Math.max(1, vector.squares))
+    lifts.fill(0)
+    for (let at = 0; at < vector.count; at++) {
+      const row = vector.indices[at]! * lanes.length
+      let sum = 0
+      for (let lane = 0; lane < lanes.length; lane++) sum += weights[row + lane]!
+      const origin = vector.origins[at]!
+      lifts[origin < 0 ? MAX_TOKENS - 1 - origin : origin]! +=
+        (weights[row + winner]! - sum / lanes.length) * vector.weights[at]! * unit
     }
+    return topLifts().map(({ slot, lift }) => ({
+      name: labelOf(vector, slot < MAX_TOKENS ? slot : MAX_TOKENS - 1 - slot),
+      weight: Number(lift.toFixed(3)),
+    }))
+  }
+
+  const topLifts = () => {
+    const top: { slot: number; lift: number }[] = []
+    for (let slot = 0; slot < lifts.length; slot++) {
+      const lift = lifts[slot]!
+      if (lift < LEAST_LIFT || (top.length === MAX_SIGNALS && lift <= top[MAX_SIGNALS - 1]!.lift)) continue
+      top.push({ slot, lift })
+      top.sort((a, b) => b.lift - a.lift || a.slot - b.slot)
+      if (top.length > MAX_SIGNALS) top.pop()
+    }
+    return top
   }
 
   return {

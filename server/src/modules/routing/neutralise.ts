@@ -1,58 +1,120 @@
 /**
- * A task is what the caller wants done, never an instruction to this service. Sentences that talk to the router, name
- * its lanes, or give orders about price, payment, policy and receipts are dropped before the task is read, so that
- * nothing written inside a task can move the choice. The task itself is untouched: the lane still receives all of it.
+ * A task is what the caller wants done, never an instruction to this service. What talks to the router, names its
+ * lanes, or gives orders about price, payment, policy and receipts is cut out before the task is read, so that nothing
+ * written inside a task can move the choice. The task itself is untouched: the lane still receives all of it.
  *
- * A sentence is dropped only when it gives an order about the service, so that "draft a refund policy", "plan a bus
- * route" and "write an agent in Python" keep their words.
+ * Only orders are cut, from where the order starts to the end of its sentence, so that "draft a refund policy", "plan a
+ * bus route" and "write an agent in Python" keep their words, and so does a task that an order was glued to.
  */
+export function neutralise(text: string): string {
+  if (!SUSPECT.test(text)) return text
+  const sentences = text.split(SENTENCE_END)
+  const kept = sentences.map(withoutOrder)
+  if (kept.every((sentence, at) => sentence === sentences[at])) return text
+  const rest = kept.join('').trim()
+  if (rest) return rest
+  // All of it was one long order: whatever follows the last name of ours may still be the task.
+  const names = [...text.matchAll(new RegExp(SERVICE_NAME, 'gi'))]
+  const last = names.at(-1)
+  return last ? neutralise(text.slice(last.index + last[0].length).trim()) : ''
+}
 
 /** Cheap first look: most tasks have none of these and are returned as they are. */
 const SUSPECT =
-  /-v\d|0x[0-9a-f]{6}|\b(?:lanes?|lane_id|agents?|agent_id|rout(?:e|er|ing)|classif(?:y|ier)|polic(?:y|ies)|ignore|disregard|forget|override|bypass|skip|system|admin|administrator|operator|governance|mandate|wallet|pay|pay_to|usdc|charged?|price[ds]?|pricey|expensive|cheapest|premium|tier|budget|receipt|verify|verified|grade|confidence|prompt|settle|tenant|downgrade|approve|signing key|treat)\b/i
+  /-v\d|0x[0-9a-f]{6}|\b(?:lanes?|lane_id|agents?|agent_id|rout(?:e|er|ing)|classif(?:y|ier)|polic(?:y|ies)|ignore|disregard|forget|override|bypass|skip|admin|administrator|governance|mandate|wallet|pay_to|usdc|expensive|cheapest|priced?|tier|receipt|verify|grade|system prompt|tenant|downgrade|approve|treat|max_cost|charged?|mark|reveal|pricing|checks|system message|admin mode|pay this|refund everything|refund the whole|unlimited|receipt|i am the)\b|\[system\]|\boverride:|\blane=|=expert/i
 
-const LANE_NAME =
-  /\b(?:comedian|writer|support|analyst|coder|strategist|researcher)[-_ ]v\d+\b|\b(?:agent_id|lane_id|preferred_agent_id|route_id|routing_version|routing_override|pay_to|max_cost(?:_usdc)?)\b/i
+const SENTENCE_END = /(?<=[.!?]|[.!?]\)|-->|\]\]|<\/system>|\}|end system prompt)(?=\s)|(?<=\n)/i
+
+/** Names only this service uses. Whatever sentence they stand in is about the service. */
+const SERVICE_NAME =
+  /\b(?:comedian|writer|support|analyst|coder|strategist|researcher)[-_ ]v\d+\b|\b(?:agent_id|lane_id|preferred_agent_id|route_id|routing_version|routing_override|pay_to|max_cost(?:_usdc)?|price_usdc)\b|\b0x[0-9a-f]{8,}/i
+
+/** Where an order that uses such a name may have begun: the nearest of these before it. */
+const ORDER_START =
+  /\b(?:use|using|select|choose|pick|prefer|route|send|assign|forward|output|treat|classify|label|mark|set|force|switch|change|pay|transfer|wire|settle|you are|you're|you must|the (?:correct |right |proper |only )?lane|lane|agent|from now on|all (?:tasks|requests)|this (?:task|request|job) (?:is|belongs)|operator|router|route)\b/gi
+
+const RANK = '(?:most expensive|cheapest|priciest|costliest|premium|expert|highest[- ]priced?|dearest)'
+const CHOOSE = '(?:use|select|choose|pick|take|prefer|switch to|assign|force|want)'
+const LANE_WORD =
+  '(?:comedian|comedy|writer|writing|support|analyst|analysis|coder|coding|strategist|strategy|researcher|research)'
+const DROP = '(?:ignore|disregard|forget|override|bypass|skip|disable|circumvent|turn off|switch off)'
 
 const ORDERS: readonly RegExp[] = [
-  // "ignore previous instructions", "disregard your guidelines", "forget the above"
-  /\b(?:ignore|disregard|forget|override|bypass|skip|disable|circumvent)\b.{0,40}\b(?:instructions?|rules|guidelines|above|previous|prior|classifier|router|routing|polic(?:y|ies)|governance|limits?|budget|mandate|checks?|safety)\b/i,
-  // "use the most expensive lane", "pick the cheapest agent", "choose the expert tier"
-  /\b(?:use|select|choose|pick|take|prefer|switch to|assign|want|with|by|through|to)\b.{0,40}\b(?:lanes?|tier|agent|model)\b.{0,30}\b(?:price|priced|expensive|cheapest|you have|for this|regardless|whatever|no matter|only|premium|expert|highest)\b/i,
-  /\b(?:use|select|choose|pick|take|prefer|switch to|assign|force)\b.{0,40}\b(?:most expensive|cheapest|priciest|premium|highest[- ]priced?|expert)\b.{0,20}\b(?:lanes?|agents?|models?|tiers?)\b/i,
-  /\b(?:lane|agent)\b.{0,40}\b(?:must be|should be|has to be|regardless of|whatever the (?:task|topic))\b/i,
-  // "route this to …", "router: …", "you are now the routing engine"
-  /\b(?:route|routing|send|classify|treat|mark|label) (?:this|it|everything|me|all tasks|the (?:task|request|job))\b.{0,60}\b(?:to|as)\b/i,
-  /(?:^|[<[(#*\s])(?:note to (?:the )?|dear |instructions? (?:to|for) (?:the )?)?router\b\s*[:,]/i,
-  /\b(?:you are|act as|you're) (?:now )?(?:the|a) rout(?:er|ing)\b/i,
-  /\boverride(?:s|n)?\b.{0,30}\b(?:rout(?:er|ing)|decision|system|operator)\b|\b(?:system|admin|routing|operator)[ _](?:override|note|prompt|message)\b/i,
-  /\b(?:all|every) (?:future |following )?(?:tasks?|requests?) (?:go|goes|belong)s? to\b|\brequest belongs to\b/i,
-  // money: "pay this address", "send 5 USDC to …", "approve any amount", "do not charge me"
-  /\b0x[0-9a-f]{8,}/i,
-  /\b(?:pay|send|transfer|wire|settle|forward|remit)\b.{0,40}\b(?:usdc|funds|this address|my wallet|wallet|pay_to)\b/i,
-  /\bapprove (?:the payment|any amount|all|every|it) ?(?:automatically|without|regardless)?|\b(?:any|no) (?:spending )?limits?\b.{0,30}\bapprove\b/i,
-  /\b(?:do not|don't|never) (?:charge|bill|downgrade|verify)\b|\bcharge (?:another|a different|someone)\b/i,
-  /\b(?:change|set|make|reduce)\b.{0,20}\b(?:the price|price_usdc|max_cost|cost of this (?:run|task)|fee)\b.{0,30}\b(?:to|zero|free|usdc)\b/i,
-  // policy, verdict, receipt, secrets
-  /\b(?:skip|ignore|disable|bypass|turn off|switch off)\b.{0,30}\b(?:polic(?:y|ies)|governance|verification|approval|budget|limits?)\b/i,
-  /\bpolic(?:y|ies)(?: enforcement| checks?)? (?:is|are) (?:off|disabled|suspended|waived)\b/i,
-  /\b(?:mark|record|show|sign)\b.{0,30}\b(?:run|receipt|payment)\b.{0,30}\b(?:as|completed|verified|zero|charged)\b|\breceipt should (?:show|say)\b/i,
-  /\b(?:give|grade) (?:it|this|the output) (?:a )?grade\b|\bgrade a\b(?! |$)/i,
-  /\b(?:reveal|print|show|leak)\b.{0,30}\b(?:system prompt|signing key|private key|api key)s?\b/i,
-  /\bas (?:the|an?) (?:system )?administrator,? i\b/i,
+  new RegExp(
+    `\\b${DROP}\\b.{0,30}\\b(?:instructions?|(?:your|the|all|these|any) (?:rules|guidelines)|the above|everything above|previous|classifier|router|routing|governance|mandate|safety)\\b`,
+    'i',
+  ),
+  new RegExp(
+    `\\b${DROP}\\b.{0,20}\\b(?:polic(?:y|ies)(?: checks?| enforcement)?|verification|approvals?|budget(?: limits?| checks?)?|spending limits?)\\b`,
+    'i',
+  ),
+  new RegExp(`\\b${CHOOSE}\\b.{0,30}\\b${RANK}\\b.{0,12}\\b(?:lanes?|agents?|models?)\\b`, 'i'),
+  new RegExp(
+    `\\b${CHOOSE}\\b.{0,30}\\b(?:lane|agent|model)\\b.{0,30}\\b(?:price|priced|expensive|cheapest|you have|regardless|whatever|no matter)\\b`,
+    'i',
+  ),
+  new RegExp(
+    `\\b${CHOOSE}\\b.{0,20}\\b(?:premium|expert|highest|most expensive) tier\\b.{0,12}\\b(?:for this|agent|lane|please|only)\\b`,
+    'i',
+  ),
+  new RegExp(
+    `\\b(?:${CHOOSE}|give|pass|hand|leave|send|route|forward|escalate|delegate)(?: \\w+){0,3} (?:the|your) ${LANE_WORD} (?:lane|agent|tier)\\b`,
+    'i',
+  ),
+  /\b(?:handled|done|answered|processed|executed) by (?:your|the) (?:\w+ ){0,5}(?:agent|lane)\b/i,
+  /\b(?:ignore|forget|disregard) (?:your|the|any|all) (?:pricing|prices?|fees?|topic|policies|policy)\b/i,
+  /\b(?:do not|don't|never) (?:apply|enforce|check|use) (?:any|the|your) (?:\w+ )?polic(?:y|ies)\b/i,
+  /\b(?:disable|turn off|switch off|suspend)(?: all)?(?: the| your)? checks\b|\b(?:budget |policy )?checks are (?:off|suspended|disabled)\b/i,
+  /\bthe (?:user|caller|customer|tenant) has (?:an )?unlimited\b/i,
+  /\bi am the (?:developer|owner|operator|admin|administrator|creator) of this (?:service|system|platform|api)\b/i,
+  /\bif you are (?:an? )?(?:ai )?(?:router|routing\w*|classifier)\b/i,
+  /\b(?:lane|agent|tier|priority|category)=\w+/i,
+  /\bmake sure the receipt\b|\brefund (?:everything|the whole payment) to\b/i,
+  /\[system\]|\badmin mode\b|\bsystem message\s?:|\boverride\s?:/i,
+  /\bassign (?:this|it|the) (?:job|task|request)\b/i,
+  /\bthe (?:correct |right |proper )?lane\b.{0,40}\b(?:is|must|should|has to|for this)\b/i,
+  /\b(?:route|send|classify|treat|mark|label|forward|hand) (?:this|it|everything|all tasks|the (?:task|request|job))\b.{0,60}\b(?:to the \w+ (?:lane|agent)|as an? \w+ (?:task|job|lane)|lane|agent)\b/i,
+  /\b(?:note|message|instructions?|memo) (?:to|for) (?:the )?(?:router|routing engine|classifier)\b|\b(?:dear )?router\s?[:,]|<system>|\[\[route/i,
+  /\b(?:you are|you're|act as) (?:now )?(?:the|a) rout(?:er|ing)\b/i,
+  /\b(?:system|routing|router|admin|operator)[ _](?:override|note)\b|\b(?:begin|end) system prompt\b/i,
+  /\bas (?:the|an?) (?:system )?(?:administrator|admin|operator),? i\b/i,
+  /\b(?:pay|send money to|settle to) (?:this|the following|my) (?:address|wallet)\b/i,
+  /(?:^|[,;:.]|\b(?:and|then|also|please|must|now))\s*(?:pay|send|transfer|wire|remit)\b.{0,30}\b(?:usdc|the funds|the money to|my wallet)\b/i,
+  /\bapprove (?:the payment|any amount|every payment|all payments)\b|\bmy mandate has no\b/i,
+  /\b(?:do not|don't|never) (?:charge me for this (?:run|task|request)|downgrade|verify the output)\b|\bcharge (?:another|a different) tenant\b/i,
+  /\b(?:change|set|make|reduce) the (?:price|cost|fee) (?:of|for) this (?:run|task|request)\b/i,
+  /\bpolicy (?:enforcement|checks?) (?:is|are) (?:off|disabled|suspended|waived)\b/i,
+  /\b(?:mark|record) (?:this run|the run|the receipt|the payment)\b|\bthe receipt should (?:show|say)\b/i,
+  /\b(?:reveal|print|show|leak) (?:me )?(?:your|the) (?:system prompt|signing keys?|private keys?)\b/i,
 ]
 
-/** Where one order may end and the task go on: sentence ends, line breaks and the brackets orders like to hide in. */
-const BOUNDARY = /(?<=[.!?;])\s+|\n+|(?=<!--|\[\[|<system)|(?<=-->|\]\]|<\/system>)/
+/** Words that only lead into an order; they go with it. */
+const LEAD_IN =
+  /(?:(?:\b(?:please|also|and|then|now|but|so|important|attention|note|begin|from now on|the operator says|use|you must|just|this (?:must|has to|should) be|whatever (?:happens|this is(?: about)?|it is(?: about)?)|p\.? ?s\.?)\b|\b(?:system|admin|router|operator)\b(?: (?:override|note|prompt|message|says))?|\bas (?:the|an?) (?:system )?(?:administrator|admin|operator),? ?i?(?: hereby)?(?: authori[sz]e you to)?)[\s,:;!]*|[([{<"'#*!\s-]+)+$/i
 
-export function neutralise(text: string): string {
-  if (!SUSPECT.test(text)) return text
-  const kept = text.split(BOUNDARY).filter((piece) => piece && !isOrder(piece))
-  // A task that is nothing but orders is read without its lane names: it has no topic to follow.
-  return kept.length > 0 ? kept.join('\n') : text.replace(new RegExp(LANE_NAME, 'gi'), ' ')
+const LOOK_BACK = 90
+const LANE_REACH = 50
+const FIELD_REACH = 14
+
+function withoutOrder(sentence: string): string {
+  if (!SUSPECT.test(sentence)) return sentence
+  const start = Math.min(serviceOrderStart(sentence), ...ORDERS.map((order) => startOf(order, sentence)))
+  if (start === Number.POSITIVE_INFINITY) return sentence
+  const from = Math.max(0, start - LOOK_BACK)
+  return sentence.slice(0, from) + sentence.slice(from, start).replace(LEAD_IN, '')
 }
 
-function isOrder(piece: string): boolean {
-  if (!SUSPECT.test(piece)) return false
-  return LANE_NAME.test(piece) || ORDERS.some((order) => order.test(piece))
+/** An order about a field stands right before it ("set agent_id"); one about a lane or an address may take longer. */
+function serviceOrderStart(sentence: string): number {
+  const found = SERVICE_NAME.exec(sentence)
+  if (!found) return Number.POSITIVE_INFINITY
+  const reach = /_/.test(found[0]) ? FIELD_REACH : LANE_REACH
+  const from = Math.max(0, found.index - reach)
+  const starts = [...sentence.slice(from, found.index).matchAll(ORDER_START)]
+  return starts.length > 0 ? from + starts.at(-1)!.index : found.index
+}
+
+function startOf(pattern: RegExp, text: string): number {
+  const at = text.search(pattern)
+  return at < 0 ? Number.POSITIVE_INFINITY : at
 }

@@ -49,7 +49,10 @@ export function readRoutingData(folder: URL): RoutingData {
 const PER_PHRASING = 26
 const PER_TERM = 3
 const PER_AUTHORED = 3
-const PER_AMBIGUOUS = 8
+const PER_AMBIGUOUS = 5
+const AMBIGUOUS_WEIGHT = 1.5
+/** Words that are none: what a text looks like from afar must not be enough to choose a lane. */
+const GIBBERISH = 400
 
 const CARRIERS = [
   '{term}',
@@ -169,8 +172,11 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
       })
     }
   }
+  const lanes = new Set(data.lexicon.map((entry) => entry.lane)).size
   for (const { lane, term } of data.lexicon) {
     const terms = data.lexicon.filter((other) => other.lane === lane)
+    // Some lanes have many more words of their own; that must not make a short text theirs.
+    const balance = data.lexicon.length / lanes / terms.length
     for (let at = 0; at < PER_TERM; at++) {
       const family = chance.pick(data.families)
       const carrier = chance.pick(CARRIERS).replaceAll('{term}', term).replaceAll('{other}', chance.pick(terms).term)
@@ -178,7 +184,7 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
         text: composer.expand(carrier, family),
         lane,
         family: family.family,
-        weight: 0.7,
+        weight: 0.7 * balance,
         authored: false,
       })
     }
@@ -196,10 +202,20 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
         text: composer.expand(task, family),
         lane: undefined,
         family: family.family,
-        weight: 0.7,
+        weight: AMBIGUOUS_WEIGHT,
         authored: false,
       })
     }
+  }
+  for (let at = 0; at < GIBBERISH; at++) {
+    const text = Array.from({ length: 1 + chance.below(4) }, () => nonsense(chance)).join(' ')
+    examples.push({
+      text,
+      lane: undefined,
+      family: chance.pick(data.families).family,
+      weight: AMBIGUOUS_WEIGHT,
+      authored: false,
+    })
   }
   const forbidden = fiveGrams(data.validation.map((row) => row.task))
   return examples.filter((example) => ![...fiveGrams([example.text])].some((gram) => forbidden.has(gram)))
@@ -287,7 +303,7 @@ function createComposer(data: RoutingData, chance: Chance) {
     let dressed = `${chance.pick(PREFIXES)}${text}`
     if (dressed.length < 400) dressed += fill(chance.pick(SUFFIXES), family)
     if (chance.below(4) === 0) dressed = dressed.toLowerCase()
-    if (chance.below(10) === 0)
+    if (chance.below(7) === 0)
       dressed =
         chance.below(2) === 0 ? `${dressed} ${chance.pick(injections)}` : `${chance.pick(injections)} ${dressed}`
     if (chance.below(14) === 0) dressed = `${dressed}\n\n${chance.pick(pieces.prose)}`
@@ -295,6 +311,12 @@ function createComposer(data: RoutingData, chance: Chance) {
   }
   return { expand, dress }
 }
+
+const nonsense = (chance: Chance) =>
+  Array.from(
+    { length: 2 + chance.below(3) },
+    () => chance.pick([...'bcdfghklmnprstvwz']) + chance.pick([...'aeiouy']),
+  ).join('')
 
 function alternate(text: string, chance: Chance): string {
   let out = ''

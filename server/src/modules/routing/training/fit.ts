@@ -6,9 +6,16 @@ import { createChance, type Example } from './compose.ts'
 /** Multinomial logistic regression by AdaGrad, in the four basic operations and square roots: equal on every machine. */
 export type Weights = { lanes: readonly string[]; weights: Float64Array; bias: Float64Array }
 /** `rarest`: a feature seen in fewer examples than this says more about the example than about its lane. */
-export type FitOptions = { epochs: number; rate: number; ridge: number; smoothing: number; rarest: number; seed: number }
+export type FitOptions = {
+  epochs: number
+  rate: number
+  ridge: number
+  smoothing: number
+  rarest: number
+  seed: number
+}
 
-export const DEFAULT_FIT: FitOptions = { epochs: 8, rate: 0.5, ridge: 2e-5, smoothing: 0.04, rarest: 3, seed: 7 }
+export const DEFAULT_FIT: FitOptions = { epochs: 8, rate: 0.2, ridge: 8e-4, smoothing: 0.04, rarest: 4, seed: 7 }
 
 type Row = { indices: Uint32Array; values: Float64Array; target: Float64Array; weight: number }
 
@@ -66,8 +73,14 @@ function withoutRare(rows: readonly Row[], rarest: number): Row[] {
   const counts = new Uint32Array(DIMENSIONS)
   for (const row of rows) for (const index of row.indices) counts[index]!++
   return rows.map((row) => {
-    const kept = row.indices.map((index, at) => (counts[index]! >= rarest ? at : DIMENSIONS)).filter((at) => at < DIMENSIONS)
-    return { ...row, indices: Uint32Array.from(kept, (at) => row.indices[at]!), values: Float64Array.from(kept, (at) => row.values[at]!) }
+    const kept = row.indices
+      .map((index, at) => (counts[index]! >= rarest ? at : DIMENSIONS))
+      .filter((at) => at < DIMENSIONS)
+    return {
+      ...row,
+      indices: Uint32Array.from(kept, (at) => row.indices[at]!),
+      values: Float64Array.from(kept, (at) => row.values[at]!),
+    }
   })
 }
 
