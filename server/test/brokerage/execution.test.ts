@@ -247,6 +247,31 @@ describe('exactly once', () => {
     expect(await orders()).toBe(0)
   })
 
+  test('a worker that wakes with an old quote in its hand cannot cancel what another has put to work', async () => {
+    const body = await pending({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
+    await world.approve(body.run_id)
+    const late = world.startNode({
+      around: (broker) => ({
+        ...broker,
+        quote: async (type, symbol) => {
+          world.market.setPrice('AAPL', '150.00')
+          const old = await broker.quote(type, symbol)
+          world.market.setPrice('AAPL', '200.00')
+          world.clock.advance(31_000)
+          await world.brokerage.sweep()
+          return old
+        },
+      }),
+    })
+    await late.brokerage.sweep()
+    expect(await orders()).toBe(1)
+    expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executing' })
+    world.market.setPrice('AAPL', '197.00')
+    world.clock.advance(60_000)
+    await world.brokerage.sweep()
+    expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executed' })
+  })
+
   test('six workers and forty approved runs: forty orders, each once', async () => {
     const policy = { require_approval_above_usdc: 1, max_per_day_usdc: 900_000 }
     world.policies.set('pol_ask', {
