@@ -19,6 +19,16 @@ create or replace function sum_latencies(ids text[]) returns table (tenant_id te
   group by 1, 2, 3
 $$;
 
+-- The runs whose end these events announce. An approval that came to nothing ends its run as blocked; one whose run had
+-- already ended otherwise ends nothing.
+create or replace function ended_runs(event_ids text[]) returns text[] language sql stable as $$
+  select array(
+    select e.data->>'run_id' from events e where e.id = any(event_ids) and e.type in ('run.completed', 'run.blocked', 'run.failed')
+    union
+    select r.id from events e join runs r on r.id = e.data->>'run_id' and r.state = 'blocked'
+    where e.id = any(event_ids) and e.type in ('approval.rejected', 'approval.expired'))
+$$;
+
 -- Adds runs that have ended to the sums. Each run comes here once, with the event of its end.
 create or replace function fold_runs(ids text[], costs jsonb) returns void language sql as $$
   insert into run_hours as h (tenant_id, hour, agent_id, runs, completed, blocked, failed, spend_micro, cost_micro)
@@ -33,8 +43,7 @@ $$;
 
 -- The runs whose end is committed and not yet in the sums: the answer is exact at every moment.
 create or replace function unfolded_runs(tenant text) returns text[] language sql stable as $$
-  select array(select distinct e.data->>'run_id' from events e
-               where e.dispatched_at is null and e.tenant_id = tenant and e.type in ('run.completed', 'run.blocked', 'run.failed'))
+  select ended_runs(array(select e.id from events e where e.dispatched_at is null and e.tenant_id = tenant))
 $$;
 
 create or replace function tenant_run_hours(tenant text, since timestamptz, until timestamptz, costs jsonb)

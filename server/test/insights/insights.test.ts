@@ -86,6 +86,26 @@ test('a window leaves out what is older, and a tenant without runs has zeros', a
   expect((await ask(node, 'GET /api/analytics')).status).toBe(401)
 })
 
+test('a run that waited for an approval in vain is counted as blocked, once', async () => {
+  const waiting = await addRun(node, database, { tenantId, state: 'pending_approval' })
+  const failed = await addRun(node, database, { tenantId, state: 'failed' })
+  await node.tick()
+  expect((await analytics('?window=24h')).totals).toMatchObject({ runs: 2, blocked: 0, failed: 1 })
+  await database.pool.query(`update runs set state = 'blocked', outcome = 'blocked' where id = $1`, [waiting])
+  // The approval of the failed run was given back to it and lapses too: that ends nothing a second time.
+  for (const [type, run_id] of [
+    ['approval.rejected', waiting],
+    ['approval.expired', failed],
+  ] as const)
+    await database.db
+      .transaction()
+      .execute((tx) => node.outbox.emit(tx, { tenantId, type, data: { run_id }, at: node.clock.now() }))
+  const counted = { runs: 2, blocked: 1, failed: 1 }
+  expect((await analytics('?window=24h')).totals).toMatchObject(counted)
+  await node.tick()
+  expect((await analytics('?window=24h')).totals).toMatchObject(counted)
+})
+
 test('usage of the plan counts paid runs of this month', async () => {
   await addRun(node, database, { tenantId })
   await addRun(node, database, { tenantId, state: 'blocked' })

@@ -385,6 +385,44 @@ test('a worker that died leaves its deliveries to another when its lease is over
   expect((await deliveriesOf(id))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
 })
 
+test('a worker that is stopped in the middle gives its deliveries back', async () => {
+  let answers = false
+  const receiver = await receiverThat((_received, response) => {
+    if (answers) response.end()
+  })
+  const { id } = await subscribe(receiver.url)
+  await emit('run.completed')
+  const stopped = await openNode(database, { answerMs: 20_000 })
+  await node.sequencer.turn()
+  await stopped.deliver.deliverDue()
+  await expect.poll(() => receiver.received.length).toBe(1)
+  await stopped.close()
+  answers = true
+  await node.tick()
+  expect(receiver.received).toHaveLength(2)
+  expect((await deliveriesOf(id))[0]).toMatchObject({ state: 'delivered', attempts: 1 })
+})
+
+test('events that many want are numbered in several passes, without a gap', async () => {
+  const subscriptions = 15
+  await database.pool.query(`update tenants set plan = 'enterprise' where id = $1`, [tenantId])
+  for (let n = 0; n < subscriptions; n += 1) await subscribe(`https://example.com/${n}`)
+  const events = Array.from({ length: 800 }, (_, n) => ({ id: node.ids.next('evt'), n }))
+  await database.pool.query(
+    `insert into events (id, tenant_id, type, data, created_at)
+     select e->>'id', $1, 'run.completed', '{}', $2 from jsonb_array_elements($3::jsonb) e`,
+    [tenantId, node.clock.now(), JSON.stringify(events)],
+  )
+  await node.sequencer.turn()
+  const { rows } = await database.pool.query(
+    `select count(*)::int as count, min(seq)::int as first, max(seq)::int as last, count(distinct seq)::int as different
+     from webhook_deliveries where tenant_id = $1 group by subscription_id`,
+    [tenantId],
+  )
+  expect(rows).toEqual(Array(subscriptions).fill({ count: 800, first: 1, last: 800, different: 800 }))
+  await database.pool.query('update webhook_subscriptions set is_active = false where tenant_id = $1', [tenantId])
+})
+
 test('a plan limits how many subscriptions there are, also when they race', async () => {
   const statuses = await Promise.all(
     Array.from({ length: 24 }, async (_, n) => {

@@ -5,7 +5,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Log } from '../../platform/log.ts'
-import { type Claimed, claimDeliveries, type Finished, type Standing } from './deliveries.store.ts'
+import { type Claimed, claimDeliveries, type Finished, giveBack, type Standing } from './deliveries.store.ts'
 import { retryDelayMs } from './retry.ts'
 import type { Outcome, Send } from './send.ts'
 
@@ -44,6 +44,7 @@ export function createDeliver(deps: DeliverDeps) {
   const busy = new Map<string, number>()
   const inLane = new Map<Standing, number>()
   const underWay = new Set<Promise<void>>()
+  const interrupted: string[] = []
   let claiming: Promise<number> | undefined
   let again = false
 
@@ -109,8 +110,11 @@ export function createDeliver(deps: DeliverDeps) {
       { url: delivery.url, message: messageOf(delivery, at), secrets: secretsOf(delivery, at, deps.keys) },
       stopping.signal,
     )
-    // A stop is not the target's fault: the lease runs out and another worker tries again.
-    if (stopping.signal.aborted && !outcome.ok) return
+    // A stop is not the target's fault: the delivery is given back, and another worker tries again.
+    if (stopping.signal.aborted && !outcome.ok) {
+      interrupted.push(delivery.id)
+      return
+    }
     const { switched_off } = await finish(judge(delivery, outcome, deps.clock.now(), random), [
       `webhook:${delivery.subscription_id}`,
     ])
@@ -128,6 +132,7 @@ export function createDeliver(deps: DeliverDeps) {
     async stop() {
       stopping.abort()
       await Promise.allSettled([claiming, ...underWay])
+      if (interrupted.length > 0) await giveBack(deps.db, worker, interrupted, deps.clock.now())
     },
   }
 }

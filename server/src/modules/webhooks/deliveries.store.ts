@@ -54,6 +54,17 @@ export async function claimDeliveries(tx: Tx, claim: Claim): Promise<Claimed[]> 
   return rows
 }
 
+/** What a worker had in hand when it was stopped is due again at once. */
+export async function giveBack(tx: Tx, worker: string, ids: readonly string[], at: Date) {
+  await tx
+    .updateTable('webhook_deliveries')
+    .set({ claim: null, next_attempt_at: at })
+    .where('id', 'in', [...ids])
+    .where('claim', '=', worker)
+    .where('state', '=', 'pending')
+    .execute()
+}
+
 export type DeliveryRow = {
   id: string
   event_id: string

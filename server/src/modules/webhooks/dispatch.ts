@@ -5,17 +5,16 @@ import type { Ids } from '../../platform/ids.ts'
 import type { SequencedTask } from '../../platform/sequencer.ts'
 
 const EVENTS_A_PASS = 500
+const DELIVERIES_A_PASS = 10_000
 
 /** Heard by every process when there is something to deliver. */
 export const DELIVERIES_CHANNEL = 'webhook_deliveries'
-
-export type CommittedEvent = { id: string; tenant_id: string; type: string; data: unknown }
 
 export type DispatchDeps = {
   clock: Clock
   ids: Ids
   /** For those inside the service who count what happened: each event comes once, in the transaction that numbers it. */
-  heard?: (tx: Tx, events: readonly CommittedEvent[]) => Promise<void>
+  heard?: (tx: Tx, eventIds: readonly string[]) => Promise<void>
 }
 
 type Wanted = { subscription_id: string; tenant_id: string; event_id: string; seq: bigint }
@@ -27,35 +26,41 @@ type Wanted = { subscription_id: string; tenant_id: string; event_id: string; se
 export function createDispatch(deps: DispatchDeps): SequencedTask {
   return {
     name: 'webhooks',
-    async waiting(db) {
-      const first = await db
-        .selectFrom('events')
-        .select('id')
-        .where('dispatched_at', 'is', null)
-        .orderBy('id')
-        .limit(1)
-        .executeTakeFirst()
-      return first !== undefined
-    },
+    waiting: async (db) => (await readUndispatched(db, 1)).length > 0,
     async pass(tx) {
       const now = deps.clock.now()
-      const events: CommittedEvent[] = await tx
-        .selectFrom('events')
-        .select(['id', 'tenant_id', 'type', 'data'])
-        .where('dispatched_at', 'is', null)
-        .orderBy('id')
-        .limit(EVENTS_A_PASS)
-        .execute()
-      const eventIds = events.map(({ id }) => id)
-      const wanted = await readWanted(tx, eventIds)
+      const { eventIds, wanted } = await readBatch(tx)
       if (wanted.length > 0) await addDeliveries(tx, wanted, deps.ids, now)
-      await deps.heard?.(tx, events)
+      await deps.heard?.(tx, eventIds)
       await sql`update events set dispatched_at = ${now} where id = any(${eventIds}::text[])`.execute(tx)
     },
   }
 }
 
-async function readWanted(tx: Tx, eventIds: string[]): Promise<Wanted[]> {
+async function readUndispatched(tx: Tx, most: number): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('events')
+    .select('id')
+    .where('dispatched_at', 'is', null)
+    .orderBy('id')
+    .limit(most)
+    .execute()
+  return rows.map(({ id }) => id)
+}
+
+/** As many events as make no more deliveries than a pass may write; one event at least, whoever wants it. */
+async function readBatch(tx: Tx): Promise<{ eventIds: string[]; wanted: Wanted[] }> {
+  const eventIds = await readUndispatched(tx, EVENTS_A_PASS)
+  const wanted = await readWanted(tx, eventIds, DELIVERIES_A_PASS + 1)
+  if (wanted.length <= DELIVERIES_A_PASS) return { eventIds, wanted }
+  // The last event was not read to its end: it and those behind it wait for the next pass.
+  const cut = wanted.at(-1)!.event_id
+  const whole = eventIds.slice(0, Math.max(1, eventIds.indexOf(cut)))
+  if (whole.at(-1) === cut) return { eventIds: whole, wanted: await readWanted(tx, whole) }
+  return { eventIds: whole, wanted: wanted.filter(({ event_id }) => whole.includes(event_id)) }
+}
+
+async function readWanted(tx: Tx, eventIds: string[], most?: number): Promise<Wanted[]> {
   const { rows } = await sql<Wanted>`
     select s.id as subscription_id, s.tenant_id, e.id as event_id,
            s.last_seq + row_number() over (partition by s.id order by e.id) as seq
@@ -63,7 +68,7 @@ async function readWanted(tx: Tx, eventIds: string[]): Promise<Wanted[]> {
     join webhook_subscriptions s on s.tenant_id = e.tenant_id and s.is_active and s.deleted_at is null
       and case when e.only_for is null then s.events && array[e.type, '*'] else s.id = e.only_for end
     where e.id = any(${eventIds}::text[])
-    order by e.id
+    order by e.id limit ${most ?? null}
   `.execute(tx)
   return rows
 }
