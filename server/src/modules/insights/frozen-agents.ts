@@ -50,6 +50,8 @@ export function createFrozenAgents(deps: { db: Db; clock: Clock; notify: Pick<No
   }
 
   return {
+    /** For a judgement that has to be made anew because the rules moved: it must not rest on what was kept before. */
+    forget,
     /** Why an agent is frozen; undefined when it is not. */
     async frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined> {
       const reason = (await agentsOf(tenantId)).get(agentId)
