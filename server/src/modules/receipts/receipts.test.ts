@@ -1,3 +1,4 @@
+import { verifyReceiptChain } from '@countersign/proof'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { createReceiptsBench, createTestDatabase, testKeys } from '../../../test/receipts/helpers.ts'
 import type { FindTransfers } from './check-settlement.ts'
@@ -176,4 +177,28 @@ test('keys that were replaced stay in the key set, marked as retired in the DID 
   expect(did.assertionMethod).toContain(`${did.id}#${newKey}`)
   expect(did.assertionMethod).not.toContain(`${did.id}#${oldKey}`)
   expect(keys.find(({ kid }) => kid === newKey)?.purpose).toBe('receipt')
+})
+
+test('private receipts of a run leave a chain of commitments in the public log, and nothing else', async () => {
+  const b = createReceiptsBench(opened.database)
+  await opened.database.pool.query(`
+    insert into tenants (id, org_name, email, created_at, updated_at) values ('ten_canary', 'c', 'c@example.com', now(), now())
+    on conflict do nothing`)
+  const commit = (receiptId: string, digit: string) =>
+    b.receipts.issueCommitment(b.db, {
+      receiptId,
+      runId: 'a-brokerage-run',
+      tenantId: 'ten_canary',
+      agentId: null,
+      issuedAt: b.clock.now(),
+      hash: `sha256:${digit.repeat(64)}`,
+    })
+  await commit('rcpt_1', '1')
+  await commit('rcpt_2', '2')
+  await b.sequencer.turn()
+  const [first, second] = [await b.receipts.get('rcpt_1'), await b.receipts.get('rcpt_2')]
+  const options = { jwks: (await b.jwks()) as never, log: { required: true } }
+  expect(verifyReceiptChain([first, second], options)).toMatchObject({ ok: true })
+  expect(second.output_hash).toBe(`sha256:${'2'.repeat(64)}`)
+  expect(JSON.stringify([first, second])).not.toMatch(/canary/)
 })

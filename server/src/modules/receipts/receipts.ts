@@ -36,6 +36,31 @@ export type ReceiptsDeps = {
 /** Not the public address, which may change: a log keeps its name for good. */
 const DEFAULT_LOG_NAME = 'countersign.local/log'
 
+export type Commitment = {
+  receiptId: string
+  runId: string
+  tenantId: string
+  agentId: string | null
+  issuedAt: Date
+  hash: string
+}
+
+/** What a receipt that is not about a paid run leaves open. */
+const nothing = {
+  loop_id: null,
+  agent_id: null,
+  route: null,
+  pricing: null,
+  governance: null,
+  request_hash: null,
+  input_hash: null,
+  output_hash: null,
+  verification: null,
+  settlement: null,
+  tenant_id: null,
+  payer: null,
+}
+
 export type Receipts = ReturnType<typeof createReceipts>
 
 export function createReceipts(deps: ReceiptsDeps) {
@@ -76,21 +101,26 @@ export function createReceipts(deps: ReceiptsDeps) {
 
     /** States the head of an audit chain in the public log, under the chain's pseudonym. */
     async issueAuditHead(tx: Tx, { receipt_id, chain, seq, hash, prev_hash, issued_at }: AuditHeadDraft) {
-      const nothing = {
-        loop_id: null,
-        agent_id: null,
-        route: null,
-        pricing: null,
-        governance: null,
-        verification: null,
-      }
-      const noHashes = { request_hash: null, input_hash: null, output_hash: null, settlement: null }
-      const owner = { tenant_id: null, payer: null }
-      const audit = { chain, seq, hash }
-      const draft = { ...nothing, ...noHashes, ...owner, receipt_id, run_id: chain, issued_at, prev_hash, audit }
-      const { row } = signReceipt(signer, { ...draft, kind: 'audit_head' })
+      const head = { kind: 'audit_head' as const, run_id: chain, audit: { chain, seq, hash } }
+      const { row } = signReceipt(signer, { ...nothing, ...head, receipt_id, issued_at, prev_hash })
       await issueReceipt(tx, row)
       return { hash: row.hash }
+    },
+
+    /** States the hash of a receipt that only its tenant may read, so that it cannot be changed or backdated later. */
+    async issueCommitment(tx: Tx, { receiptId, runId, tenantId, agentId, issuedAt, hash }: Commitment) {
+      const { row } = signReceipt(signer, {
+        ...nothing,
+        receipt_id: receiptId,
+        run_id: runId,
+        kind: 'rh_run',
+        agent_id: agentId,
+        issued_at: issuedAt.toISOString(),
+        output_hash: hash,
+        prev_hash: await lastHashOfRun(tx, runId),
+        tenant_id: tenantId,
+      })
+      await issueReceipt(tx, row)
     },
 
     /** Called once at the start: checks the log's name, and writes the keys in use beside those used before. */
