@@ -1,11 +1,15 @@
 import { ConfigError, readConfig } from './platform/config.ts'
 
-/** serve | migrate | work | demo */
+/** serve | migrate | work | demo | ledger-check */
 const command = process.argv[2] ?? 'serve'
 
 const commands: Record<string, () => Promise<void>> = {
   serve: async () => (await import('./commands/serve.ts')).serve(readConfig(process.env)),
   migrate: async () => (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env)),
+  'ledger-check': async () =>
+    process.exit(
+      await (await import('./commands/ledger-check.ts')).ledgerCheck(readConfig(process.env), process.argv.slice(3)),
+    ),
   demo: async () => (await import('./commands/demo.ts')).demo(readConfig(process.env)),
 }
 

@@ -18,6 +18,7 @@ import {
 
 export { accounts, type LedgerEntry, type LedgerTransaction, transfer } from './accounts.ts'
 export { amountFields, readAmount } from './amounts.ts'
+export { chainAccountMicro, checkBooks } from './check-books.ts'
 export { holding } from './escrow.ts'
 
 export type LedgerDeps = { db: Db; ids: Ids }

@@ -17,12 +17,14 @@ export type PayoutRailDeps = {
 
 const LIFE_SECONDS = 600
 
+export const payoutNonce = (payoutId: string): Hex =>
+  `0x${sha256(`countersign payout ${payoutId}`).replace(/^sha256:/, '')}`
+
 /**
  * Pays back by the same means that payments come in: an authorisation of our own address, put on the chain by the
  * facilitator. Its nonce derives from the payout's id, so that however often it is signed and sent, it moves money once.
  */
 export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign }: PayoutRailDeps): PayoutRail {
-  const nonceOf = (payoutId: string): Hex => `0x${sha256(`countersign payout ${payoutId}`).replace(/^sha256:/, '')}`
   const from = payTo.toLowerCase() as Hex
 
   return {
@@ -30,7 +32,7 @@ export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign
 
     async send({ id, to, amountMicro }) {
       if (!sign || !chain) return { state: 'open', reason: 'no_key' }
-      const nonce = nonceOf(id)
+      const nonce = payoutNonce(id)
       const before = await chain.authorization(asset, from, nonce)
       if (before.used) return arrived(before, to, amountMicro)
       const seconds = BigInt(Math.floor(clock.now().getTime() / 1000))
