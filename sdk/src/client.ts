@@ -5,74 +5,111 @@ import type { paths } from './generated/api.ts'
  * not fit does not compile. It runs in a browser and in Node; paying is `pay.ts`, verifying is `@countersign/proof`.
  */
 export type ClientOptions = {
+  /** Where the service is; empty in a page that the service itself served. */
   baseUrl: string
   apiKey?: string
   adminKey?: string
   /** A session's token, sent with writes; see `POST /api/session`. */
   csrfToken?: () => string | undefined
+  /** No answer takes longer than this; a run may take its whole deadline. */
+  timeoutMs?: number
   fetch?: typeof fetch
 }
+
+const DEFAULT_TIMEOUT_MS = 150_000
 
 type Method = 'get' | 'post' | 'patch' | 'delete'
 type PathsWith<M extends Method> = {
   [P in keyof paths]: paths[P] extends Record<M, { responses: unknown }> ? P : never
 }[keyof paths]
 type Operation<P extends keyof paths, M extends Method> = paths[P] extends Record<M, infer O> ? O : never
-type JsonOf<R> = R extends { content: { 'application/json': infer B } } ? B : undefined
+
+type ContentOf<R> = R extends { content: infer C }
+  ? C extends { 'application/json': infer B }
+    ? B
+    : C extends { 'text/plain': infer T }
+      ? T
+      : C extends { 'application/octet-stream': unknown }
+        ? Uint8Array
+        : unknown
+  : unknown
 type Good<R> = R extends { 200: infer A }
-  ? JsonOf<A>
+  ? ContentOf<A>
   : R extends { 201: infer A }
-    ? JsonOf<A>
+    ? ContentOf<A>
     : R extends { 202: infer A }
-      ? JsonOf<A>
+      ? ContentOf<A>
       : unknown
 export type Answer<P extends keyof paths, M extends Method> =
   Operation<P, M> extends { responses: infer R } ? Good<R> : never
 
-type Part<O, K extends string> = O extends { parameters: { [key in K]?: infer V } } ? V : undefined
-type BodyOf<O> = O extends { requestBody?: { content: { 'application/json': infer B } } } ? B : undefined
+// What the description requires, the type requires; only a query's defaults may always be left out.
+type PathPart<O> = O extends { parameters: { path: infer V } } ? { path: V } : { path?: undefined }
+type QueryPart<O> = O extends { parameters: { query?: infer V } } ? { query?: Partial<V> } : { query?: undefined }
+type BodyPart<O> = O extends { requestBody: { content: { 'application/json': infer B } } }
+  ? { body: B }
+  : O extends { requestBody?: { content: { 'application/json': infer B } } }
+    ? { body?: B }
+    : { body?: undefined }
 
-export type Ask<P extends keyof paths, M extends Method> = {
-  path?: Part<Operation<P, M>, 'path'>
-  query?: Part<Operation<P, M>, 'query'>
-  body?: BodyOf<Operation<P, M>>
-  headers?: Record<string, string>
-  signal?: AbortSignal
-}
+export type Ask<P extends keyof paths, M extends Method> = PathPart<Operation<P, M>> &
+  QueryPart<Operation<P, M>> &
+  BodyPart<Operation<P, M>> & { headers?: Record<string, string>; signal?: AbortSignal }
 
-/** An answer that is no success, with the stable code, the sentence and what else the service said. */
+/** The second argument may be left out where nothing in it is required. */
+type AskArguments<P extends keyof paths, M extends Method> =
+  // biome-ignore lint/complexity/noBannedTypes: the empty object is the question itself, whether nothing is required
+  {} extends Ask<P, M> ? [ask?: Ask<P, M>] : [ask: Ask<P, M>]
+
+/**
+ * An answer that is no success, with the stable code, the sentence and what else the service said. No answer at all
+ * is one too: its status is 0 and its code `unavailable`.
+ */
 export class CountersignError extends Error {
   readonly status: number
+  /** One of the five stable codes. */
   readonly error: string
+  /** Finer than `error`, where the service gave one. */
+  readonly code: string | undefined
+  readonly requestId: string | undefined
+  readonly retryable: boolean
   readonly body: Record<string, unknown>
-  constructor(status: number, body: Record<string, unknown>) {
-    super(typeof body.message === 'string' ? body.message : `The service answered ${status}.`)
+  constructor(status: number, body: Record<string, unknown>, options?: ErrorOptions) {
+    super(textOf(body.message) ?? `The service answered ${status}.`, options)
     this.name = 'CountersignError'
     this.status = status
-    this.error = typeof body.error === 'string' ? body.error : 'error'
+    this.error = textOf(body.error) ?? 'error'
+    this.code = textOf(body.code)
+    this.requestId = textOf(body.request_id)
+    this.retryable = body.retryable === true
     this.body = body
   }
+}
+
+type LooseAsk = {
+  path?: Record<string, string | number>
+  query?: Record<string, unknown>
+  body?: unknown
+  headers?: Record<string, string>
+  signal?: AbortSignal
 }
 
 export type Client = ReturnType<typeof createClient>
 
 export function createClient(options: ClientOptions) {
-  const call = async (method: Method, template: string, ask: Ask<never, never> = {}) => {
-    const { path, query, body, headers, signal } = ask as {
-      path?: Record<string, string>
-      query?: Record<string, unknown>
-      body?: unknown
-      headers?: Record<string, string>
-      signal?: AbortSignal
-    }
-    const filled = template.replace(/\{(\w+)\}/g, (_, name: string) => encodeURIComponent(path?.[name] ?? ''))
-    const search = new URLSearchParams(
-      Object.entries(query ?? {}).flatMap(([name, value]) => (value === undefined ? [] : [[name, String(value)]])),
-    )
+  const call = async (method: Method, template: string, ask: LooseAsk = {}): Promise<unknown> => {
+    const response = await send(method, template, ask)
+    const answer = await readAnswer(response)
+    if (response.ok) return answer
+    throw new CountersignError(response.status, isObject(answer) ? answer : {})
+  }
+
+  const send = async (method: Method, template: string, { path, query, body, headers, signal }: LooseAsk) => {
+    const url = `${options.baseUrl}${fillPath(template, path)}${searchOf(query)}`
     const csrf = method === 'get' ? undefined : options.csrfToken?.()
-    const response = await (options.fetch ?? fetch)(
-      `${options.baseUrl}${filled}${search.size > 0 ? `?${search}` : ''}`,
-      {
+    const timeout = AbortSignal.timeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS)
+    try {
+      return await (options.fetch ?? fetch)(url, {
         method: method.toUpperCase(),
         credentials: 'same-origin',
         headers: {
@@ -83,31 +120,55 @@ export function createClient(options: ClientOptions) {
           ...headers,
         },
         ...(body !== undefined && { body: JSON.stringify(body) }),
-        ...(signal && { signal }),
-      },
-    )
-    const text = await response.text()
-    const answer = parse(text)
-    if (!response.ok) throw new CountersignError(response.status, (answer ?? {}) as Record<string, unknown>)
-    return answer
+        signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
+      })
+    } catch (cause) {
+      // The caller's own abort, or a payment that could not be made, is not the service's silence.
+      if (signal?.aborted || !(timeout.aborted || cause instanceof TypeError)) throw cause
+      const message = timeout.aborted ? 'The service did not answer in time.' : 'The service cannot be reached.'
+      throw new CountersignError(0, { error: 'error', code: 'unavailable', message, retryable: true }, { cause })
+    }
   }
 
-  return {
-    get: <P extends PathsWith<'get'>>(path: P, ask?: Ask<P, 'get'>) =>
-      call('get', path, ask as unknown as Ask<never, never>) as Promise<Answer<P, 'get'>>,
-    post: <P extends PathsWith<'post'>>(path: P, ask?: Ask<P, 'post'>) =>
-      call('post', path, ask as unknown as Ask<never, never>) as Promise<Answer<P, 'post'>>,
-    patch: <P extends PathsWith<'patch'>>(path: P, ask?: Ask<P, 'patch'>) =>
-      call('patch', path, ask as unknown as Ask<never, never>) as Promise<Answer<P, 'patch'>>,
-    delete: <P extends PathsWith<'delete'>>(path: P, ask?: Ask<P, 'delete'>) =>
-      call('delete', path, ask as unknown as Ask<never, never>) as Promise<Answer<P, 'delete'>>,
-  }
+  const calls =
+    <M extends Method>(method: M) =>
+    <P extends PathsWith<M>>(path: P, ...[ask]: AskArguments<P, M>): Promise<Answer<P, M>> =>
+      call(method, path, ask as LooseAsk | undefined) as Promise<Answer<P, M>>
+
+  return { get: calls('get'), post: calls('post'), patch: calls('patch'), delete: calls('delete') }
 }
 
-function parse(text: string): unknown {
+/** `{*}` is the rest of the path, whose slashes stay. */
+function fillPath(template: string, path: LooseAsk['path'] = {}): string {
+  return template.replace(/\{([^}]+)\}/g, (_, name: string) => {
+    const value = path[name]
+    if (value === undefined || value === '') throw new TypeError(`The path ${template} needs '${name}'.`)
+    const parts = name === '*' ? String(value).split('/') : [String(value)]
+    return parts.map(encodeURIComponent).join('/')
+  })
+}
+
+function searchOf(query: LooseAsk['query'] = {}): string {
+  const given = Object.entries(query).filter(([, value]) => value !== undefined)
+  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+  return search.size > 0 ? `?${search}` : ''
+}
+
+async function readAnswer(response: Response): Promise<unknown> {
+  const type = response.headers.get('content-type') ?? ''
+  if (type.startsWith('application/octet-stream')) return new Uint8Array(await response.arrayBuffer())
+  const text = await response.text()
+  if (text === '') return undefined
+  if (!type.includes('json')) return text
   try {
-    return text === '' ? undefined : JSON.parse(text)
-  } catch {
-    return { message: 'The service answered something that is not JSON.' }
+    return JSON.parse(text)
+  } catch (cause) {
+    const message = 'The service answered something that is not JSON.'
+    throw new CountersignError(response.status, { error: 'error', message }, { cause })
   }
 }
+
+const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+
+const isObject = (value: unknown): value is Record<string, unknown> =>
+  typeof value === 'object' && value !== null && !Array.isArray(value)

@@ -9,14 +9,23 @@ export type PayingAccount = {
   }): Promise<`0x${string}`>
 }
 
+export type PayOptions = {
+  fetch?: typeof fetch
+  /** The most that a single call may cost. Without it, the official client's own cap of one dollar holds. */
+  maxUsdc?: number
+}
+
+const NETWORK = 'eip155:8453'
+
 /** The libraries are loaded when first used, so that reading and verifying need none of them. */
-export async function payingFetch(account: PayingAccount, base: typeof fetch = fetch): Promise<typeof fetch> {
+export async function payingFetch(account: PayingAccount, options: PayOptions = {}): Promise<typeof fetch> {
   const [{ wrapFetchWithPaymentFromConfig }, { ExactEvmScheme }] = await Promise.all([
     import('@x402/fetch'),
     import('@x402/evm'),
   ])
-  return wrapFetchWithPaymentFromConfig(base, {
-    schemes: [{ network: 'eip155:8453', client: new ExactEvmScheme(account) }],
+  return wrapFetchWithPaymentFromConfig(options.fetch ?? fetch, {
+    schemes: [{ network: NETWORK, client: new ExactEvmScheme(account) }],
+    ...(options.maxUsdc !== undefined && { spendControls: { maxAmountPerPayment: `$${options.maxUsdc}` } }),
   }) as typeof fetch
 }
 

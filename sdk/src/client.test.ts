@@ -1,0 +1,146 @@
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { parseCheckpoint, verifyReceipt } from '@countersign/proof'
+import { generatePrivateKey } from 'viem/accounts'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { startService, type TestService } from '../../server/test/harness.ts'
+import { type Client, CountersignError, createClient } from './client.ts'
+import { accountFromKey, type PayingAccount, payingFetch } from './pay.ts'
+
+let service: TestService
+let guest: Client
+beforeAll(async () => {
+  service = await startService()
+  guest = createClient({ baseUrl: service.url })
+})
+afterAll(() => service.close())
+
+const failure = async (call: Promise<unknown>): Promise<CountersignError> => {
+  const error = await call.then(
+    () => undefined,
+    (reason: unknown) => reason,
+  )
+  if (!(error instanceof CountersignError)) throw new Error(`Expected a CountersignError, got ${String(error)}`)
+  return error
+}
+
+async function fundedAccount(usdc: number): Promise<PayingAccount> {
+  const account = await accountFromKey(generatePrivateKey())
+  await guest.post('/api/dev/faucet', { body: { address: account.address, amount_usdc: usdc } })
+  return account
+}
+
+test('answers carry the types of the description', async () => {
+  const { agents } = await guest.get('/api/agents')
+  expect(agents.find(({ agent_id }) => agent_id === 'comedian-v1')?.price_usdc).toBe(0.01)
+  const lane = await guest.get('/api/lane/{agent_id}', { path: { agent_id: 'writer-v1' } })
+  expect(lane.agent_id).toBe('writer-v1')
+  const { receipts, has_more } = await guest.get('/api/receipts', { query: { limit: 1 } })
+  expect({ receipts: Array.isArray(receipts), has_more }).toEqual({ receipts: true, has_more: false })
+})
+
+test('what the description does not allow does not compile', () => {
+  const never = () => [
+    // @ts-expect-error no such path
+    guest.get('/api/nothing'),
+    // @ts-expect-error the path has a parameter
+    guest.get('/api/lane/{agent_id}'),
+    // @ts-expect-error a body is required
+    guest.post('/api/onboard'),
+    // @ts-expect-error the body lacks its e-mail address
+    guest.post('/api/onboard', { body: { org_name: 'Acme' } }),
+  ]
+  expect(never).toBeTypeOf('function')
+})
+
+test('every refusal is a CountersignError with the stable code and the sentence', async () => {
+  expect(await failure(guest.get('/api/receipts/{id}', { path: { id: 'rcpt_none' } }))).toMatchObject({
+    status: 404,
+    error: 'error',
+    code: 'not_found',
+    requestId: expect.any(String),
+  })
+  expect(await failure(guest.get('/api/runs'))).toMatchObject({ status: 401, code: 'unauthorized' })
+  const invalid = await failure(guest.post('/api/onboard', { body: { org_name: '', email: 'x' } }))
+  expect(invalid).toMatchObject({ status: 400, error: 'invalid_request' })
+  expect(invalid.message).toContain('body/')
+  const unpaid = await failure(guest.post('/api/run', { body: { task: 'hello' } }))
+  expect(unpaid).toMatchObject({ status: 402, error: 'payment_required' })
+  expect(unpaid.body.price_usdc).toBe(0.01)
+})
+
+test('a value in a path cannot leave its place', async () => {
+  const error = await failure(guest.get('/api/lane/{agent_id}', { path: { agent_id: '../health' } }))
+  expect(error.status).toBe(404)
+  await expect(guest.get('/api/lane/{agent_id}', { path: { agent_id: '' } })).rejects.toThrow("needs 'agent_id'")
+})
+
+test('a service that is away, late or no service at all is an error of the same kind; one’s own abort is not', async () => {
+  const away = createClient({ baseUrl: 'http://127.0.0.1:1' })
+  expect(await failure(away.get('/api/health'))).toMatchObject({ status: 0, code: 'unavailable', retryable: true })
+
+  const odd = createServer((request, response) => {
+    if (request.url === '/api/health') return
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"half":')
+  })
+  await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve))
+  try {
+    const client = createClient({ baseUrl: `http://127.0.0.1:${(odd.address() as AddressInfo).port}`, timeoutMs: 200 })
+    expect(await failure(client.get('/api/health'))).toMatchObject({ status: 0, code: 'unavailable' })
+    expect((await failure(client.get('/api/pricing'))).message).toContain('not JSON')
+    await expect(client.get('/api/health', { signal: AbortSignal.abort() })).rejects.toMatchObject({
+      name: 'AbortError',
+    })
+  } finally {
+    odd.closeAllConnections()
+    await new Promise((resolve) => odd.close(resolve))
+  }
+})
+
+test('a session’s writes carry its token', async () => {
+  const { api_key } = await guest.post('/api/onboard', { body: { org_name: 'Session Org', email: 's@example.com' } })
+  let cookie = ''
+  const browser: typeof fetch = async (input, init) => {
+    const response = await fetch(input, { ...init, headers: { ...init?.headers, cookie } as HeadersInit })
+    cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? cookie
+    return response
+  }
+  let token: string | undefined
+  const client = createClient({ baseUrl: service.url, fetch: browser, csrfToken: () => token })
+  const opened = await client.post('/api/session', { body: { api_key } })
+  expect(await client.get('/api/me')).toMatchObject({ orgId: expect.any(String) })
+  expect(await failure(client.delete('/api/session'))).toMatchObject({ status: 403 })
+  token = opened.csrf_token
+  expect(await client.delete('/api/session')).toEqual({ ended: true })
+})
+
+test('the paying fetch pays for a run, and its receipt holds', async () => {
+  const account = await fundedAccount(1)
+  const { api_key } = await guest.post('/api/onboard', { body: { org_name: 'Payer Org', email: 'p@example.com' } })
+  const client = createClient({ baseUrl: service.url, apiKey: api_key, fetch: await payingFetch(account) })
+  const run = await client.post('/api/run', { body: { task: 'Say hello.', agent_id: 'comedian-v1' } })
+  expect(run).toMatchObject({ status: 'completed', price_usdc: 0.01 })
+  expect(await service.balance(account.address)).toBe(990_000n)
+  const jwks = await guest.get('/.well-known/jwks.json')
+  expect(verifyReceipt(run.receipt, { jwks })).toMatchObject({ ok: true })
+  const { runs } = await client.get('/api/runs', { query: { outcome: 'completed' } })
+  expect(runs.map(({ run_id }) => run_id)).toEqual([run.run_id])
+})
+
+test('the log is read as text and as bytes', async () => {
+  const size = await vi.waitFor(async () => {
+    const head = parseCheckpoint(await guest.get('/api/log/checkpoint'))
+    expect(head?.size).toBeGreaterThan(0)
+    return head!.size
+  }, 5_000)
+  const tile = await guest.get('/api/log/tile/{*}', { path: { '*': `0/000.p/${size}` } })
+  expect(tile).toBeInstanceOf(Uint8Array)
+  expect(tile).toHaveLength(32 * size)
+})
+
+test('it pays no more than it may', async () => {
+  const account = await fundedAccount(1)
+  const client = createClient({ baseUrl: service.url, fetch: await payingFetch(account, { maxUsdc: 0.009 }) })
+  await expect(client.post('/api/run', { body: { task: 'Say hello.' } })).rejects.toThrow(/spendControls/)
+  expect(await service.balance(account.address)).toBe(1_000_000n)
+})
