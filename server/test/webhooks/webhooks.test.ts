@@ -420,7 +420,7 @@ test('events that many want are numbered in several passes, without a gap', asyn
     [tenantId],
   )
   expect(rows).toEqual(Array(subscriptions).fill({ count: 800, first: 1, last: 800, different: 800 }))
-  await database.pool.query('update webhook_subscriptions set is_active = false where tenant_id = $1', [tenantId])
+  await database.pool.query('delete from webhook_deliveries where tenant_id = $1', [tenantId])
 })
 
 test('a plan limits how many subscriptions there are, also when they race', async () => {
@@ -456,6 +456,23 @@ test('the log pages without gap or repetition', async () => {
     cursor = body.next_cursor ?? ''
   } while (cursor)
   expect(seen).toEqual([7, 6, 5, 4, 3, 2, 1])
+})
+
+test('the backlog tells how long the oldest event and the oldest due delivery have waited', async () => {
+  const receiver = await receiverThat()
+  await subscribe(receiver.url)
+  await node.tick()
+  await database.pool.query(`update webhook_deliveries set state = 'exhausted' where state = 'pending'`)
+  const backlog = () => node.webhooks.backlog(node.clock.now())
+  expect(await backlog()).toEqual({ undispatched_age_s: 0, due_age_s: 0, overdue_subscriptions: 0 })
+  await emit('run.completed')
+  node.clock.advance(7_000)
+  expect(await backlog()).toMatchObject({ undispatched_age_s: 7, due_age_s: 0 })
+  await node.sequencer.turn()
+  node.clock.advance(3_000)
+  expect(await backlog()).toEqual({ undispatched_age_s: 0, due_age_s: 3, overdue_subscriptions: 1 })
+  await node.tick()
+  expect(await backlog()).toEqual({ undispatched_age_s: 0, due_age_s: 0, overdue_subscriptions: 0 })
 })
 
 test('the log is forgotten after a while, but nothing that still waits', async () => {

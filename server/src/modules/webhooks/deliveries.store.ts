@@ -160,3 +160,31 @@ export async function forgetOld(tx: Tx, before: Date, most: number): Promise<num
   `.execute(tx)
   return Number((deliveries.numAffectedRows ?? 0n) + (events.numAffectedRows ?? 0n))
 }
+
+export type Backlog = { undispatched_since: Date | null; overdue_subscriptions: number; due_since: Date | null }
+
+/** How far the telling is behind: from one waiting subscription to the next, never over the backlog itself. */
+export async function readBacklog(tx: Tx, at: Date): Promise<Backlog> {
+  const { rows } = await sql<Backlog>`
+    with recursive waiting as (
+      (select subscription_id from webhook_deliveries where state = 'pending' order by subscription_id limit 1)
+      union all
+      select (select d.subscription_id from webhook_deliveries d
+              where d.state = 'pending' and d.subscription_id > w.subscription_id order by d.subscription_id limit 1)
+      from waiting w where w.subscription_id is not null
+    ), due as (
+      select earliest.next_attempt_at
+      from waiting w
+      join webhook_subscriptions s on s.id = w.subscription_id and s.is_active and s.deleted_at is null
+      cross join lateral (
+        select d.next_attempt_at from webhook_deliveries d
+        where d.subscription_id = s.id and d.state = 'pending' order by d.next_attempt_at limit 1
+      ) as earliest
+      where earliest.next_attempt_at <= ${at}
+    )
+    select (select created_at from events where dispatched_at is null order by id limit 1) as undispatched_since,
+           (select count(*)::int from due) as overdue_subscriptions,
+           (select min(next_attempt_at) from due) as due_since
+  `.execute(tx)
+  return rows[0]!
+}

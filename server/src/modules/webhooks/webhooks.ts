@@ -7,7 +7,14 @@ import type { Keys } from '../../platform/keys.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { conflict, forbidden, invalid, notFound } from '../../platform/problem.ts'
 import type { Tenants } from '../tenants/tenants.ts'
-import { type DeliveryRow, forgetOld, giveUpStopped, listDeliveries, replayDelivery } from './deliveries.store.ts'
+import {
+  type DeliveryRow,
+  forgetOld,
+  giveUpStopped,
+  listDeliveries,
+  readBacklog,
+  replayDelivery,
+} from './deliveries.store.ts'
 import { eventTypes, TEST_EVENT } from './event-types.ts'
 import { makeSigningSecret } from './sign.ts'
 import { checkTargetUrl, type TargetRules } from './target.ts'
@@ -170,6 +177,13 @@ export function createWebhooks(deps: WebhooksDeps) {
         if (!row) throw notFound('delivery')
         return { status: 202, body: deliveryRecord(row) }
       }),
+
+    /** For the metrics: how many seconds the oldest event waits for its number, and the oldest due delivery for its attempt. */
+    async backlog(now: Date) {
+      const { undispatched_since, due_since, overdue_subscriptions } = await readBacklog(deps.db, now)
+      const age = (since: Date | null) => (since ? Math.max(0, (now.getTime() - since.getTime()) / 1000) : 0)
+      return { undispatched_age_s: age(undispatched_since), due_age_s: age(due_since), overdue_subscriptions }
+    },
 
     /** Marks what will not be delivered any more, and forgets what is older than the log is kept. */
     async sweep(now: Date) {
