@@ -183,6 +183,9 @@ describe('each risk check refuses on its own', () => {
     await refused(buy, 'basis_cap')
     world.readings.set('TSLAx', { ...reading, nearReferenceUsd: 800 })
     await refused(buy, 'float_cap')
+    // A preview is an illustration: it can refuse nothing.
+    world.readings.set('TSLAx', { ...reading, basisBps: 900, nearReferenceUsd: 0, preview: true })
+    expect((await world.run(buy)).status).toBe(200)
     world.readings.set('TSLAx', reading)
   })
 

@@ -88,7 +88,7 @@ export async function openWorld(options: WorldOptions = {}) {
       ),
       policies: loadDefaultPolicies(),
       approvalWindowSeconds: options.approvalWindowSeconds,
-      findPolicy: async (_tenantId, policyId) => policies.get(policyId),
+      findPolicy: async (_caller, policyId) => policies.get(policyId),
       isFrozen: async (_tenantId, agentId) => frozen.has(agentId),
       basisReading,
       wake: () => {},
@@ -292,7 +292,8 @@ const tslax = (): RwaReading => ({
   creation: 'open',
   halted: false,
   asOf: new Date(OPEN),
-  source: 'basis:preview',
+  source: 'basis',
+  preview: false,
 })
 
 function listAll(market: HandMarket): HandMarket {

@@ -24,7 +24,8 @@ export type AdmitDeps = {
   outcomes: Outcomes
   policies: DefaultPolicies
   approvalWindowSeconds: number | undefined
-  findPolicy(tenantId: string, policyId: string): Promise<TenantPolicy | undefined>
+  /** One of the caller's own; undefined when there is none by that id. */
+  findPolicy(caller: TenantCaller, policyId: string): Promise<TenantPolicy | undefined>
   isFrozen(tenantId: string, agentId: string): Promise<boolean>
   basisReading(symbol: string): Promise<RwaReading | undefined>
 }
@@ -49,7 +50,7 @@ export const createAdmitTrade =
     if (earlier) return { answer: earlier }
     const broker = d.venues.choose(caller.tenantId, ask.type)
     if (!broker) throw invalid(`No broker for ${ask.type} is configured for this tenant.`, { field: 'instrument_type' })
-    const scene = await survey(d, broker, ask, caller.tenantId)
+    const scene = await survey(d, broker, ask, caller)
     return d.db.transaction().execute(async (tx) => {
       const kill = await lockTenant(tx, caller.tenantId)
       const now = d.clock.now()
@@ -152,28 +153,30 @@ export async function replay(tx: Tx, asking: Asking, now: Date): Promise<Answer 
 type Scene = Omit<RiskFacts, 'spentTodayMicro' | 'duplicateClientOrderId' | 'killSwitch' | 'agentId' | 'now'>
 
 /** Everything that has to be asked of others, before any transaction is open. */
-async function survey(d: AdmitDeps, broker: Broker, ask: Ask, tenantId: string): Promise<Scene> {
+async function survey(d: AdmitDeps, broker: Broker, ask: Ask, caller: TenantCaller): Promise<Scene> {
   const found = taken(await broker.instrument(ask.type, ask.symbol))
   checkAgainstInstrument(ask, found.instrument)
   const [quoted, estimated, accounted, policy, reading, agentFrozen] = await Promise.all([
     broker.quote(ask.type, ask.symbol),
     broker.estimate(ask.type, ask.symbol, ask.quantityE8),
-    broker.account(tenantId),
-    policyFor(d, tenantId, ask),
+    broker.account(caller.tenantId),
+    policyFor(d, caller, ask),
     ask.type === 'rwa' ? d.basisReading(ask.symbol) : undefined,
-    ask.agentId === null ? false : d.isFrozen(tenantId, ask.agentId),
+    ask.agentId === null ? false : d.isFrozen(caller.tenantId, ask.agentId),
   ])
   const { instrument } = found
   const { quote } = taken(quoted)
   const { slippageBps } = taken(estimated)
-  const terms = drawTerms({ ask, quote, instrument, slippageBps, policy })
+  // The broker's own spelling: one position must not go by two names.
+  const named = { ...ask, symbol: instrument.symbol }
+  const terms = drawTerms({ ask: named, quote, instrument, slippageBps, policy })
   return { terms, policy, instrument, quote, account: taken(accounted).account, reading: reading ?? null, agentFrozen }
 }
 
-async function policyFor(d: AdmitDeps, tenantId: string, ask: Ask): Promise<TradePolicy> {
+async function policyFor(d: AdmitDeps, caller: TenantCaller, ask: Ask): Promise<TradePolicy> {
   const base = d.policies[ask.type]
   if (ask.policyId === null) return base
-  const own = await d.findPolicy(tenantId, ask.policyId)
+  const own = await d.findPolicy(caller, ask.policyId)
   if (!own) throw invalid('policy_id names no policy of this tenant.', { field: 'policy_id' })
   return overridePolicy(base, own)
 }

@@ -61,6 +61,8 @@ export type RwaReading = {
   halted: boolean
   asOf: Date
   source: string
+  /** An illustration: it can price a rehearsal, and says nothing about a market. */
+  preview: boolean
 }
 
 export type BrokerPosition = {

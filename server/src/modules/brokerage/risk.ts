@@ -72,8 +72,9 @@ export function assessRisk(facts: RiskFacts): Check[] {
     addsExposure(facts) && terms.type !== 'spend' ? concentration(facts) : null,
     priceCollar(facts),
     terms.limitPriceE8 === null ? null : marketable(facts),
-    facts.reading ? basisCap(facts, facts.reading) : null,
-    facts.reading && addsExposure(facts) ? floatCap(facts, facts.reading) : null,
+    // An illustration prices a rehearsal; it can refuse nothing.
+    facts.reading && !facts.reading.preview ? basisCap(facts, facts.reading) : null,
+    facts.reading && !facts.reading.preview && addsExposure(facts) ? floatCap(facts, facts.reading) : null,
     terms.type === 'earn' && terms.orderSide === 'sell' ? earnLock(facts) : null,
     approvalThreshold(facts),
   ]

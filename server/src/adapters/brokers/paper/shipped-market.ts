@@ -77,6 +77,7 @@ const RWA_SPREAD_BPS = 10
 const RWA_SIGMA_BPS = 150
 /** A day trades about this many times what is offered near the reference. */
 const RWA_TURNOVER = 20
+const RWA_PREVIEW_DAILY_USD = 5_000_000
 /** Payments are not a market: any amount goes through at par. */
 const ENDLESS_E8 = 10n ** 20n
 const MERCHANT = /^[A-Za-z0-9][A-Za-z0-9 ._:@/-]{0,63}$/
@@ -169,7 +170,8 @@ function listingOf(row: ShippedListing): Listing {
 function wrapperQuote(reading: RwaReading): MarketQuote {
   const terms = TERMS.rwa
   const mark = onTick(reading.wrapperPriceE8, terms.tickE8)
-  const dailyMicro = BigInt(Math.max(1, Math.round(reading.nearReferenceUsd * RWA_TURNOVER))) * 1_000_000n
+  const dailyUsd = reading.preview ? RWA_PREVIEW_DAILY_USD : reading.nearReferenceUsd * RWA_TURNOVER
+  const dailyMicro = BigInt(Math.max(1, Math.round(dailyUsd))) * 1_000_000n
   return {
     ...around(mark, RWA_SPREAD_BPS, terms.tickE8),
     symbol: reading.symbol,

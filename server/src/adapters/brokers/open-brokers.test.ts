@@ -1,0 +1,70 @@
+import { generateKeyPairSync } from 'node:crypto'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createTestDatabase } from '../../../test/harness.ts'
+import { lastSession, marketState, nextOpen } from '../../modules/basis/calendar.ts'
+import { loadCoverage } from '../../modules/basis/coverage.ts'
+import { previewReading } from '../../modules/basis/preview.ts'
+import { INSTRUMENT_TYPES } from '../../modules/brokerage/broker.ts'
+import { rwaReading } from '../../modules/brokerage/rwa-reading.ts'
+import { createVenues } from '../../modules/brokerage/venues.ts'
+import { createTestClock } from '../../platform/clock.ts'
+import type { Database } from '../../platform/db.ts'
+import { type BrokerSettings, openBrokers } from './open-brokers.ts'
+
+const clock = createTestClock()
+const coverage = loadCoverage()
+let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let database: Database
+beforeAll(async () => {
+  scratch = await createTestDatabase()
+  database = scratch.open(4)
+})
+afterAll(async () => {
+  await database.close()
+  await scratch.drop()
+})
+
+const readBasis = async (symbol: string) => {
+  const covered = coverage.find(symbol)
+  return covered && rwaReading(covered, previewReading(covered, coverage.bandBps, clock.now()))
+}
+const open = (settings: BrokerSettings) =>
+  openBrokers({ db: database.db, clock, calendar: { marketState, nextOpen, lastSession }, readBasis, settings })
+
+const pem = generateKeyPairSync('ec', { namedCurve: 'P-256' })
+  .privateKey.export({ format: 'pem', type: 'pkcs8' })
+  .toString()
+const credentials = {
+  alpaca: { keyId: 'k', secretKey: 's', baseUrl: 'https://api.alpaca.example', dataUrl: 'https://data.alpaca.example' },
+  robinhood: { apiKey: 'k', privateKey: Buffer.alloc(32, 7).toString('base64'), baseUrl: 'https://robinhood.example' },
+  coinbase: { keyName: 'k', privateKey: pem, baseUrl: 'https://coinbase.example' },
+}
+
+test('with nothing configured every instrument trades on paper', () => {
+  const venues = createVenues(open({ tenants: [] }).venues)
+  for (const type of INSTRUMENT_TYPES) expect(venues.choose('ten_any', type)?.mode).toBe('paper')
+  expect(venues.choose('ten_any', 'crypto')?.id).toBe('coinbase-paper')
+})
+
+test('credentials alone switch nothing on, and a named tenant alone reaches the real accounts', () => {
+  expect(open({ ...credentials, tenants: [] }).venues).toHaveLength(2)
+  const venues = createVenues(open({ ...credentials, tenants: ['ten_live'] }).venues)
+  expect(venues.choose('ten_live', 'equity')).toMatchObject({ id: 'alpaca', mode: 'live' })
+  expect(venues.choose('ten_live', 'crypto')).toMatchObject({ id: 'robinhood-crypto', mode: 'live' })
+  expect(venues.choose('ten_live', 'perp')?.id).toBe('paper')
+  expect(venues.choose('ten_other', 'equity')?.id).toBe('paper')
+  expect(venues.of('ten_other').map(({ id }) => id)).toEqual(['paper', 'coinbase-paper'])
+})
+
+test('every covered wrapper can be bought at its preview price, day and night', async () => {
+  const broker = createVenues(open({ tenants: [] }).venues).choose('ten_any', 'rwa')!
+  for (const at of ['2026-11-16T16:00:00Z', '2026-11-21T04:00:00Z']) {
+    clock.set(at)
+    for (const { symbol } of coverage.symbols) {
+      const found = await broker.quote('rwa', symbol)
+      expect(found.ok, symbol).toBe(true)
+      const estimate = await broker.estimate('rwa', symbol, 500_000_000n)
+      expect(estimate.ok && estimate.slippageBps).toBeLessThan(30)
+    }
+  }
+})
