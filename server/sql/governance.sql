@@ -206,7 +206,8 @@ begin
 end $$;
 
 -- Ends a pre-authorisation once, however often and by whomever it is tried.
--- i: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, receipt, audit, events[]}
+-- i: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, receipt, audit, events[]}
+-- matching: how many transfers of the transaction fit; each can stand for one pre-authorisation.
 create or replace function close_preauth(i jsonb) returns jsonb language plpgsql as $$
 declare
   p preauths;
@@ -222,6 +223,9 @@ begin
   end if;
   if charged > p.amount_micro then
     perform refuse(409, 'above_reserved');
+  end if;
+  if (i->>'matching')::int <= (select count(*) from preauths q where q.transaction = i->>'transaction' and q.charged_micro = charged and q.verified_onchain) then
+    perform refuse(409, 'transaction_used');
   end if;
   perform settle_holds(p.id, i->>'outcome' = 'settled', charged);
   update preauths set status = 'closed', closed_at = at, close_outcome = i->>'outcome', charged_micro = charged, late = at >= p.close_by,

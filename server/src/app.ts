@@ -7,10 +7,11 @@ import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { composeBasis } from './app/basis.ts'
 import type { Foundation } from './app/foundation.ts'
+import { registerGauges } from './app/gauges.ts'
+import { composeGovernance } from './app/governance.ts'
 import { composeObservability } from './app/observe.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
-import { createGovernance } from './modules/governance/governance.ts'
 import { envCheck } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
 import { createHealth } from './modules/insights/health.ts'
@@ -35,7 +36,7 @@ import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
 import type { RunStep } from './modules/runs/run.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
-import { createRunSteps } from './modules/runs/runs.store.ts'
+import { createRunSteps, findSettlementOf } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
 import { topUpRoutes } from './modules/runs/top-up.routes.ts'
 import { createTopUp } from './modules/runs/top-up.ts'
@@ -63,6 +64,8 @@ import { openSecretFolder } from './platform/secrets.ts'
 
 /** The composition root: the only file that knows every module and every adapter. */
 export type Overrides = {
+  /** A `work` process does the background work and answers nobody. */
+  role?: 'serve' | 'work'
   clock?: Clock
   log?: Log
   lane?: Lane
@@ -77,7 +80,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const probe = overrides.probe ?? (() => {})
   const ids = createIds(clock)
   const metrics = createMetrics()
-  const jobs = createJobs(log)
+  const jobs = createJobs(log, metrics)
   const instance = randomBytes(12).toString('hex')
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
@@ -117,6 +120,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       secrets,
       keys,
       instance,
+      listens: overrides.role !== 'work',
       onMined: () => probe('mined'),
     })
     closers.push(chain.close)
@@ -169,18 +173,13 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       asset,
       payTo,
     })
-    const governance = createGovernance({
-      db,
-      pool,
-      clock,
-      ids,
-      keys,
-      notify,
-      metrics,
-      network: 'eip155:8453',
-      payTo,
-      approvalWindowSeconds: config.APPROVAL_WINDOW_SECONDS,
-      frozen: observe.frozen.frozen,
+    const governance = composeGovernance(f, {
+      tenants,
+      receipts,
+      alerts: observe.alerts,
+      frozen: observe.frozen,
+      chain: { reader: chain.reader, asset, payTo },
+      driveRun: async (runId) => reconciler.drive(await findSettlementOf(db, runId)),
     })
     const routing = createRouting({ catalog })
     const ledger = createLedger({ db, ids })
@@ -204,7 +203,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       choose: routing.forRun,
       assess: governance.assess,
       refuse: governance.refuse,
-      judgeActions: async (_caller, actions) => actions.map((action) => ({ ...action, decision: 'pass' })),
+      judgeActions: governance.judgeActions,
       payments,
       wallet: wallets.owned,
       offerExtensions: () => undefined,
@@ -261,6 +260,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       health: createHealth({ checks: { supabase: databaseState, redis: async () => 'not_configured' } }),
       envCheck: () => envCheck(config, config.NODE_ENV === 'production' ? new Map() : made),
     })
+    registerGauges(f)
     operatorRoutes(app, metrics)
     pageRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
     pageRoutes(app, {
@@ -282,6 +282,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     topUpRoutes(app, createTopUp(runDeps))
     receiptsRoutes(app, receipts)
     observe.routes(app)
+    governance.routes(app)
     basis.routes(app, tenants.authenticate, limits)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
 
@@ -295,6 +296,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       reconciler,
       sequencer: observe.sequencer,
       observe,
+      governance,
       basis,
       ledger,
       escrow,
@@ -316,6 +318,11 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       async listen(): Promise<string> {
         address = (await parts.app.listen({ host: config.HOST, port: config.PORT })).replace('[::1]', '127.0.0.1')
         await parts.chain.announce(address)
+        if (config.BACKGROUND_WORK === 'on') this.work()
+        return address
+      },
+      /** Begins the background work; any number of processes may do it at once. */
+      work() {
         jobs.every('settlements', 1_000, parts.reconciler.sweepSettlements)
         jobs.every('orphaned-runs', 1_000, parts.reconciler.sweepOrphans)
         jobs.every('given-up-payments', 5_000, parts.refunds.sweepGivenUp)
@@ -324,8 +331,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         jobs.every('ledger-balances', 1_000, parts.ledger.sweepBalances)
         jobs.wake('orphaned-runs')
         parts.observe.start()
+        parts.governance.start()
         parts.basis.start()
-        return address
       },
       async close() {
         await parts.app.close()

@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.ts'
+import type { Db, Tx } from '../../platform/db.ts'
 import type { Notify } from '../../platform/notify.ts'
 import { readRules } from './book.store.ts'
 import type { Budget } from './budget.ts'
@@ -25,10 +25,10 @@ export function createBooks({ db, notify }: { db: Db; notify: Pick<Notify, 'list
   const forget = (tenantId: string | undefined) => (tenantId === undefined ? books.clear() : books.delete(tenantId))
   notify.listen(RULES_CHANNEL, forget)
 
-  const open = (tenantId: string): Promise<Book> => {
+  const open = (tenantId: string, tx: Tx): Promise<Book> => {
     const known = books.get(tenantId)
     if (known) return known
-    const fresh = readRules(db, tenantId)
+    const fresh = readRules(tx, tenantId)
     if (books.size >= MAX_BOOKS) books.delete(books.keys().next().value!)
     books.set(tenantId, fresh)
     fresh.catch(() => books.get(tenantId) === fresh && books.delete(tenantId))
@@ -37,11 +37,12 @@ export function createBooks({ db, notify }: { db: Db; notify: Pick<Notify, 'list
 
   return {
     forget,
-    async of(tenantId: string, keyId: string): Promise<Book> {
-      const book = await open(tenantId)
+    /** Who is in a transaction passes it: waiting for a second connection while holding one can stop everybody. */
+    async of(tenantId: string, keyId: string, tx: Tx = db): Promise<Book> {
+      const book = await open(tenantId, tx)
       if (book.keyIds.has(keyId)) return book
       forget(tenantId)
-      return open(tenantId)
+      return open(tenantId, tx)
     },
   }
 }

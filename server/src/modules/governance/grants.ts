@@ -36,7 +36,7 @@ export async function readGrants(d: Deps, tenant: TenantCaller, brought: Brought
   const { approvalId, overrideToken, preauthToken } = brought
   return {
     ...(approvalId !== undefined && { approval: await readApproval(d, tenant, approvalId) }),
-    ...(overrideToken !== undefined && { override: await readOverride(d, tenant, overrideToken) }),
+    ...(overrideToken !== undefined && { override: await overrideOf(d, tenant, overrideToken) }),
     ...(preauthToken !== undefined && { preauth: await readPreauth(d, tenant, preauthToken) }),
   }
 }
@@ -53,7 +53,7 @@ async function readApproval(d: Deps, tenant: TenantCaller, id: string) {
 
 export const overrideHash = (keys: Pick<Keys, 'fingerprint'>, token: string) => keys.fingerprint(`override:${token}`)
 
-async function readOverride(d: Deps, tenant: TenantCaller, token: string) {
+export async function overrideOf(d: Deps, tenant: TenantCaller, token: string) {
   const row = await findOverride(d.db, tenant.tenantId, overrideHash(d.keys, token))
   if (!row) throw invalid('override_token is not valid.')
   if (row.used_by !== null) throw conflict('This override has been used; it works once.')

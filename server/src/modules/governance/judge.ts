@@ -1,4 +1,4 @@
-import type { Db } from '../../platform/db.ts'
+import type { Tx } from '../../platform/db.ts'
 import type { Book } from './book.ts'
 import { demandOf, judgeBudget, spendsFrom } from './budget.ts'
 import { readCounters } from './counters.store.ts'
@@ -31,7 +31,7 @@ export type Judged = {
 }
 
 /** Every rule that speaks about this payment, each explained. One look at the counters, and none when no rule counts. */
-export async function judge(db: Db, asked: Case): Promise<Judged> {
+export async function judge(tx: Tx, asked: Case): Promise<Judged> {
   const { book, facts, mandate, heldScopes } = asked
   const policies = inForce(asked)
   const budgets = book.budgets.filter((budget) => spendsFrom(budget, facts, mandate?.id ?? null))
@@ -42,7 +42,7 @@ export async function judge(db: Db, asked: Case): Promise<Judged> {
     ...(mandate ? mandateDemands(mandate, facts) : []),
   ]
   const fresh = demands.filter((demand) => !heldScopes.has(demand.scope))
-  const states = new Map((await readCounters(db, fresh)).map((state) => [state.scope, state]))
+  const states = new Map((await readCounters(tx, fresh)).map((state) => [state.scope, state]))
   const stateOf = (demand: Pick<Demand, 'scope'>): CounterState | 'held' | undefined =>
     heldScopes.has(demand.scope) ? 'held' : states.get(demand.scope)
 

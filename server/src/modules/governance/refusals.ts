@@ -33,9 +33,8 @@ export const createRefusals =
   async (tenant: TenantCaller, subject: RefusedSubject, ruling: Refused): Promise<Recorded | undefined> => {
     const at = d.clock.now()
     const item = draftRefusal(d, tenant, subject, ruling, at)
-    const locks = [`action:${ruling.actionHash}`, ...ruling.needs.map(({ scope }) => `limit:${scope}`)]
     try {
-      return await d.record(item, locks)
+      return await d.record(item, refusalLocks(ruling))
     } catch (error) {
       if (!shouldLookAgain(error)) throw error
       d.books.forget(tenant.tenantId)
@@ -43,7 +42,19 @@ export const createRefusals =
     }
   }
 
-function draftRefusal(d: RefusalDeps, tenant: TenantCaller, subject: RefusedSubject, ruling: Refused, at: Date) {
+export const refusalLocks = (ruling: Refused): string[] => [
+  `action:${ruling.actionHash}`,
+  ...ruling.needs.map(({ scope }) => `limit:${scope}`),
+]
+
+/** What SQL `record_refusal` writes. */
+export function draftRefusal(
+  d: Pick<RefusalDeps, 'ids' | 'approvalWindowSeconds'>,
+  tenant: TenantCaller,
+  subject: RefusedSubject,
+  ruling: Refused,
+  at: Date,
+) {
   const { facts, results, review } = ruling
   const kind = 'run' in subject ? subject.run.kind : 'preauth'
   const runId = 'run' in subject ? d.ids.next('run') : subject.preauth.run_id

@@ -44,6 +44,7 @@ export function completion(d: Deps, unit: PaidUnit, work: UnitResult, settled: S
         event('settlement.settled', settlement),
         event(told.event.type, told.event.data),
         event('receipt.issued', { receipt_id: work.receipt_id, run_id: unit.id, kind: unit.kind }),
+        ...preauthClosed(unit, 'settled').map((data) => event('preauth.closed', data)),
       ],
       audit: auditOf(d, unit, `${unit.kind}.completed`, 'completed', at),
     },
@@ -106,10 +107,19 @@ export function failure(d: Deps, unit: PaidUnit, why: Failure) {
       events: [
         ...(unit.kind === 'topup' ? [] : [event('run.failed', failed)]),
         ...(why.stage === 'settle' ? [event('settlement.failed', { ...settlement, reason: why.reason })] : []),
+        ...preauthClosed(unit, 'failed').map((data) => event('preauth.closed', data)),
       ],
       audit: auditOf(d, unit, `${unit.kind}.failed`, 'failed', at),
     },
   }
+}
+
+/** The run that spends a pre-authorisation also closes it, whatever comes of it. */
+function preauthClosed(unit: PaidUnit, outcome: 'settled' | 'failed') {
+  const preauth_id = unit.terms.ruling?.preauth_id
+  if (!preauth_id) return []
+  const charged = (outcome === 'settled' ? unit.priceMicro : 0n).toString()
+  return [{ preauth_id, run_id: unit.id, agent_id: unit.agentId, outcome, charged }]
 }
 
 /** What SQL `end_escrow` takes. Released, the run's own posting pays from it; refunded, it goes back to the wallet. */

@@ -5,7 +5,7 @@ import type { Allowed, Hold } from '../governance/ruling.ts'
 import { accounts, holding } from '../ledger/ledger.ts'
 import type { Ask, Deps } from './execute-run.ts'
 import type { Means } from './means.ts'
-import type { PaidUnit, Run } from './run.ts'
+import type { PaidUnit, Run, RunBody } from './run.ts'
 
 const KEY_LIFE_MS = 24 * 60 * 60 * 1000
 
@@ -32,7 +32,7 @@ export function draftRun(d: Deps, ask: Ask, ruling: Allowed, means: Means): Run 
     sessionId: ask.body.session_id ?? d.ids.next('ses'),
     loopId: d.ids.next('loop'),
     requestHash: ask.requestHash,
-    request: ask.body,
+    request: withoutTokens(ask.body),
     priceMicro: offer.priceMicro,
     settlementId,
     pendingId,
@@ -57,6 +57,11 @@ export function draftRun(d: Deps, ask: Ask, ruling: Allowed, means: Means): Run 
       input_hash: sha256(ask.body.task),
     },
   }
+}
+
+/** A token that may still be good, should the run fail uncharged, is nothing to keep in the clear. */
+function withoutTokens({ preauth_token: _, override_token: __, ...body }: RunBody): RunBody {
+  return body
 }
 
 /** What transaction A writes: the key, the nonce, the limits, the grants, the pending money and the run itself. */

@@ -9,6 +9,7 @@ import type { Log } from '../../platform/log.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
+import type { Asking } from '../governance/actions.ts'
 import type { Allowed, Offer, Proposal, Refused, Ruling } from '../governance/ruling.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
@@ -68,7 +69,7 @@ export type Deps = {
   assess(proposal: Proposal, offer: Offer, how: { rulesChanged: boolean }): Promise<Ruling>
   /** Writes a refusal down and gives the answer to it; undefined when the world has moved and it must be judged anew. */
   refuse(proposal: Proposal, ruling: Refused): Promise<Problem | undefined>
-  judgeActions(caller: Caller, actions: readonly Record<string, unknown>[]): Promise<Record<string, unknown>[]>
+  judgeActions(asking: Asking, actions: readonly Record<string, unknown>[]): Promise<Record<string, unknown>[]>
   payments: Payments
   /** A wallet of this tenant; throws `not_found` for any other. */
   wallet(tenantId: string, walletId: string): Promise<{ available_micro: bigint }>
@@ -342,7 +343,7 @@ async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
     verification: { verification_id: d.ids.next('ver'), ...judged } as RunResult['verification'],
     memory: { read: memories.map((memory) => memory.id), written: null },
     actions: await d.judgeActions(
-      run.tenantId === null ? { kind: 'guest' } : ({ kind: 'tenant', tenantId: run.tenantId } as Caller),
+      { tenantId: run.tenantId, keyId: run.terms.ruling.asked_by, agentId: run.agentId },
       run.request.proposed_actions ?? [],
     ),
     receipt_id: d.ids.next('rcpt'),

@@ -133,10 +133,7 @@ export type RunsQuery = {
 }
 
 export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
-  let select = tx
-    .selectFrom('runs')
-    .select(['id', 'outcome', 'action', 'agent_id', 'price_micro', 'created_at', 'result', 'state'])
-    .where('tenant_id', '=', tenantId)
+  let select = tx.selectFrom('run_history').selectAll().where('tenant_id', '=', tenantId)
   if (query.after !== undefined) select = select.where('id', '<', query.after)
   if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
   if (query.action !== undefined) select = select.where('action', '=', query.action)

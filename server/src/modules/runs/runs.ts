@@ -30,13 +30,13 @@ export function createRuns({ db }: { db: Db }) {
       const limit = query.limit ?? 20
       const rows = await listRuns(db, tenant.tenantId, { ...query, limit })
       const runs = rows.slice(0, limit).map((row) => ({
-        run_id: row.id,
-        outcome: row.outcome,
-        action: row.action,
-        agent_id: row.agent_id,
-        price_usdc: usdcFromMicro(row.price_micro),
-        created_at: row.created_at.toISOString(),
-        receipt_url: row.state === 'completed' ? `/api/receipts/${(row.result as RunResult).receipt_id}` : null,
+        run_id: row.id!,
+        outcome: row.outcome!,
+        action: row.action!,
+        agent_id: row.agent_id!,
+        price_usdc: usdcFromMicro(row.price_micro!),
+        created_at: row.created_at!.toISOString(),
+        receipt_url: row.receipt_id === null ? null : `/api/receipts/${row.receipt_id}`,
       }))
       const has_more = rows.length > limit
       return { runs, has_more, next_after: has_more ? runs.at(-1)!.run_id : null }

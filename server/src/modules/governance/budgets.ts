@@ -1,0 +1,227 @@
+import { sql } from 'kysely'
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
+import type { Outbox } from '../../platform/outbox.ts'
+import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import type { Books } from './book.ts'
+import { type BudgetScope, budgetCounter, type OnBreach } from './budget.ts'
+import { type BudgetRow, countBudgets, findBudget, listBudgets, removeBudget, writeBudget } from './budgets.store.ts'
+import { defineLimit, lockCounter, readCounters, removeLimits, rulesChanged } from './counters.store.ts'
+import { usedOf } from './counters.ts'
+import { findMandate } from './grants.store.ts'
+import { type BudgetWindow, endOf, periodOf } from './windows.ts'
+
+export type BudgetsDeps = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  outbox: Outbox
+  idempotency: Idempotency
+  books: Pick<Books, 'forget'>
+}
+
+export type BudgetInput = {
+  budget_id?: string
+  scope?: { type: BudgetScope; id?: string }
+  window?: BudgetWindow
+  limit_usdc?: number
+  soft_limit_usdc?: number | null
+  on_breach?: OnBreach
+  alert_thresholds?: number[]
+  currency?: string
+  idempotency_key?: string
+}
+
+const MAX_BUDGETS = 200
+const counted = (window: BudgetWindow) => (window === 'run' ? 'total' : window)
+
+export type Budgets = ReturnType<typeof createBudgets>
+
+export function createBudgets(d: BudgetsDeps) {
+  const config = async (tx: Tx, tenantId: string) => {
+    const now = d.clock.now()
+    const rows = await listBudgets(tx, tenantId)
+    const states = await readCounters(
+      tx,
+      rows.map(({ scope, window }) => ({ scope, period: periodOf(counted(window), now) })),
+    )
+    const byScope = new Map(states.map((state) => [state.scope, state]))
+    return {
+      tenant_id: tenantId,
+      currency: 'USDC' as const,
+      budgets: rows.map((row) => {
+        const { spentMicro, reservedMicro } = byScope.get(row.scope)!
+        return {
+          budget_id: row.budget_id,
+          scope: { type: row.scope_type, id: row.scope_id },
+          window: row.window,
+          limit_usdc: usdcFromMicro(row.limit_micro),
+          soft_limit_usdc: row.soft_limit_micro === null ? null : usdcFromMicro(row.soft_limit_micro),
+          spent_usdc: usdcFromMicro(spentMicro),
+          reserved_usdc: usdcFromMicro(reservedMicro),
+          remaining_usdc: usdcFromMicro(row.limit_micro - spentMicro - reservedMicro),
+          resets_at: endOf(counted(row.window), now)?.toISOString() ?? null,
+          on_breach: row.on_breach,
+          alert_thresholds: row.alert_thresholds,
+          version: row.version,
+          created_at: row.created_at.toISOString(),
+          updated_at: row.updated_at.toISOString(),
+        }
+      }),
+    }
+  }
+
+  return {
+    config: (tenant: TenantCaller) => config(d.db, tenant.tenantId),
+
+    /** Makes a budget, or changes what one of that id allows. What it is counted by and for whom stays as it was made. */
+    async put(tenant: TenantCaller, input: BudgetInput, idempotencyKey: string | undefined): Promise<Answered> {
+      const { tenantId } = tenant
+      const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/budgets', key: idempotencyKey, body: input }
+      const answer = await d.idempotency.once(asked, async (tx) => {
+        const at = d.clock.now()
+        const budgetId = input.budget_id ?? d.ids.next('bud')
+        const counter = budgetCounter(tenantId, budgetId)
+        // With the counter's lock nothing is held or settled in it until this has committed.
+        await lockCounter(tx, counter)
+        const old = await findBudget(tx, tenantId, budgetId)
+        if (!old && (await countBudgets(tx, tenantId)) >= MAX_BUDGETS)
+          throw conflict(`A tenant has at most ${MAX_BUDGETS} budgets; delete one first.`)
+        const budget = await readBudget(tx, tenantId, input, old)
+        await needRoom(tx, counter, budget, at)
+        const subject = {
+          budget_id: budgetId,
+          scope: { type: budget.scopeType, id: budget.scopeId },
+          window: budget.window,
+        }
+        await defineLimit(tx, {
+          scope: counter,
+          tenantId,
+          limitMicro: budget.limitMicro,
+          softLimitMicro: budget.softLimitMicro,
+          enforced: true,
+          thresholdsMicro: budget.window === 'run' ? [] : thresholdsOf(budget),
+          subject,
+        })
+        const version = (old?.version ?? 0) + 1
+        await writeBudget(tx, { tenantId, budgetId, counter, ...budget, version, at })
+        await rulesChanged(tx, tenantId)
+        await d.outbox.audit(tx, {
+          tenantId,
+          type: old ? 'budget.updated' : 'budget.created',
+          actor: tenant.keyId,
+          subject: budgetId,
+          data: {
+            ...subject,
+            limit: budget.limitMicro.toString(),
+            soft_limit: budget.softLimitMicro?.toString() ?? null,
+            on_breach: budget.onBreach,
+            version,
+          },
+          at,
+        })
+        return { status: 200, body: await config(tx, tenantId) }
+      })
+      d.books.forget(tenantId)
+      return answer
+    },
+
+    /** What is open under it is settled as ever; nothing new is counted. */
+    async remove(tenant: TenantCaller, budgetId: string) {
+      const { tenantId } = tenant
+      const left = await d.db.transaction().execute(async (tx) => {
+        const counter = budgetCounter(tenantId, budgetId)
+        await lockCounter(tx, counter)
+        if (!(await removeBudget(tx, tenantId, budgetId))) throw notFound('budget')
+        await removeLimits(tx, [counter])
+        await rulesChanged(tx, tenantId)
+        await d.outbox.audit(tx, {
+          tenantId,
+          type: 'budget.deleted',
+          actor: tenant.keyId,
+          subject: budgetId,
+          at: d.clock.now(),
+        })
+        return config(tx, tenantId)
+      })
+      d.books.forget(tenantId)
+      return left
+    },
+  }
+}
+
+type Read = {
+  scopeType: BudgetScope
+  scopeId: string
+  window: BudgetWindow
+  limitMicro: bigint
+  softLimitMicro: bigint | null
+  onBreach: OnBreach
+  alertThresholds: number[]
+}
+
+async function readBudget(tx: Tx, tenantId: string, input: BudgetInput, old: BudgetRow | undefined): Promise<Read> {
+  if (input.currency !== undefined && input.currency !== 'USDC')
+    throw invalid(`body/currency must be USDC, not '${input.currency}'.`)
+  const scopeType = input.scope?.type ?? old?.scope_type ?? 'tenant'
+  const scopeId =
+    input.scope?.id ??
+    (input.scope === undefined || input.scope.type === old?.scope_type ? old?.scope_id : undefined) ??
+    (scopeType === 'tenant' ? tenantId : undefined)
+  if (scopeId === undefined) throw invalid(`body/scope/id is missing: which ${scopeType}?`)
+  if (scopeType === 'tenant' && scopeId !== tenantId) throw invalid('body/scope/id is not this tenant.')
+  if (scopeType === 'mandate' && !(await findMandate(tx, tenantId, scopeId)))
+    throw invalid(`There is no mandate '${scopeId}'.`)
+  const window = input.window ?? old?.window ?? 'month'
+  if (old && (old.scope_type !== scopeType || old.scope_id !== scopeId || old.window !== window))
+    throw invalid(
+      `The budget '${old.budget_id}' counts by ${old.window} for the ${old.scope_type} '${old.scope_id}'; for another scope or window make another budget.`,
+    )
+  const limitMicro = input.limit_usdc === undefined ? old?.limit_micro : micro('limit_usdc', input.limit_usdc)
+  if (limitMicro === undefined) throw invalid('body must have limit_usdc.')
+  const softLimitMicro =
+    input.soft_limit_usdc === undefined
+      ? (old?.soft_limit_micro ?? null)
+      : input.soft_limit_usdc === null
+        ? null
+        : micro('soft_limit_usdc', input.soft_limit_usdc)
+  if (softLimitMicro !== null && softLimitMicro > limitMicro) throw invalid('body/soft_limit_usdc is above limit_usdc.')
+  return {
+    scopeType,
+    scopeId,
+    window,
+    limitMicro,
+    softLimitMicro,
+    onBreach: input.on_breach ?? old?.on_breach ?? 'block',
+    alertThresholds: input.alert_thresholds ?? old?.alert_thresholds ?? [],
+  }
+}
+
+async function needRoom(tx: Tx, counter: string, budget: Read, at: Date): Promise<void> {
+  const { rows } = await sql<{ spent_micro: bigint; reserved_micro: bigint }>`
+    select spent_micro, reserved_micro from limits where scope = ${counter} and period = ${periodOf(counted(budget.window), at)}
+  `.execute(tx)
+  const taken = rows[0] ? usedOf({ spentMicro: rows[0].spent_micro, reservedMicro: rows[0].reserved_micro }) : 0n
+  if (budget.limitMicro < taken)
+    throw invalid(
+      `body/limit_usdc ${usdcFromMicro(budget.limitMicro)} is below what is spent and reserved already, ${usdcFromMicro(taken)} USDC.`,
+    )
+}
+
+/** Shares of the limit: 0.8 and 80 both mean four fifths. Passing the soft limit is announced in the same way. */
+function thresholdsOf({ limitMicro, softLimitMicro, alertThresholds }: Read): bigint[] {
+  const shares = alertThresholds.map((share) => BigInt(Math.round((share > 1 ? share / 100 : share) * 1_000_000)))
+  const amounts = shares.map((millionths) => (limitMicro * millionths + 999_999n) / 1_000_000n)
+  const all = new Set([...amounts, ...(softLimitMicro === null ? [] : [softLimitMicro])])
+  return [...all].filter((amount) => amount > 0n).sort((a, b) => (a < b ? -1 : 1))
+}
+
+function micro(name: string, usdc: number): bigint {
+  const value = microFromUsdc(usdc)
+  if (value === undefined) throw invalid(`body/${name} must be a non-negative amount with at most six decimals.`)
+  return value
+}

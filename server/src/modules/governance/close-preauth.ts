@@ -1,0 +1,276 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import { StepRefused } from '../../platform/batch.ts'
+import { hashJson } from '../../platform/canonical.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Keys } from '../../platform/keys.ts'
+import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
+import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import type { ChainReader, Hex } from '../payments/facilitator.ts'
+import type { Receipts } from '../receipts/receipts.ts'
+import { findPreauth, type PreauthRow } from './grants.store.ts'
+import { readPreauthToken } from './preauth-token.ts'
+import { noteTransaction } from './preauths.store.ts'
+import type { RuleResult } from './result.ts'
+import { policyIds } from './result.ts'
+import { takeStep } from './steps.ts'
+
+export type CloseDeps = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  keys: Pick<Keys, 'signer'>
+  idempotency: Idempotency
+  receipts: Pick<Receipts, 'sign'>
+  /** Absent when no chain can be asked: then a reported transaction is taken down as unverified. */
+  chain: ChainReader | undefined
+  network: string
+}
+
+export type CloseInput = {
+  preauth_id?: string
+  token?: string
+  outcome: 'settled' | 'failed' | 'voided'
+  actual_amount?: string
+  actual_amount_usdc?: number
+  transaction?: string
+  receipt?: unknown
+  idempotency_key?: string
+}
+
+type Report = { outcome: CloseInput['outcome']; chargedMicro: bigint; transaction: string | null; receipt: unknown }
+
+/** The third leg: what really came of it. Spent is what was charged; the rest of the hold goes back. */
+export const createClosePreauth =
+  (d: CloseDeps) =>
+  async (tenant: TenantCaller, input: CloseInput, idempotencyKey: string | undefined): Promise<Answered> => {
+    const id = idOf(d, input)
+    const asked = {
+      scope: `tenant:${tenant.tenantId}`,
+      route: 'POST /api/pre-auth/close',
+      key: idempotencyKey,
+      body: input,
+    }
+    const known = await findPreauth(d.db, tenant.tenantId, id)
+    if (!known) throw notFound('pre-authorisation')
+    const report = readReport(d, known, input)
+    const seen = await lookOnChain(d, known, report)
+    const refusal = refusalOf(known, report, seen)
+    if (refusal && report.transaction !== null) await noteTransaction(d.db, id, report.transaction)
+    return d.idempotency.once(asked, async (tx) => {
+      const row = (await findPreauth(tx, tenant.tenantId, id))!
+      if (refusal && canBeClosed(row)) throw conflict(refusal)
+      const { body } = await close(d, tx, row, report, seen, tenant.keyId)
+      return { status: 200, body }
+    })
+  }
+
+export const canBeClosed = (row: PreauthRow) =>
+  row.status === 'open' || (row.status === 'escalated' && !row.taken_by_run)
+
+function idOf(d: CloseDeps, { preauth_id, token }: CloseInput): string {
+  if (token === undefined) {
+    if (preauth_id === undefined) throw invalid('body must have preauth_id or token.')
+    return preauth_id
+  }
+  const claims = readPreauthToken(d.keys.signer('tokens'), token)
+  if (!claims) throw invalid('body/token is not valid.')
+  if (preauth_id !== undefined && preauth_id !== claims.jti)
+    throw invalid('body/token is of another pre-authorisation than body/preauth_id.')
+  return claims.jti
+}
+
+function readReport(d: CloseDeps, row: PreauthRow, input: CloseInput): Report {
+  const stated =
+    input.actual_amount === undefined && input.actual_amount_usdc === undefined ? undefined : amountOf(input)
+  if (input.outcome !== 'settled' && stated !== undefined && stated > 0n)
+    throw invalid(`body/actual_amount must be 0 when the outcome is '${input.outcome}'.`)
+  const transaction = input.transaction ?? null
+  if (transaction !== null && row.network === d.network && !isHash(transaction))
+    throw invalid('body/transaction is not a transaction hash.')
+  return {
+    outcome: input.outcome,
+    chargedMicro: input.outcome === 'settled' ? (stated ?? row.amount_micro) : 0n,
+    transaction: transaction !== null && isHash(transaction) ? transaction.toLowerCase() : transaction,
+    receipt: input.receipt,
+  }
+}
+
+const isHash = (text: string) => /^0x[0-9a-fA-F]{64}$/.test(text)
+
+function amountOf({ actual_amount, actual_amount_usdc }: CloseInput): bigint {
+  const fromUsdc = actual_amount_usdc === undefined ? undefined : microFromUsdc(actual_amount_usdc)
+  if (actual_amount_usdc !== undefined && fromUsdc === undefined)
+    throw invalid('body/actual_amount_usdc must be a non-negative amount with at most six decimals.')
+  const atomic = actual_amount === undefined ? fromUsdc! : BigInt(actual_amount)
+  if (fromUsdc !== undefined && fromUsdc !== atomic)
+    throw invalid('body/actual_amount and body/actual_amount_usdc differ.')
+  return atomic
+}
+
+/** What the chain says of a reported transaction: how many transfers in it fit, or that it cannot tell. */
+export type Seen = { known: boolean; transfers: { value: bigint }[] } | null
+
+export async function lookOnChain(
+  d: Pick<CloseDeps, 'chain' | 'network'>,
+  row: PreauthRow,
+  { transaction }: Pick<Report, 'transaction'>,
+): Promise<Seen> {
+  if (!d.chain || transaction === null || row.network !== d.network) return null
+  try {
+    const transfers = await d.chain.transfers(transaction as Hex)
+    if (transfers === null) return { known: false, transfers: [] }
+    const payTo = (row.merchant as { pay_to?: string }).pay_to?.toLowerCase()
+    const fitting = transfers.filter(
+      (one) =>
+        one.asset.toLowerCase() === row.asset.toLowerCase() && (payTo === undefined || one.to.toLowerCase() === payTo),
+    )
+    return { known: true, transfers: fitting }
+  } catch {
+    return null
+  }
+}
+
+/** Why this report cannot be true, or undefined. */
+function refusalOf(row: PreauthRow, report: Report, seen: Seen): string | undefined {
+  if (report.chargedMicro > row.amount_micro)
+    return `${usdcFromMicro(report.chargedMicro)} USDC is more than the ${usdcFromMicro(row.amount_micro)} that were authorised.`
+  if (!seen?.known) return undefined
+  const paid = seen.transfers.some((one) => one.value === report.chargedMicro)
+  if (report.outcome === 'settled' && !paid) return 'The chain shows another payment, or none, in this transaction.'
+  if (report.outcome !== 'settled' && seen.transfers.length > 0)
+    return `The chain shows a payment in this transaction; it is not '${report.outcome}'.`
+  return undefined
+}
+
+/** Closes it once, with its receipt; used by the request, and by the orphan detector when it finds the payment on the chain. */
+export async function close(
+  d: Omit<CloseDeps, 'idempotency' | 'db'>,
+  tx: Tx,
+  row: PreauthRow,
+  report: Report,
+  seen: Seen,
+  actor: string,
+) {
+  const at = d.clock.now()
+  const verified = seen === null ? null : seen.known && report.outcome === 'settled'
+  const matching = verified ? seen!.transfers.filter((one) => one.value === report.chargedMicro).length : null
+  const { chargedMicro, transaction, outcome } = report
+  const receipt = d.receipts.sign(receiptDraft(d, row, report, verified, at))
+  const told = {
+    preauth_id: row.id,
+    run_id: row.run_id,
+    agent_id: row.agent_id,
+    outcome,
+    charged: chargedMicro.toString(),
+    transaction,
+    verified_onchain: verified,
+    receipt_id: receipt.row.id,
+  }
+  const event = (type: string, data: unknown) => ({
+    id: d.ids.next('evt'),
+    tenant_id: row.tenant_id,
+    type,
+    data,
+    created_at: at.toISOString(),
+  })
+  const item = {
+    preauth_id: row.id,
+    tenant_id: row.tenant_id,
+    at: at.toISOString(),
+    outcome,
+    charged_micro: chargedMicro,
+    transaction,
+    verified_onchain: verified,
+    matching,
+    receipt: receipt.row,
+    audit: {
+      id: d.ids.next('aud'),
+      tenant_id: row.tenant_id,
+      type: 'preauth.closed',
+      occurred_at: at.toISOString(),
+      actor,
+      subject: row.id,
+      decision: outcome,
+      policy_ids: policyIds(row.policy_results as RuleResult[]),
+      input_hash: row.action_hash,
+      data: { ...told, ...(report.receipt !== undefined && { evidence_hash: hashJson(report.receipt) }) },
+    },
+    events: [
+      event('preauth.closed', told),
+      event('receipt.issued', { receipt_id: receipt.row.id, run_id: row.run_id, kind: 'preauth' }),
+    ],
+  }
+  const locks = [`preauth:${row.id}`, ...row.locks, ...(transaction === null ? [] : [`transaction:${transaction}`])]
+  try {
+    const done = await takeStep<{ charged: string; released: string; late: boolean }>(tx, 'close_preauth', item, locks)
+    return {
+      body: {
+        preauth_id: row.id,
+        run_id: row.run_id,
+        status: 'closed',
+        outcome,
+        ...done,
+        verified_onchain: verified,
+        transaction,
+        receipt_url: `/api/receipts/${receipt.row.id}`,
+        receipt: receipt.receipt,
+      },
+    }
+  } catch (error) {
+    if (!(error instanceof StepRefused)) throw error
+    if (error.message === 'transaction_used')
+      throw conflict('This transaction has been reported for another pre-authorisation.')
+    throw conflict(
+      `This pre-authorisation is ${error.message.replace('preauth_', '').replaceAll('_', ' ')}; it cannot be closed.`,
+    )
+  }
+}
+
+const receiptDraft = (
+  d: Pick<CloseDeps, 'ids'>,
+  row: PreauthRow,
+  { chargedMicro, transaction, outcome }: Report,
+  verified: boolean | null,
+  at: Date,
+) => ({
+  receipt_id: d.ids.next('rcpt'),
+  run_id: row.run_id,
+  loop_id: null,
+  issued_at: at.toISOString(),
+  kind: 'preauth' as const,
+  agent_id: row.agent_id,
+  route: null,
+  pricing: {
+    amount: row.amount_micro.toString(),
+    authorised_usdc: usdcFromMicro(row.amount_micro),
+    charged: chargedMicro.toString(),
+    charged_usdc: usdcFromMicro(chargedMicro),
+  },
+  governance: {
+    decision: 'approved',
+    policy_hash: row.policy_hash,
+    mandate_id: row.mandate_id,
+    preauth_id: row.id,
+    override_id: row.override_id,
+    approval_id: row.approval_id,
+  },
+  request_hash: row.request_hash,
+  input_hash: null,
+  output_hash: null,
+  verification: { verified_onchain: verified, late: at >= row.close_by! },
+  settlement: {
+    status: outcome,
+    transaction,
+    network: row.network,
+    asset: row.asset,
+    pay_to: (row.merchant as { pay_to?: string }).pay_to ?? null,
+    amount: chargedMicro.toString(),
+  },
+  prev_hash: null,
+  charged: chargedMicro > 0n,
+  tenant_id: row.tenant_id,
+  payer: null,
+})

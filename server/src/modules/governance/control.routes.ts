@@ -1,0 +1,90 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import { tenantOf } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
+import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendAnswered } from './answered.ts'
+import type { ApprovalsQuery } from './approvals.store.ts'
+import type { Approvals, Resolution } from './approvals.ts'
+import * as schema from './control.schema.ts'
+import type { AuthorizeInput } from './overrides.ts'
+
+const tags = ['Control']
+
+type Routes = {
+  approvals: Approvals
+  authorize(tenant: TenantCaller, input: AuthorizeInput, idempotencyKey: string | undefined): Promise<Answered>
+}
+
+export function controlRoutes(app: App, { approvals, authorize }: Routes) {
+  app.post(
+    '/api/authorize',
+    {
+      schema: {
+        operationId: 'authorize',
+        tags,
+        summary: 'Override one denial: once, in time, for one agent, amount and merchant',
+        description:
+          'Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. For mandate holders and admins.',
+        body: schema.AuthorizeRequest,
+        response: { 200: schema.AuthorizeResponse, 409: ErrorResponse },
+      },
+      config: { auth: 'tenant', scope: ['mandate', 'admin'] },
+    },
+    async (request, reply) => {
+      const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      return sendAnswered(reply, await authorize(tenantOf(request.caller), request.body as AuthorizeInput, key))
+    },
+  )
+  app.get(
+    '/api/approvals',
+    {
+      schema: {
+        operationId: 'listApprovals',
+        tags,
+        summary: 'What waits for a person, or waited',
+        description:
+          'Only core approvals are listed; for `rh` and `cb` the list is empty and `see` says where to look.',
+        querystring: schema.ApprovalsQuery,
+        response: { 200: schema.ApprovalsListResponse },
+      },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) =>
+      approvals.list(
+        tenantOf(request.caller),
+        request.query as Partial<ApprovalsQuery> & { domain?: 'core' | 'rh' | 'cb' },
+      ),
+  )
+  app.post(
+    '/api/approvals',
+    {
+      schema: {
+        operationId: 'resolveApproval',
+        tags,
+        summary: 'Approve or reject what waits',
+        body: schema.ApprovalResolutionRequest,
+        response: { 200: schema.ApprovalResolutionResponse, 404: ErrorResponse, 409: ErrorResponse },
+      },
+      config: { auth: 'tenant', scope: 'control' },
+    },
+    async (request, reply) => {
+      const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      return sendAnswered(reply, await approvals.resolve(tenantOf(request.caller), request.body as Resolution, key))
+    },
+  )
+  app.get(
+    '/api/approvals/:id',
+    {
+      schema: {
+        operationId: 'getApproval',
+        tags,
+        summary: 'One approval',
+        params: schema.ApprovalParams,
+        response: { 200: schema.ApprovalRecord },
+      },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) => approvals.get(tenantOf(request.caller), request.params.id),
+  )
+}

@@ -1,0 +1,15 @@
+import type { App } from '../../platform/http.ts'
+import { budgetsRoutes } from './budgets.routes.ts'
+import { controlRoutes } from './control.routes.ts'
+import type { Governance } from './governance.ts'
+import { mandatesRoutes } from './mandates.routes.ts'
+import { policiesRoutes } from './policies.routes.ts'
+import { preauthsRoutes } from './preauths.routes.ts'
+
+export function governanceRoutes(app: App, governance: Governance) {
+  policiesRoutes(app, governance)
+  budgetsRoutes(app, governance.budgets)
+  mandatesRoutes(app, governance.mandates)
+  preauthsRoutes(app, governance)
+  controlRoutes(app, governance)
+}

@@ -1,0 +1,216 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import { canonical, hashJson } from '../../platform/canonical.ts'
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Keys } from '../../platform/keys.ts'
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { Outbox } from '../../platform/outbox.ts'
+import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import { readKeys } from './book.store.ts'
+import type { Books } from './book.ts'
+import { defineLimit, readCounters, rulesChanged } from './counters.store.ts'
+import { type CounterState, usedOf } from './counters.ts'
+import { findMandate, type MandateRow } from './grants.store.ts'
+import { checkMandateConstraints, limitsOf, type MandateConstraint } from './mandate.ts'
+import { insertMandate, listMandates, revokeMandate } from './mandates.store.ts'
+import { page } from './page.ts'
+import { endOf, periodOf } from './windows.ts'
+
+export type MandatesDeps = {
+  db: Db
+  clock: Clock
+  ids: Ids
+  keys: Pick<Keys, 'signer'>
+  outbox: Outbox
+  idempotency: Idempotency
+  books: Pick<Books, 'forget'>
+}
+
+export type MandateInput = {
+  name: string
+  agent_id?: string
+  holder_key_id?: string
+  constraints: MandateConstraint[]
+  starts_at?: string
+  expires_at?: string
+  idempotency_key?: string
+}
+
+const DEFAULT_LIFE_MS = 365 * 86_400_000
+export const REMAINING_SCHEMA = 'mandate-remaining/v1'
+
+export type Mandates = ReturnType<typeof createMandates>
+
+export function createMandates(d: MandatesDeps) {
+  const signer = d.keys.signer('statements')
+  const find = async (tenant: TenantCaller, id: string) => {
+    const row = await findMandate(d.db, tenant.tenantId, id)
+    if (!row) throw notFound('mandate')
+    return row
+  }
+
+  return {
+    async create(tenant: TenantCaller, input: MandateInput, idempotencyKey: string | undefined): Promise<Answered> {
+      const { tenantId } = tenant
+      checkMandateConstraints(input.constraints)
+      const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/mandates', key: idempotencyKey, body: input }
+      return d.idempotency.once(asked, async (tx) => {
+        const at = d.clock.now()
+        const { starts_at, expires_at } = lifeOf(input, at)
+        const holder = input.holder_key_id ?? null
+        if (holder !== null && !(await readKeys(tx, tenantId)).some((key) => key.id === holder))
+          throw invalid('body/holder_key_id is not a key of this tenant.')
+        const id = d.ids.next('man')
+        const said = {
+          name: input.name,
+          agent_id: input.agent_id ?? null,
+          constraints: input.constraints,
+          starts_at,
+          expires_at,
+        }
+        const row = await insertMandate(tx, {
+          id,
+          tenant_id: tenantId,
+          ...said,
+          holder_key_id: holder,
+          content_hash: hashJson({ ...said, starts_at: starts_at.toISOString(), expires_at: expires_at.toISOString() }),
+          created_by: tenant.keyId,
+          created_at: at,
+        })
+        for (const { scope, limitMicro, rule } of limitsOf(id, input.constraints))
+          await defineLimit(tx, { scope, tenantId, limitMicro, enforced: true, subject: { mandate_id: id, rule } })
+        await d.outbox.audit(tx, {
+          tenantId,
+          type: 'mandate.created',
+          actor: tenant.keyId,
+          subject: id,
+          inputHash: row.content_hash,
+          data: { name: row.name, agent_id: row.agent_id },
+          at,
+        })
+        return { status: 201, body: mandateRecord(row) }
+      })
+    },
+
+    async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string }) {
+      const limit = query.limit ?? 50
+      const { rows, more } = page(await listMandates(d.db, tenant.tenantId, { ...query, limit }), limit)
+      return { mandates: rows.map(mandateRecord), ...more }
+    },
+
+    get: async (tenant: TenantCaller, id: string) => mandateRecord(await find(tenant, id)),
+
+    /** Nothing more is authorised under it, and a token given before can no longer be spent here. */
+    async revoke(tenant: TenantCaller, id: string, reason: string | undefined) {
+      const at = d.clock.now()
+      await find(tenant, id)
+      const row = await d.db.transaction().execute(async (tx) => {
+        const revoked = await revokeMandate(tx, tenant.tenantId, id, at)
+        if (!revoked) throw conflict('This mandate has been revoked already.')
+        await rulesChanged(tx, tenant.tenantId)
+        await d.outbox.audit(tx, {
+          tenantId: tenant.tenantId,
+          type: 'mandate.revoked',
+          actor: tenant.keyId,
+          subject: id,
+          data: { ...(reason !== undefined && { reason }) },
+          at,
+        })
+        return revoked
+      })
+      d.books.forget(tenant.tenantId)
+      return mandateRecord(row)
+    },
+
+    /** What is left of it, over all merchants, as a statement that can be handed on and verified by anyone. */
+    async remaining(tenant: TenantCaller, id: string) {
+      const row = await find(tenant, id)
+      const now = d.clock.now()
+      const limits = limitsOf(id, row.constraints as MandateConstraint[])
+      const states = await readCounters(
+        d.db,
+        limits.map(({ scope, window }) => ({ scope, period: periodOf(window, now) })),
+      )
+      const byRule = (rule: string) => {
+        const limit = limits.find((one) => one.rule === rule)
+        const state = limit && states.find((one) => one.scope === limit.scope)
+        return limit && state && { limit, state }
+      }
+      const budget = byRule('payment.budget')
+      const most = byRule('payment.agent_recurrence.max_occurrences')
+      const spacing = byRule('payment.agent_recurrence')
+      const waits =
+        spacing && usedOf(spacing.state) >= spacing.limit.limitMicro ? endOf(spacing.limit.window, now) : null
+      const statement = {
+        schema: REMAINING_SCHEMA,
+        mandate_id: row.id,
+        content_hash: row.content_hash,
+        status: standingOf(row, now),
+        agent_id: row.agent_id,
+        as_of: now.toISOString(),
+        starts_at: row.starts_at.toISOString(),
+        expires_at: row.expires_at.toISOString(),
+        currency: 'USDC',
+        ...amounts(budget?.state),
+        occurrences: most
+          ? {
+              limit: Number(most.limit.limitMicro),
+              used: Number(usedOf(most.state)),
+              remaining: Number(most.limit.limitMicro - usedOf(most.state)),
+            }
+          : null,
+        next_allowed_at: waits?.toISOString() ?? null,
+      }
+      const value = signer.sign(canonical(statement)).toString('base64')
+      return { ...statement, signature: { alg: 'ed25519' as const, key_id: signer.keyId, value } }
+    },
+  }
+}
+
+function lifeOf(input: MandateInput, now: Date): { starts_at: Date; expires_at: Date } {
+  const starts_at = input.starts_at === undefined ? now : new Date(input.starts_at)
+  const expires_at =
+    input.expires_at === undefined ? new Date(starts_at.getTime() + DEFAULT_LIFE_MS) : new Date(input.expires_at)
+  if (expires_at <= now) throw invalid('body/expires_at lies in the past.')
+  if (expires_at <= starts_at) throw invalid('body/expires_at is not after body/starts_at.')
+  return { starts_at, expires_at }
+}
+
+/** Atomic units and, for reading, USDC; null when the mandate sets no budget. */
+function amounts(state: CounterState | undefined) {
+  const named = {
+    limit: state?.limitMicro ?? null,
+    spent: state?.spentMicro ?? null,
+    reserved: state?.reservedMicro ?? null,
+    remaining: state ? state.limitMicro - usedOf(state) : null,
+  }
+  const entries = Object.entries(named).flatMap(([name, micro]) => [
+    [name, micro === null ? null : micro.toString()],
+    [`${name}_usdc`, micro === null ? null : usdcFromMicro(micro)],
+  ])
+  return Object.fromEntries(entries) as Record<keyof typeof named, string | null> &
+    Record<`${keyof typeof named}_usdc`, number | null>
+}
+
+function standingOf(row: MandateRow, now: Date): string {
+  if (row.status === 'revoked') return 'revoked'
+  if (now < row.starts_at) return 'not_started'
+  return now >= row.expires_at ? 'expired' : 'active'
+}
+
+const mandateRecord = (row: MandateRow) => ({
+  id: row.id,
+  mandate_id: row.id,
+  name: row.name,
+  agent_id: row.agent_id,
+  holder_key_id: row.holder_key_id,
+  constraints: row.constraints,
+  content_hash: row.content_hash,
+  status: row.status,
+  starts_at: row.starts_at.toISOString(),
+  expires_at: row.expires_at.toISOString(),
+  created_at: row.created_at.toISOString(),
+  revoked_at: row.revoked_at?.toISOString() ?? null,
+})

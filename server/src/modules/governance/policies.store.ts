@@ -1,0 +1,93 @@
+import type { Selectable } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+import type { Policies } from '../../platform/generated/db.ts'
+import type { PolicyContent } from './policy.ts'
+
+export type PolicyRow = Selectable<Policies>
+
+export const findPolicy = (tx: Tx, tenantId: string, id: string): Promise<PolicyRow | undefined> =>
+  tx
+    .selectFrom('policies')
+    .selectAll()
+    .where('id', '=', id)
+    .where('tenant_id', '=', tenantId)
+    .where('status', '<>', 'deleted')
+    .executeTakeFirst()
+
+export const lockPolicy = (tx: Tx, tenantId: string, id: string): Promise<PolicyRow | undefined> =>
+  tx
+    .selectFrom('policies')
+    .selectAll()
+    .where('id', '=', id)
+    .where('tenant_id', '=', tenantId)
+    .where('status', '<>', 'deleted')
+    .forUpdate()
+    .executeTakeFirst()
+
+export async function listPolicies(
+  tx: Tx,
+  tenantId: string,
+  page: { limit: number; cursor?: string },
+): Promise<PolicyRow[]> {
+  let query = tx.selectFrom('policies').selectAll().where('tenant_id', '=', tenantId).where('status', '<>', 'deleted')
+  if (page.cursor !== undefined) query = query.where('id', '<', page.cursor)
+  return query
+    .orderBy('id', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+}
+
+export async function countPolicies(tx: Tx, tenantId: string): Promise<number> {
+  const { n } = await tx
+    .selectFrom('policies')
+    .select((on) => on.fn.countAll().as('n'))
+    .where('tenant_id', '=', tenantId)
+    .where('status', '<>', 'deleted')
+    .executeTakeFirstOrThrow()
+  return Number(n)
+}
+
+type Written = {
+  id: string
+  tenantId: string
+  version: number
+  status: string
+  content: PolicyContent
+  hash: string
+  by: string
+  at: Date
+}
+
+/** The row, and beside it what it says in this version, which stays. */
+export async function writePolicy(
+  tx: Tx,
+  { id, tenantId, version, status, content, hash, by, at }: Written,
+): Promise<PolicyRow> {
+  const said = {
+    ...content,
+    constraints: JSON.stringify(content.constraints),
+    rules: JSON.stringify(content.rules),
+    version,
+    status,
+    content_hash: hash,
+    updated_at: at,
+  }
+  const row = await tx
+    .insertInto('policies')
+    .values({ id, tenant_id: tenantId, created_at: at, ...said })
+    .onConflict((on) => on.column('id').doUpdateSet(said))
+    .returningAll()
+    .executeTakeFirstOrThrow()
+  await tx
+    .insertInto('policy_versions')
+    .values({
+      policy_id: id,
+      version,
+      content: JSON.stringify({ ...content, status }),
+      content_hash: hash,
+      changed_by: by,
+      created_at: at,
+    })
+    .execute()
+  return row
+}

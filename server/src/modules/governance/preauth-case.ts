@@ -1,0 +1,119 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import { hashJson } from '../../platform/canonical.ts'
+import { microFromUsdc } from '../../platform/money.ts'
+import { invalid } from '../../platform/problem.ts'
+import { type Facts, type Merchant, namesOf } from './facts.ts'
+import type { PreauthRow } from './grants.store.ts'
+
+export type PreauthInput = {
+  agent_id: string
+  mandate_id?: string
+  merchant: Merchant
+  amount?: string
+  amount_usdc?: number
+  asset?: string
+  network?: string
+  purpose?: string
+  request_hash?: string
+  override_token?: string
+  ttl_seconds?: number
+  idempotency_key?: string
+}
+
+/** What is pre-authorised, read from the request; nothing judged yet. */
+export type PreauthTerms = {
+  agentId: string
+  mandateId: string | null
+  merchant: Merchant
+  amountMicro: bigint
+  asset: string
+  network: string
+  purpose: string | null
+  requestHash: string | null
+  ttlSeconds: number
+}
+
+export const MAX_TTL_SECONDS = 600
+
+export function readTerms(input: PreauthInput, own: { network: string; asset: string }): PreauthTerms {
+  const network = input.network ?? own.network
+  const { merchant } = input
+  if (merchant.url !== undefined && !URL.canParse(merchant.url)) throw invalid('body/merchant/url is not an address.')
+  if (network === own.network && merchant.pay_to !== undefined && !/^0x[0-9a-fA-F]{40}$/.test(merchant.pay_to))
+    throw invalid('body/merchant/pay_to is not an EVM address.')
+  return {
+    agentId: input.agent_id,
+    mandateId: input.mandate_id ?? null,
+    merchant,
+    amountMicro: readAmount('amount', input.amount, input.amount_usdc),
+    asset: readAsset(input.asset, network, own),
+    network,
+    purpose: input.purpose ?? null,
+    requestHash: input.request_hash ?? null,
+    ttlSeconds: input.ttl_seconds ?? MAX_TTL_SECONDS,
+  }
+}
+
+/** `amount` is atomic units and authoritative; `amount_usdc` is the same for reading. Both may be given when they agree. */
+export function readAmount(name: string, atomic: string | undefined, usdc: number | undefined): bigint {
+  const fromUsdc = usdc === undefined ? undefined : microFromUsdc(usdc)
+  if (usdc !== undefined && fromUsdc === undefined)
+    throw invalid(`body/${name}_usdc must be a positive amount with at most six decimals.`)
+  const amount = atomic === undefined ? fromUsdc : BigInt(atomic)
+  if (amount === undefined) throw invalid(`body must have ${name} or ${name}_usdc.`)
+  if (fromUsdc !== undefined && fromUsdc !== amount) throw invalid(`body/${name} and body/${name}_usdc differ.`)
+  if (amount <= 0n || amount > 1_000_000_000_000_000n)
+    throw invalid(`body/${name} must be above zero and at most a billion USDC.`)
+  return amount
+}
+
+/** Money is counted in USDC and in nothing else. On our own network it is the one contract; elsewhere its name has to do. */
+function readAsset(asset: string | undefined, network: string, own: { network: string; asset: string }): string {
+  const ours = network === own.network ? own.asset : 'USDC'
+  if (asset === undefined || asset === 'USDC' || asset.toLowerCase() === ours.toLowerCase()) return ours
+  throw invalid(`body/asset must be USDC${network === own.network ? ` (${own.asset})` : ''}, not '${asset}'.`)
+}
+
+export const factsOf = (
+  terms: Pick<PreauthTerms, 'agentId' | 'amountMicro' | 'merchant' | 'network'>,
+  at: Date,
+): Facts => ({
+  kind: 'preauth',
+  action: 'pre-auth',
+  agentId: terms.agentId,
+  amountMicro: terms.amountMicro,
+  merchants: namesOf(terms.merchant),
+  network: terms.network,
+  sessionId: null,
+  at,
+  preauthorised: true,
+})
+
+/** Two payments may be alike and still be two: the id is part of what is approved. */
+export const actionHash = (tenant: TenantCaller, id: string, terms: PreauthTerms): string =>
+  hashJson({
+    tenant_id: tenant.tenantId,
+    kind: 'preauth',
+    preauth_id: id,
+    agent_id: terms.agentId,
+    amount: terms.amountMicro.toString(),
+    merchant: { ...terms.merchant },
+    network: terms.network,
+    asset: terms.asset,
+    mandate_id: terms.mandateId,
+    request_hash: terms.requestHash,
+    purpose: terms.purpose,
+  })
+
+/** A stored pre-authorisation read as terms again, to judge it anew when people have approved it. */
+export const termsOf = (row: PreauthRow): PreauthTerms => ({
+  agentId: row.agent_id,
+  mandateId: row.mandate_id,
+  merchant: row.merchant as Merchant,
+  amountMicro: row.amount_micro,
+  asset: row.asset,
+  network: row.network,
+  purpose: row.purpose,
+  requestHash: row.request_hash,
+  ttlSeconds: row.ttl_seconds,
+})

@@ -1,0 +1,89 @@
+import type { TenantCaller } from '../../platform/auth-context.ts'
+import { tenantOf } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
+import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendAnswered } from './answered.ts'
+import type { CloseInput } from './close-preauth.ts'
+import type { PreauthInput } from './preauth-case.ts'
+import * as schema from './preauths.schema.ts'
+import type { Preauths } from './preauths.ts'
+
+const tags = ['Governance']
+
+type Routes = {
+  preauths: Preauths
+  closePreauth(tenant: TenantCaller, input: CloseInput, idempotencyKey: string | undefined): Promise<Answered>
+}
+
+export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
+  app.post(
+    '/api/pre-auth',
+    {
+      schema: {
+        operationId: 'createPreauth',
+        tags,
+        summary: 'Ask whether an agent may make a payment; a signed token and a hold if so',
+        description:
+          'Not closed within ten minutes it is escalated, and its hold stays counted until somebody closes it.',
+        body: schema.PreauthCreate,
+        response: { 201: schema.PreauthCreated, 409: ErrorResponse, 410: ErrorResponse, 422: schema.PreauthRejected },
+      },
+      config: { auth: 'tenant', scope: 'run' },
+    },
+    async (request, reply) => {
+      const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      return sendAnswered(reply, await preauths.create(tenantOf(request.caller), request.body as PreauthInput, key))
+    },
+  )
+  app.post(
+    '/api/pre-auth/close',
+    {
+      schema: {
+        operationId: 'closePreauth',
+        tags,
+        summary: 'Report what came of a pre-authorised payment',
+        body: schema.PreauthClose,
+        response: { 200: schema.PreauthClosed, 404: ErrorResponse, 409: ErrorResponse },
+      },
+      config: { auth: 'tenant', scope: 'run' },
+    },
+    async (request, reply) => {
+      const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      return sendAnswered(reply, await closePreauth(tenantOf(request.caller), request.body as CloseInput, key))
+    },
+  )
+  app.get(
+    '/api/pre-auth',
+    {
+      schema: {
+        operationId: 'listPreauths',
+        tags,
+        summary: 'Pre-authorisations, newest first',
+        querystring: schema.PreauthsQuery,
+        response: { 200: schema.PreauthsResponse },
+      },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) =>
+      preauths.list(
+        tenantOf(request.caller),
+        request.query as { limit?: number; cursor?: string; status?: string; agent_id?: string },
+      ),
+  )
+  app.get(
+    '/api/pre-auth/:id',
+    {
+      schema: {
+        operationId: 'getPreauth',
+        tags,
+        summary: 'One pre-authorisation; its token while it can be used',
+        params: schema.PreauthParams,
+        response: { 200: schema.PreauthRecord },
+      },
+      // The token spends, so who may only read does not get to see it.
+      config: { auth: 'tenant', scope: 'run' },
+    },
+    async (request) => preauths.get(tenantOf(request.caller), request.params.id),
+  )
+}

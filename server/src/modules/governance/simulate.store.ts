@@ -1,0 +1,134 @@
+import type { Tx } from '../../platform/db.ts'
+import { type Facts, type Merchant, namesOf, OWN_MERCHANT } from './facts.ts'
+import type { RuleResult } from './result.ts'
+import type { RulingSummary } from './ruling.ts'
+
+/** Something that was decided: what it was, when in the true order, how it was judged and what came of it. */
+export type Past = {
+  id: string
+  facts: Facts
+  keyId: string | null
+  decidedSeq: bigint
+  endedSeq: bigint | null
+  ran: boolean
+  /** How it ended; null while it has not. */
+  end: { success: boolean; chargedMicro: bigint } | null
+  outcome: string
+  results: RuleResult[]
+  approvalId: string | null
+  overrideId: string | null
+  /** The pre-authorisation whose holds it went on with. */
+  preauthId: string | null
+}
+
+export type PastQuery = { since?: Date; until?: Date; limit: number }
+
+/** The newest decisions about runs, loops and pre-authorisations, in the order in which they were taken. */
+export async function readPast(
+  tx: Tx,
+  tenantId: string,
+  query: PastQuery,
+): Promise<{ past: Past[]; has_more: boolean }> {
+  const [runs, preauths] = await Promise.all([pastRuns(tx, tenantId, query), pastPreauths(tx, tenantId, query)])
+  // Ids begin with their time, whatever their prefix: without it they sort as one.
+  const newest = [...runs, ...preauths].sort((a, b) => (timeOf(b.id) < timeOf(a.id) ? -1 : 1))
+  const past = newest.slice(0, query.limit).sort((a, b) => (a.decidedSeq < b.decidedSeq ? -1 : 1))
+  return { past, has_more: newest.length > query.limit }
+}
+
+const timeOf = (id: string) => id.slice(id.indexOf('_') + 1)
+
+async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQuery): Promise<Past[]> {
+  let query = tx
+    .selectFrom('runs')
+    .select([
+      'id',
+      'kind',
+      'action',
+      'agent_id',
+      'state',
+      'outcome',
+      'request',
+      'terms',
+      'price_micro',
+      'created_at',
+      'decided_seq',
+      'ended_seq',
+    ])
+    .where('tenant_id', '=', tenantId)
+    .where('kind', 'in', ['run', 'loop'])
+    .where('decided_seq', 'is not', null)
+  if (since) query = query.where('created_at', '>=', since)
+  if (until) query = query.where('created_at', '<=', until)
+  const rows = await query
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute()
+  return rows.map((row) => {
+    const ruling = (row.terms as { ruling: RulingSummary }).ruling
+    return {
+      id: row.id,
+      facts: {
+        kind: row.kind as 'run' | 'loop',
+        action: row.action,
+        agentId: row.agent_id,
+        amountMicro: row.price_micro,
+        merchants: [ruling.merchant ?? OWN_MERCHANT],
+        network: 'eip155:8453',
+        sessionId: (row.request as { session_id?: string }).session_id ?? null,
+        at: new Date(ruling.decided_at ?? row.created_at),
+        preauthorised: ruling.preauth_id !== null,
+      },
+      keyId: ruling.asked_by ?? null,
+      decidedSeq: row.decided_seq!,
+      endedSeq: row.ended_seq,
+      ran: ['executing', 'settling', 'completed', 'failed'].includes(row.state),
+      end:
+        row.state === 'completed'
+          ? { success: true, chargedMicro: row.price_micro }
+          : row.state === 'failed'
+            ? { success: false, chargedMicro: 0n }
+            : null,
+      outcome: row.outcome,
+      results: ruling.policy_applied,
+      approvalId: ruling.approval_id,
+      overrideId: ruling.override_id,
+      preauthId: ruling.preauth_id,
+    }
+  })
+}
+
+async function pastPreauths(tx: Tx, tenantId: string, { since, until, limit }: PastQuery): Promise<Past[]> {
+  let query = tx.selectFrom('preauths').selectAll().where('tenant_id', '=', tenantId)
+  if (since) query = query.where('created_at', '>=', since)
+  if (until) query = query.where('created_at', '<=', until)
+  const rows = await query
+    .orderBy('id', 'desc')
+    .limit(limit + 1)
+    .execute()
+  return rows.map((row) => ({
+    id: row.id,
+    facts: {
+      kind: 'preauth' as const,
+      action: 'pre-auth',
+      agentId: row.agent_id,
+      amountMicro: row.amount_micro,
+      merchants: namesOf(row.merchant as Merchant),
+      network: row.network,
+      sessionId: null,
+      at: row.issued_at ?? row.created_at,
+      preauthorised: true,
+    },
+    keyId: row.asked_by,
+    decidedSeq: row.decided_seq!,
+    endedSeq: row.ended_seq,
+    ran: ['open', 'in_use', 'escalated', 'closed'].includes(row.status),
+    end:
+      row.status === 'closed' ? { success: row.close_outcome === 'settled', chargedMicro: row.charged_micro! } : null,
+    outcome: row.status,
+    results: row.policy_results as RuleResult[],
+    approvalId: row.approval_id,
+    overrideId: row.override_id,
+    preauthId: null,
+  }))
+}
