@@ -5,6 +5,7 @@ const command = process.argv[2] ?? 'serve'
 
 const commands: Record<string, () => Promise<void>> = {
   serve: async () => (await import('./commands/serve.ts')).serve(readConfig(process.env)),
+  work: async () => (await import('./commands/work.ts')).work(readConfig(process.env)),
   migrate: async () => (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env)),
   'ledger-check': async () =>
     process.exit(

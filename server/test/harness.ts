@@ -116,6 +116,27 @@ export async function spawnService(env: Record<string, string>) {
   }
 }
 
+/** A process that does the background work and listens nowhere. */
+export async function spawnWorker(env: Record<string, string>) {
+  const child = spawn(process.execPath, ['server/src/main.ts', 'work'], {
+    cwd: resolve(import.meta.dirname, '../..'),
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...quietEnv, ...env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))
+  await new Promise<void>((ready, failed) => {
+    child.stdout.once('data', () => ready())
+    exited.then((how) => failed(new Error(`The worker ended (${how}) before it worked.`)))
+  })
+  return {
+    child,
+    async stop(signal: NodeJS.Signals = 'SIGTERM') {
+      child.kill(signal)
+      return exited
+    },
+  }
+}
+
 export type Payer = PrivateKeyAccount & { fetch: typeof fetch }
 
 export function clients(url: string) {

@@ -55,6 +55,7 @@ async function askChain(config: Config, dataDir: string, database: Database, log
     secrets,
     keys,
     instance,
+    listens: true,
     onMined: () => {},
   })
   try {

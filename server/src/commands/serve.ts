@@ -29,7 +29,7 @@ export async function serve(config: Config) {
 }
 
 /** The first signal finishes what is under way; a second one does not wait. */
-function stopOnSignal(service: Service) {
+export function stopOnSignal(service: Service) {
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {
     process.on(signal, async () => {

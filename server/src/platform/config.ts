@@ -116,6 +116,12 @@ export const settings = {
     parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
   }),
+  BACKGROUND_WORK: setting({
+    group: 'server',
+    about: '`off` leaves the background work of this process to `work` processes on the same database',
+    parse: oneOf('on', 'off'),
+    fallback: 'on',
+  }),
   RATE_LIMIT_ANON_PER_MINUTE: setting({
     group: 'server',
     about: 'requests a minute for an address without a key; 0 is off',

@@ -1,4 +1,5 @@
 import type { Log } from './log.ts'
+import type { Metrics } from './metrics.ts'
 
 /**
  * Wakes the sweeps. A sweep decides by `clock` what is due and claims it in the database, so that any number of
@@ -11,7 +12,7 @@ export type Jobs = {
   stop(): Promise<void>
 }
 
-export function createJobs(log: Log): Jobs {
+export function createJobs(log: Log, metrics?: Pick<Metrics, 'jobSeconds' | 'jobFailures'>): Jobs {
   const jobs = new Map<string, { run(): Promise<void>; idle(): Promise<void> | undefined; timer: NodeJS.Timeout }>()
   let stopped = false
 
@@ -22,9 +23,12 @@ export function createJobs(log: Log): Jobs {
       const once = async () => {
         do {
           again = false
+          const timed = metrics?.jobSeconds.startTimer({ job: name })
           try {
             await sweep()
+            timed?.()
           } catch (error) {
+            metrics?.jobFailures.inc({ job: name })
             if (!stopped) log.warn({ err: error, job: name }, 'a sweep failed and will be tried again')
           }
         } while (again && !stopped)

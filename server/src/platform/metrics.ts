@@ -33,6 +33,19 @@ export function createMetrics() {
       buckets: [1, 2, 4, 8, 16, 32, 64],
       registers: [registry],
     }),
+    jobSeconds: new Histogram({
+      name: 'countersign_job_seconds',
+      help: 'How long a sweep took.',
+      labelNames: ['job'],
+      buckets: [0.001, 0.005, 0.025, 0.1, 0.5, 2.5, 10, 60],
+      registers: [registry],
+    }),
+    jobFailures: new Counter({
+      name: 'countersign_job_failures_total',
+      help: 'Sweeps that failed and will be tried again.',
+      labelNames: ['job'],
+      registers: [registry],
+    }),
     gauge: (name: string, help: string, read: () => Promise<number> | number) =>
       new Gauge({
         name: `countersign_${name}`,

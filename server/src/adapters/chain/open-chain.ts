@@ -25,6 +25,7 @@ type Deps = {
   secrets: SecretFolder
   keys: Keys
   instance: string
+  listens: boolean
   /** Called when a transaction has been mined and before anybody has read it; the crash test stops the process there. */
   onMined(): void
 }
@@ -82,8 +83,23 @@ export async function openChain(deps: Deps): Promise<OpenChain> {
 // The embedded chain mines at once; a receipt that takes longer will not come before its journal is back.
 const EMBEDDED_RECEIPT_MS = 2_000
 
-async function openEmbedded({ config, database, clock, log, keys, instance, onMined }: Deps): Promise<OpenChain> {
-  const shared = await createSharedChain({ pool: database.pool, connect: database.connect, clock, log })
+async function openEmbedded({
+  config,
+  database,
+  clock,
+  log,
+  keys,
+  instance,
+  listens,
+  onMined,
+}: Deps): Promise<OpenChain> {
+  const shared = await createSharedChain({
+    pool: database.pool,
+    connect: database.connect,
+    clock,
+    log,
+    mayOwn: listens,
+  })
   const request: ChainRequest = async (method, params) => {
     const result = await shared.request(method, params)
     if (method === 'eth_sendRawTransaction') onMined()

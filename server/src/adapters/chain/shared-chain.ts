@@ -15,6 +15,8 @@ type Deps = {
   connect(): Promise<pg.Client>
   clock: Clock
   log: ChainLog
+  /** False for a process that does not listen: nobody could reach the chain there. */
+  mayOwn: boolean
 }
 
 export type SharedChain = {
@@ -28,7 +30,7 @@ export type SharedChain = {
 
 const LOCK = `hashtextextended('countersign/embedded-chain', 0)`
 
-export async function createSharedChain({ pool, connect, clock, log }: Deps): Promise<SharedChain> {
+export async function createSharedChain({ pool, connect, clock, log, mayOwn }: Deps): Promise<SharedChain> {
   let embedded: EmbeddedChain | undefined
   let guard: pg.Client | undefined
   let ownUrl: string | undefined
@@ -36,6 +38,7 @@ export async function createSharedChain({ pool, connect, clock, log }: Deps): Pr
 
   /** The lock lives on a connection of its own: when that is lost, so is the right to the chain. */
   const takeOver = async (): Promise<boolean> => {
+    if (!mayOwn) return false
     const client = await connect()
     const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`)
     if (!rows[0]!.got || closed) {

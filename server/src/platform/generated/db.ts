@@ -138,6 +138,7 @@ export type BasisReadings = {
   underlying_state: string
   window_score: number
   window_status: string
+  hash: string
   attestation: unknown
 }
 
@@ -145,6 +146,26 @@ export type BasisTurn = {
   one: Generated<boolean>
   holder: string
   until: Date
+}
+
+export type BenchmarkResults = {
+  benchmark_id: string
+  agent_id: string
+  task_id: string
+  completed: boolean
+  verified: boolean
+  score: number
+  latency_ms: number
+  price_micro: bigint
+  provider: string | null
+  model: string | null
+  mode: string | null
+}
+
+export type Benchmarks = {
+  id: string
+  suite_version: string
+  as_of: Date
 }
 
 export type Budgets = {
@@ -426,6 +447,19 @@ export type Mandates = {
   created_by: string
   created_at: Date
   revoked_at: Date | null
+}
+
+export type Memories = {
+  id: string
+  tenant_id: string
+  session_id: string
+  agent_id: string | null
+  run_id: string | null
+  content: string
+  metadata: Generated<unknown>
+  created_at: Date
+  expires_at: Date
+  words: Generated<string>
 }
 
 export type Overrides = {
@@ -867,6 +901,8 @@ export type DB = {
   basis_fetches: BasisFetches
   basis_readings: BasisReadings
   basis_turn: BasisTurn
+  benchmark_results: BenchmarkResults
+  benchmarks: Benchmarks
   budgets: Budgets
   chain_accounts: ChainAccounts
   chain_allowances: ChainAllowances
@@ -900,6 +936,7 @@ export type DB = {
   log_queue: LogQueue
   log_tiles: LogTiles
   mandates: Mandates
+  memories: Memories
   overrides: Overrides
   paper_accounts: PaperAccounts
   paper_journal: PaperJournal

@@ -1,0 +1,80 @@
+import { sql } from 'kysely'
+import type { Foundation } from './foundation.ts'
+
+/** Figures that are true at the moment they are asked for, each one cheap look at an index. */
+const looks: [name: string, help: string, look: string][] = [
+  [
+    'settlements_open',
+    'Payments that are neither settled nor failed.',
+    `select count(*) from settlements where state in ('pending', 'unknown')`,
+  ],
+  [
+    'settlements_unknown',
+    'Payments whose outcome is not known.',
+    `select count(*) from settlements where state = 'unknown'`,
+  ],
+  [
+    'settlement_overdue_seconds',
+    'How long the oldest open payment has been due to be asked about.',
+    `select coalesce(extract(epoch from now() - min(next_attempt_at)), 0) from settlements where state in ('pending', 'unknown') and next_attempt_at < now()`,
+  ],
+  [
+    'runs_unfinished',
+    'Runs between admission and their end.',
+    `select count(*) from runs where state in ('executing', 'settling')`,
+  ],
+  [
+    'receipts_unsequenced',
+    'Receipts that wait for their place in the log.',
+    'select count(*) from (select 1 from receipts where log_index is null limit 10000) waiting',
+  ],
+  [
+    'events_undispatched',
+    'Events that wait to be numbered.',
+    'select count(*) from (select 1 from events where dispatched_at is null limit 10000) waiting',
+  ],
+  [
+    'event_age_seconds',
+    'Age of the oldest event that waits to be numbered.',
+    'select coalesce(extract(epoch from now() - min(created_at)), 0) from events where dispatched_at is null',
+  ],
+  [
+    'webhook_overdue_seconds',
+    'How long the oldest delivery has been due.',
+    `select coalesce(extract(epoch from now() - min(next_attempt_at)), 0) from webhook_deliveries where state = 'pending' and next_attempt_at < now()`,
+  ],
+  [
+    'preauths_open',
+    'Pre-authorised payments that nobody has closed.',
+    `select count(*) from preauths where status in ('open', 'in_use', 'escalated')`,
+  ],
+  [
+    'preauth_oldest_seconds',
+    'Age of the oldest pre-authorised payment that nobody has closed.',
+    `select coalesce(extract(epoch from now() - min(issued_at)), 0) from preauths where status in ('open', 'in_use', 'escalated')`,
+  ],
+  [
+    'holds_open',
+    'Holds on budgets, mandates and exposure that are neither spent nor released.',
+    `select count(*) from holds where state = 'open'`,
+  ],
+  [
+    'limits_overspent',
+    'Counters past their limit; anything but 0 is a defect.',
+    'select count(*) from limits where spent_micro + reserved_micro > limit_micro',
+  ],
+]
+
+export function registerGauges({ db, metrics, log }: Pick<Foundation, 'db' | 'metrics' | 'log'>) {
+  for (const [name, help, look] of looks)
+    metrics.gauge(name, help, async () => {
+      try {
+        const { rows } = await sql.raw<Record<string, unknown>>(look).execute(db)
+        return Number(Object.values(rows[0]!)[0])
+      } catch (error) {
+        // A figure that cannot be had is not a number: monitoring sees the gap instead of a zero.
+        log.debug({ err: error, gauge: name }, 'a figure could not be read')
+        return Number.NaN
+      }
+    })
+}
