@@ -14,6 +14,7 @@ const scalars: Record<string, string> = {
   jsonb: 'unknown',
   timestamptz: 'Date',
   date: 'string',
+  tsvector: 'string',
   uuid: 'string',
 }
 

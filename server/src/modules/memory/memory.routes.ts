@@ -1,0 +1,111 @@
+import type { FastifyReply } from 'fastify'
+import { tenantOf } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
+import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import * as schema from './memory.schema.ts'
+import type { Memory } from './memory.ts'
+import { limits } from './run-memory.ts'
+
+const tags = ['Memory']
+const reads = { auth: 'tenant', scope: 'read' } as const
+// Whoever may run may leave a memory by it, so the same key may leave one without.
+const writes = { auth: 'tenant', scope: ['run', 'control'] } as const
+
+/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
+const sendAnswer = (reply: FastifyReply, answer: Answered) =>
+  reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.text)
+
+export function memoryRoutes(app: App, memory: Memory) {
+  app.get(
+    '/api/memory',
+    {
+      schema: {
+        operationId: 'listMemories',
+        tags,
+        summary: "The tenant's memories, newest first",
+        description: 'Narrowed to a session, an agent or a run where one is given. Expired memories are not shown.',
+        querystring: schema.MemoryQuery,
+        response: { 200: schema.MemoriesResponse },
+      },
+      config: reads,
+    },
+    async (request) => memory.list(tenantOf(request.caller), request.query),
+  )
+  app.post(
+    '/api/memory',
+    {
+      schema: {
+        operationId: 'createMemory',
+        tags,
+        summary: 'Remember something in a session',
+        description: `A session keeps its newest ${limits.inSession} memories and a tenant its newest ${limits.ofTenant}; older ones are forgotten. A run with \`options.include_memory\` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy.`,
+        body: schema.MemoryCreate,
+        response: { 201: schema.MemoryRecord, 409: ErrorResponse },
+      },
+      config: writes,
+    },
+    async (request, reply) => {
+      const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      return sendAnswer(reply, await memory.create(tenantOf(request.caller), key, request.body))
+    },
+  )
+  app.post(
+    '/api/memory/search',
+    {
+      schema: {
+        operationId: 'searchMemories',
+        tags,
+        summary: 'The memories that fit a query best',
+        description:
+          'Full-text search: any word of the query may match, in any of its forms. Better and fresher matches come first; a fresh memory counts up to twice an old one.',
+        body: schema.MemorySearch,
+        response: { 200: schema.MemorySearchResponse },
+      },
+      config: reads,
+    },
+    async (request) => memory.search(tenantOf(request.caller), request.body),
+  )
+  app.delete(
+    '/api/memory',
+    {
+      schema: {
+        operationId: 'deleteSessionMemory',
+        tags,
+        summary: 'Forget a whole session',
+        querystring: schema.SessionQuery,
+        response: { 200: schema.SessionDeleted },
+      },
+      config: writes,
+    },
+    async (request) => memory.removeSession(tenantOf(request.caller), request.query.session_id),
+  )
+  app.get(
+    '/api/memory/:id',
+    {
+      schema: {
+        operationId: 'getMemory',
+        tags,
+        summary: 'One memory',
+        params: schema.MemoryParams,
+        response: { 200: schema.MemoryRecord },
+      },
+      config: reads,
+    },
+    async (request) => memory.get(tenantOf(request.caller), request.params.id),
+  )
+  app.delete(
+    '/api/memory/:id',
+    {
+      schema: {
+        operationId: 'deleteMemory',
+        tags,
+        summary: 'Forget one memory',
+        params: schema.MemoryParams,
+        response: { 200: schema.MemoryDeleted },
+      },
+      config: writes,
+    },
+    async (request) => memory.remove(tenantOf(request.caller), request.params.id),
+  )
+}
