@@ -10,7 +10,7 @@ test('for any JSON value both implementations of canonical JSON give the same by
       expect(canonical(value)).toBe(canonicalize(value))
       expect(hashJson(value)).toBe(proofHashJson(value))
     }),
-    { numRuns: 500 },
+    { numRuns: 200 },
   )
 })
 

@@ -26,7 +26,7 @@ export async function createTestDatabase() {
       await admin.end()
     }
   }
-  await asAdmin(`create database ${name} template ${process.env.COUNTERSIGN_TEST_TEMPLATE ?? 'template_test'}`)
+  await asAdmin(`create database ${name} template template_test`)
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
   const database = openDatabase(url, { max: 5, log: silent })
   return {

@@ -25,12 +25,12 @@ test('with a hundred thousand receipts a proof takes milliseconds and log n hash
     await queueReceipts(db, size, Math.min(CHUNK, SIZE - size))
     await append()
   }
-  expect((await log.head()).size).toBe(SIZE)
   const { times, hashes } = await timeProofs(log, SIZE, 300)
   expect(hashes).toBe(Math.ceil(Math.log2(SIZE)))
   expect(percentile(times, 0.5)).toBeLessThan(5)
 
   const { size, root } = parseCheckpoint(await log.checkpoint())!
+  expect(size).toBe(SIZE)
   for (const index of [0, 1, 255, 256, 65_535, 65_536, 99_998, 99_999]) {
     const { rows } = await sql<{
       receipt_id: string

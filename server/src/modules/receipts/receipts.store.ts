@@ -61,10 +61,12 @@ export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefin
 export const findReceiptByHash = (tx: Tx, hash: string): Promise<StoredReceipt | undefined> =>
   publicReceipts(tx).where('receipts.hash', '=', hash).executeTakeFirst()
 
-const MAX_RECEIPTS_OF_RUN = 1_000
-
-export const listReceiptsOfRun = (tx: Tx, runId: string | null): Promise<StoredReceipt[]> =>
-  publicReceipts(tx).where('receipts.run_id', '=', runId).orderBy('issued_at').limit(MAX_RECEIPTS_OF_RUN).execute()
+/** The receipt that continues this one; a chain cannot fork, so there is one at most. */
+export const findNextReceipt = (tx: Tx, { run_id, hash }: StoredReceipt): Promise<StoredReceipt | undefined> =>
+  publicReceipts(tx)
+    .where('receipts.run_id', '=', run_id)
+    .where(sql<boolean>`coalesce(receipts.prev_hash, '') = ${hash}`)
+    .executeTakeFirst()
 
 /** The newest receipt of a run: the one that no other continues. */
 export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | null> {

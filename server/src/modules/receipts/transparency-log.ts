@@ -130,11 +130,6 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
         throw new Error(`The log in this database is named '${head.origin}', not '${origin}'; a log keeps its name.`)
     },
 
-    async head(): Promise<{ size: number; root: string; checkpoint: string }> {
-      const head = await currentHead()
-      return { size: head.size, root: toBase64(head.root), checkpoint: checkpointOf(head) }
-    },
-
     async checkpoint({ witnessed = false } = {}): Promise<string> {
       const head = witnessed ? await witnessedHead() : await currentHead()
       if (!head) throw notFound('cosigned checkpoint')
