@@ -414,13 +414,17 @@ describe('stopping', () => {
     const body = await pending({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     await world.approve(body.run_id)
     await world.brokerage.sweep()
-    await world.call('POST', '/api/rh/kill-switch', { engaged: true })
-    world.market.setPrice('AAPL', '100.00')
+    expect((await world.call('POST', '/api/rh/kill-switch', { engaged: true })).body.runs_stopped).toBe(1)
     await world.brokerage.sweep()
-    // The order was already resting: whether it filled before it was heard is the broker's word. Here it was stopped.
-    expect((await world.getRun(body.run_id)).status).toMatch(/cancelled|executed/)
+    expect(await world.getRun(body.run_id)).toMatchObject({
+      status: 'cancelled',
+      reason: 'Trading is switched off for this tenant.',
+    })
+    world.market.setPrice('AAPL', '100.00')
+    world.clock.advance(60_000)
+    await world.paper.advanceNeglected(100)
     const account = await world.paper.account(world.tenant())
-    expect(account.ok && account.account.heldMicro).toBe(0n)
+    expect(account.ok && [account.account.heldMicro, account.account.positions]).toEqual([0n, []])
   })
 
   test('a person says no: 200, then 409; an executed run cannot be undone', async () => {

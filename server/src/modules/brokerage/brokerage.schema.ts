@@ -8,6 +8,9 @@ const moment = Type.String({ format: 'date-time' })
 const uuid = Type.String({ format: 'uuid' })
 const open = (about: string) => Type.Object({}, { additionalProperties: true, description: about })
 const strict = { additionalProperties: false }
+/** Free text that the database and a signature can hold: no NUL, no half of a character. */
+const words = (maxLength: number, description?: string, minLength = 1) =>
+  Type.String({ minLength, maxLength, pattern: '^[^\\u0000\\ud800-\\udfff]*$', ...(description && { description }) })
 
 const InstrumentType = oneOf(INSTRUMENT_TYPES)
 const Side = oneOf(SIDES)
@@ -16,7 +19,7 @@ const PolicyVerdict = oneOf(['requires_human', 'borderline', 'override'])
 export const RhRunRequest = Type.Object(
   {
     tenant_id: Type.String({ minLength: 1, maxLength: 128, description: 'Must be the tenant of the key.' }),
-    symbol: Type.String({ minLength: 1, maxLength: 64, description: 'For a spend: the merchant.' }),
+    symbol: words(64, 'For a spend: the merchant.'),
     side: Side,
     quantity: Type.Number({ description: 'Shares, contracts or fractional units; USDC for earn and spend.' }),
     price_limit: Type.Optional(
@@ -31,16 +34,12 @@ export const RhRunRequest = Type.Object(
       }),
     ),
     policy_id: Type.Optional(
-      Type.String({
-        minLength: 1,
-        maxLength: 128,
-        description: 'Overrides the tenant default where it speaks; what it does not name stays as it was.',
-      }),
+      words(128, 'Overrides the tenant default where it speaks; what it does not name stays as it was.'),
     ),
     client_order_id: Type.Optional(
       Type.String({ pattern: '^[A-Za-z0-9._:-]{1,64}$', description: 'Your own name for the order; works once.' }),
     ),
-    agent_id: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    agent_id: Type.Optional(words(80)),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
   strict,
@@ -195,7 +194,7 @@ export const RhRunRefused = Type.Object(
 export const RhApproveRequest = Type.Object(
   {
     run_id: uuid,
-    approved_by: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Recorded as claimed.' })),
+    approved_by: Type.Optional(words(200, 'Recorded as claimed.')),
     instrument_type: Type.Optional(InstrumentType),
     direction: Type.Optional(Side),
     notional_usdc: Type.Optional(Type.Number()),
@@ -252,10 +251,7 @@ export const RhRun = Type.Object({
   finished_at: nullable(moment),
 })
 
-export const RhCancelRequest = Type.Object(
-  { reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })) },
-  strict,
-)
+export const RhCancelRequest = Type.Object({ reason: Type.Optional(words(500)) }, strict)
 export const RhCancelled = Type.Object({
   run_id: uuid,
   status: Type.String(),
@@ -301,10 +297,7 @@ export const RhPositions = Type.Object({
   ),
 })
 
-export const KillSwitchRequest = Type.Object(
-  { engaged: Type.Boolean(), reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })) },
-  strict,
-)
+export const KillSwitchRequest = Type.Object({ engaged: Type.Boolean(), reason: Type.Optional(words(500)) }, strict)
 export const KillSwitch = Type.Object({
   engaged: Type.Boolean(),
   engaged_at: nullable(moment),
@@ -344,7 +337,10 @@ export const OauthCallback = Type.Object({
   account_stub_created: Type.Boolean(),
   encrypted: Type.Boolean(),
 })
-export const OauthRevokeRequest = Type.Object({ rh_account_id: Type.Optional(Type.String({ maxLength: 256 })) }, strict)
+export const OauthRevokeRequest = Type.Object(
+  { rh_account_id: Type.Optional(words(256, 'An id that matches nothing is answered all the same.', 0)) },
+  strict,
+)
 export const OauthRevoked = Type.Object({
   domain: Type.String(),
   revoked: Type.Literal(true),
