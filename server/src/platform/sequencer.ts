@@ -114,7 +114,6 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idl
 
   return {
     turn,
-    wake: () => void wake(),
     leads: () => epoch !== undefined,
     start() {
       started = true
