@@ -113,7 +113,7 @@ begin
 end $$;
 
 -- Transaction C. Whoever comes first, the request or the reconciler, writes the answer; the other reads it.
--- i: {run_id, at, settlement: {transaction, block, shared}, escrow?, post_id, answer: {status, body}, receipt, events[], audit}
+-- i: {run_id, at, settlement: {transaction, block, shared}, escrow?, post_id, answer: {status, body}, receipt, memory?, events[], audit}
 create or replace function complete_run(i jsonb) returns jsonb language plpgsql as $$
 declare
   run runs;
@@ -138,6 +138,9 @@ begin
   perform settle_holds(run.id, true, run.price_micro);
   perform close_preauth_of(run.id, 'settled', run.price_micro, i#>>'{settlement,transaction}', i#>>'{receipt,id}', at);
   perform issue_receipt(i->'receipt');
+  if i->'memory' <> 'null' then
+    perform write_memory(i->'memory');
+  end if;
   update runs set state = 'completed', outcome = 'completed', answer_status = (i#>>'{answer,status}')::int, answer_body = i#>>'{answer,body}', finished_at = at,
     ended_seq = nextval('decision_order')
   where id = run.id;

@@ -9,6 +9,7 @@ import { composeBasis } from './app/basis.ts'
 import type { Foundation } from './app/foundation.ts'
 import { registerGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
+import { composeMemory } from './app/memory.ts'
 import { composeObservability } from './app/observe.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
@@ -164,6 +165,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     await receipts.open()
     const observe = composeObservability(f, { tenants, catalog, receipts })
     const basis = await composeBasis(f)
+    const memory = composeMemory(f)
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
     const payments = createPayments({
       facilitator: chain.facilitator,
@@ -207,7 +209,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       payments,
       wallet: wallets.owned,
       offerExtensions: () => undefined,
-      recall: async () => [],
+      memory: memory.memory,
       lane: overrides.lane ?? createOfflineLane(),
       verify: verifyOutput,
       receipts,
@@ -283,6 +285,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     receiptsRoutes(app, receipts)
     observe.routes(app)
     governance.routes(app)
+    memory.routes(app)
     basis.routes(app, tenants.authenticate, limits)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
 
@@ -298,6 +301,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       observe,
       governance,
       basis,
+      memory,
       ledger,
       escrow,
       refunds,
@@ -333,6 +337,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         parts.observe.start()
         parts.governance.start()
         parts.basis.start()
+        parts.memory.start()
       },
       async close() {
         await parts.app.close()

@@ -40,6 +40,7 @@ export function completion(d: Deps, unit: PaidUnit, work: UnitResult, settled: S
       post_id: d.ids.next('ltx'),
       answer: { status: 200, body: JSON.stringify(told.body) },
       receipt: told.signed.row,
+      memory: unit.kind === 'topup' ? null : rememberedOf(d, unit, work as RunResult),
       events: [
         event('settlement.settled', settlement),
         event(told.event.type, told.event.data),
@@ -49,6 +50,15 @@ export function completion(d: Deps, unit: PaidUnit, work: UnitResult, settled: S
       audit: auditOf(d, unit, `${unit.kind}.completed`, 'completed', at),
     },
   }
+}
+
+/** Its id stands in the answer and was given when the work was kept, so whoever completes the run writes the same. */
+function rememberedOf(d: Deps, run: Run, work: RunResult) {
+  if (!work.memory.written || !run.tenantId) return null
+  const { id: runId, tenantId, sessionId, agentId, request } = run
+  const { verified, grade } = work.verification
+  const finished = { runId, tenantId, sessionId, agentId, task: request.task, output: work.output, verified, grade }
+  return d.memory.ofRun({ memoryId: work.memory.written, ...finished }, d.clock.now())
 }
 
 function tellRun(d: Deps, run: Run, work: RunResult, settlement: SettlementSummary) {

@@ -11,6 +11,8 @@ import { conflict, invalid, Problem, unavailable } from '../../platform/problem.
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
 import type { Asking } from '../governance/actions.ts'
 import type { Allowed, Offer, Proposal, Refused, Ruling } from '../governance/ruling.ts'
+import type { Memory } from '../memory/memory.ts'
+import type { Recalled } from '../memory/run-memory.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
 import type { Quote } from '../payments/quote.ts'
@@ -74,7 +76,7 @@ export type Deps = {
   /** A wallet of this tenant; throws `not_found` for any other. */
   wallet(tenantId: string, walletId: string): Promise<{ available_micro: bigint }>
   offerExtensions(terms: { amountMicro: bigint; payTo: string; resource: string }): Record<string, unknown> | undefined
-  recall(run: Run): Promise<{ id: string; content: string }[]>
+  memory: Pick<Memory, 'recall' | 'ofRun'>
   lane: Lane
   verify(
     input: VerifyOutputInput,
@@ -91,6 +93,7 @@ export const createExecuteRun = (d: Deps) => {
       if (look.count >= MAX_LOOKS) throw unavailable('The limits of this run keep changing; nothing was charged.', 1)
       return tell(ask, { count: look.count + 1, rulesChanged })
     }
+    refuseGuestMemory(ask)
     const earlier = await findEarlier(d, ask)
     if (earlier) return earlier
     const offer = readQuote(d, ask) ?? route(d, ask)
@@ -175,6 +178,12 @@ const unverified = ({ verification }: RunResult): Failure => ({
   message: `The output was graded ${verification.grade} and did not pass verification. The escrow went back to the wallet.`,
   retryable: true,
 })
+
+/** Told before anything is asked for: a run that silently forgot would be paid for in vain. */
+function refuseGuestMemory({ caller, body: { options } }: Ask) {
+  if (caller.kind === 'guest' && (options?.include_memory || options?.write_memory))
+    throw invalid('Memory belongs to a tenant: send an X-API-Key, or leave include_memory and write_memory out.')
+}
 
 /** A price we signed earlier for exactly this request, or for exactly this task. */
 function readQuote(d: Deps, ask: Ask): Offer | undefined {
@@ -303,7 +312,8 @@ async function admit(
 
 async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
   const started = performance.now()
-  const memories = await d.recall(run)
+  const memories = await recall(d, run)
+  if ('stage' in memories) return memories
   const context = memories.map((memory) => memory.content)
   const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - d.clock.now().getTime()))
   const task = {
@@ -341,13 +351,27 @@ async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
       fallbacks: done.fallbacks,
     },
     verification: { verification_id: d.ids.next('ver'), ...judged } as RunResult['verification'],
-    memory: { read: memories.map((memory) => memory.id), written: null },
+    memory: {
+      read: memories.map((memory) => memory.id),
+      written: run.tenantId && run.request.options?.write_memory ? d.ids.next('mem') : null,
+    },
     actions: await d.judgeActions(
       { tenantId: run.tenantId, keyId: run.terms.ruling.asked_by, agentId: run.agentId },
       run.request.proposed_actions ?? [],
     ),
     receipt_id: d.ids.next('rcpt'),
     issued_at: d.clock.now().toISOString(),
+  }
+}
+
+async function recall(d: Deps, { id, tenantId, sessionId, request }: Run): Promise<Recalled[] | Failure> {
+  if (!tenantId || !request.options?.include_memory) return []
+  try {
+    return await d.memory.recall({ tenantId, sessionId, task: request.task })
+  } catch (error) {
+    d.log.error({ err: error, run_id: id }, 'memory could not be read')
+    const message = 'The memory of the session could not be read.'
+    return { stage: 'execute', reason: 'memory_unavailable', message, retryable: true }
   }
 }
 

@@ -61,8 +61,18 @@ export const RunRequest = Type.Object(
     options: Type.Optional(
       Type.Object(
         {
-          include_memory: Type.Optional(Type.Boolean()),
-          write_memory: Type.Optional(Type.Boolean()),
+          include_memory: Type.Optional(
+            Type.Boolean({
+              description:
+                'Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. Needs an X-API-Key; a guest who asks for it gets a 400.',
+            }),
+          ),
+          write_memory: Type.Optional(
+            Type.Boolean({
+              description:
+                'Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400.',
+            }),
+          ),
           verify: Type.Optional(Type.Boolean()),
         },
         { additionalProperties: false },
@@ -133,7 +143,12 @@ export const RunSuccessResponse = Type.Object({
   evidence: Type.Object({ input_hash: Type.String(), output_hash: Type.String() }),
   verification: open('What was checked of the output, with score and grade.'),
   settlement: SettlementSummary,
-  memory: Type.Object({ read: Type.Array(Type.String()), written: nullable(Type.String()) }),
+  memory: Type.Object({
+    read: Type.Array(Type.String(), {
+      description: 'The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each.',
+    }),
+    written: nullable(Type.String()),
+  }),
   receipt: open('The signed receipt; `log` is filled in once it stands in the public log.'),
   receipt_url: Type.String(),
   execution: open('Who did the work, in which mode, how long it took and what it used.'),
