@@ -299,8 +299,11 @@ begin
   else
     perform need_rules_version(a.tenant_id, (i#>>'{approved,grants,rules_version}')::bigint);
     perform use_approval(i#>'{approved,grants}', a.tenant_id, a.preauth_id, at);
+    if i#>>'{approved,grants,override_id}' is not null then
+      perform use_override(i#>'{approved,grants}', a.tenant_id, a.preauth_id, at);
+    end if;
     perform hold_limits(a.preauth_id, i#>'{approved,holds}', at);
-    update preauths set status = 'open', approval_id = a.id, policy_hash = i#>>'{approved,preauth,policy_hash}', policy_results = i#>'{approved,preauth,policy_results}',
+    update preauths set status = 'open', approval_id = a.id, override_id = i#>>'{approved,preauth,override_id}', policy_hash = i#>>'{approved,preauth,policy_hash}', policy_results = i#>'{approved,preauth,policy_results}',
       issued_at = (i#>>'{approved,preauth,issued_at}')::timestamptz, expires_at = (i#>>'{approved,preauth,expires_at}')::timestamptz,
       close_by = (i#>>'{approved,preauth,close_by}')::timestamptz, locks = array(select jsonb_array_elements_text(i#>'{approved,preauth,locks}')),
       decided_seq = nextval('decision_order')

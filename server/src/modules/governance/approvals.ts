@@ -8,7 +8,16 @@ import { conflict, forbidden, invalid, notFound, unavailable } from '../../platf
 import { type ApprovalsQuery, findShownRun, listApprovals, listExpired } from './approvals.store.ts'
 import { assessPayment } from './assess-payment.ts'
 import { readKeys, sameHolder } from './book.store.ts'
-import { type ApprovalRow, findApproval, findMandate, findPreauth, mandateOf, readVotes } from './grants.store.ts'
+import {
+  type ApprovalRow,
+  findApproval,
+  findMandate,
+  findPreauth,
+  mandateOf,
+  type OverrideRow,
+  type PreauthRow,
+  readVotes,
+} from './grants.store.ts'
 import { holdItem } from './hold-item.ts'
 import { page } from './page.ts'
 import { factsOf, termsOf } from './preauth-case.ts'
@@ -164,28 +173,52 @@ async function opening(
   // It is judged as the one who asked, whoever approves.
   const asker = { ...tenant, keyId: row.asked_by }
   const granted = { id: approval.id, votes: approval.approvals_required }
+  const override = await overrideBrought(tx, row, at)
   const ruling = await assessPayment(d, tx, asker, {
     facts: factsOf(terms, at),
     actionHash: row.action_hash,
     mandate,
+    override,
     approval: granted,
     frozen,
   })
   if (ruling.refused) throw conflict(`This can no longer be approved. ${ruling.message}`)
   const locks = lockNames(ruling.holds)
   return {
-    locks,
+    locks: [...locks, ...(ruling.overrideId ? [`override:${ruling.overrideId}`] : [])],
     item: {
       preauth: {
         ...timesOf(d, row.ttl_seconds, at),
         policy_hash: ruling.policyHash,
         policy_results: ruling.results,
+        override_id: ruling.overrideId,
         locks,
       },
       holds: ruling.holds.map(holdItem),
-      grants: { rules_version: ruling.rulesVersion, approval_id: approval.id, action_hash: row.action_hash },
+      grants: {
+        rules_version: ruling.rulesVersion,
+        approval_id: approval.id,
+        action_hash: row.action_hash,
+        override_id: ruling.overrideId,
+        agent_id: row.agent_id,
+        merchant: row.merchant_id,
+        amount_micro: row.amount_micro,
+      },
     },
   }
+}
+
+/** The override that came with the request is used only now, and only if it still can be. */
+async function overrideBrought(tx: Tx, row: PreauthRow, at: Date): Promise<OverrideRow | undefined> {
+  if (row.override_id === null) return undefined
+  const override = await tx
+    .selectFrom('overrides')
+    .selectAll()
+    .where('id', '=', row.override_id)
+    .executeTakeFirstOrThrow()
+  if (override.used_by !== null || override.expires_at <= at)
+    throw conflict('This can no longer be approved: the override that it needs has been used or has run out.')
+  return override
 }
 
 function telling(

@@ -90,7 +90,7 @@ export async function assessPayment(
     policy_hash: hash,
     mandate_id: mandate?.id ?? null,
     preauth_id: null,
-    override_id: null,
+    override_id: overrideUsed ? override.id : null,
     approval_id: null,
     asked_by: tenant.keyId,
     decided_at: facts.at.toISOString(),

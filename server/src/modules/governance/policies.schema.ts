@@ -115,6 +115,7 @@ export const SimulateResponse = Type.Object({
   results: Type.Array(
     Type.Object({
       run_id: Type.String(),
+      preauth_id: Type.Optional(Type.String()),
       kind: Type.String(),
       agent_id: Type.String(),
       amount_usdc: Usdc,

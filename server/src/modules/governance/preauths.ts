@@ -66,7 +66,8 @@ export function createPreauths(d: PreauthsDeps) {
       })
       const row = draftRow(tenant, { id, runId: d.ids.next('run'), terms, hash, at })
       if (ruling.refused) {
-        const subject = { preauth: { ...row, policy_hash: ruling.summary.policy_hash, policy_results: ruling.results } }
+        const { policy_hash, override_id } = ruling.summary
+        const subject = { preauth: { ...row, policy_hash, override_id, policy_results: ruling.results } }
         if (!ruling.review) throw new Rejected(subject, ruling)
         const refusal = draftRefusal(d, tenant, subject, ruling, at)
         const recorded = await takeStep<Recorded>(tx, 'record_refusal', refusal, refusalLocks(ruling))

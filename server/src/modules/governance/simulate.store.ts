@@ -5,7 +5,9 @@ import type { RulingSummary } from './ruling.ts'
 
 /** Something that was decided: what it was, when in the true order, how it was judged and what came of it. */
 export type Past = {
+  /** Under which it holds: its own id, be it a run's or a pre-authorisation's. */
   id: string
+  runId: string
   facts: Facts
   keyId: string | null
   decidedSeq: bigint
@@ -68,6 +70,7 @@ async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQ
     const ruling = (row.terms as { ruling: RulingSummary }).ruling
     return {
       id: row.id,
+      runId: row.id,
       facts: {
         kind: row.kind as 'run' | 'loop',
         action: row.action,
@@ -108,6 +111,7 @@ async function pastPreauths(tx: Tx, tenantId: string, { since, until, limit }: P
     .execute()
   return rows.map((row) => ({
     id: row.id,
+    runId: row.run_id,
     facts: {
       kind: 'preauth' as const,
       action: 'pre-auth',

@@ -89,7 +89,8 @@ function moneyOf({ past }: Replayed): bigint {
 }
 
 const resultOf = ({ past, results, outcome, wouldRun, change }: Replayed, replaces: string | null) => ({
-  run_id: past.id,
+  run_id: past.runId,
+  ...(past.facts.kind === 'preauth' && { preauth_id: past.id }),
   kind: past.facts.kind,
   agent_id: past.facts.agentId,
   amount_usdc: usdcFromMicro(past.facts.amountMicro),

@@ -1,0 +1,391 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { counterFaults, richTenant, run, type Tenant, type World } from './world.ts'
+
+/**
+ * A small model of what money may do under a budget, a mandate and a policy, and a service that has to do the same:
+ * hold, spend, release, close, expire, escalate, override, approve, in any order, on a clock that is moved.
+ */
+const PRICE = 10_000
+const THRESHOLD = 300_000
+const MANDATE = 600_000
+const TTL_MS = 120_000
+const CLOSE_MS = 600_000
+const WINDOW_MS = 86_400_000
+
+export type Op =
+  | {
+      do: 'ask'
+      micro: number
+      merchant: 'shop' | 'casino'
+      mandate: boolean
+      override: number | null
+      mutate: 'none' | 'amount' | 'merchant'
+    }
+  | { do: 'reserve-run' }
+  | { do: 'close'; which: number; how: 'settled' | 'failed' | 'voided'; share: number }
+  | { do: 'run'; fails: boolean; token: number | null }
+  | { do: 'decide'; which: number; how: 'approve' | 'reject' }
+  | { do: 'authorize'; micro: number; merchant: 'shop' | 'casino' }
+  | { do: 'limit'; micro: number }
+  | { do: 'wait'; ms: number }
+  | { do: 'sweep' }
+
+const amounts = fc.constantFrom(50_000, 100_000, 250_000, 400_000)
+const merchant = fc.constantFrom('shop' as const, 'shop' as const, 'casino' as const)
+const which = fc.nat({ max: 30 })
+const maybe = fc.option(which, { freq: 2 })
+const of = <T extends string>(name: T) => fc.constant(name)
+
+const op: fc.Arbitrary<Op> = fc.oneof(
+  {
+    weight: 6,
+    arbitrary: fc.record({
+      do: of('ask'),
+      micro: amounts,
+      merchant,
+      mandate: fc.boolean(),
+      override: maybe,
+      mutate: fc.constantFrom('none', 'none', 'amount', 'merchant'),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: of('reserve-run') }) },
+  {
+    weight: 5,
+    arbitrary: fc.record({
+      do: of('close'),
+      which,
+      how: fc.constantFrom('settled', 'settled', 'failed', 'voided'),
+      share: fc.constantFrom(0, 0.3, 1, 1.5),
+    }),
+  },
+  { weight: 4, arbitrary: fc.record({ do: of('run'), fails: fc.boolean(), token: maybe }) },
+  {
+    weight: 4,
+    arbitrary: fc.record({ do: of('decide'), which, how: fc.constantFrom('approve', 'approve', 'reject') }),
+  },
+  { weight: 3, arbitrary: fc.record({ do: of('authorize'), micro: amounts, merchant }) },
+  {
+    weight: 1,
+    arbitrary: fc.record({ do: of('limit'), micro: fc.constantFrom(200_000, 700_000, 1_000_000, 1_500_000) }),
+  },
+  {
+    weight: 4,
+    arbitrary: fc.record({
+      do: of('wait'),
+      ms: fc.constantFrom(1, 1_000, TTL_MS - 1, TTL_MS, CLOSE_MS - 1, CLOSE_MS, WINDOW_MS),
+    }),
+  },
+  { weight: 2, arbitrary: fc.record({ do: of('sweep') }) },
+) as fc.Arbitrary<Op>
+
+export const ops = (most: number) => fc.array(op, { minLength: 5, maxLength: most })
+
+type Preauth = {
+  id: string
+  runId: string
+  token: string | null
+  micro: number
+  merchant: string
+  mandate: boolean
+  status: 'pending_approval' | 'open' | 'escalated' | 'closed' | 'rejected'
+  overrideId: number | null
+  expiresAt: number
+  closeBy: number
+  approval: Approval | null
+}
+type Approval = { id: string; preauth: Preauth; status: 'pending' | 'approved' | 'rejected'; expiresAt: number }
+type Override = { token: string; micro: number; merchant: string; expiresAt: number; used: boolean }
+
+class Model {
+  limit = 1_000_000
+  spent = 0
+  reserved = 0
+  mandateSpent = 0
+  mandateReserved = 0
+  preauths: Preauth[] = []
+  approvals: Approval[] = []
+  overrides: Override[] = []
+  /** Denials that a person may override, with when they were. */
+  denials: { micro: number; merchant: string; at: number }[] = []
+
+  hasRoom = (micro: number, mandate: boolean) =>
+    this.spent + this.reserved + micro <= this.limit &&
+    (!mandate || this.mandateSpent + this.mandateReserved + micro <= MANDATE)
+
+  hold(preauth: Preauth) {
+    this.reserved += preauth.micro
+    if (preauth.mandate) this.mandateReserved += preauth.micro
+  }
+
+  settle(preauth: Preauth, charged: number) {
+    this.reserved -= preauth.micro
+    this.spent += charged
+    if (preauth.mandate) {
+      this.mandateReserved -= preauth.micro
+      this.mandateSpent += charged
+    }
+  }
+}
+
+export async function live(world: World, ops: readonly Op[]): Promise<void> {
+  const tenant = await richTenant(world)
+  const { headers } = tenant
+  const model = new Model()
+  await world.post('/api/budgets', { budget_id: 'b', window: 'total', limit_usdc: 1 }, headers)
+  const mandate = await world.post(
+    '/api/mandates',
+    { name: 'm', constraints: [{ type: 'payment.budget', currency: 'USDC', max: '600000' }] },
+    headers,
+  )
+  await world.post(
+    '/api/policies',
+    { constraints: { denied_merchants: ['casino'], require_approval_above_usdc: THRESHOLD / 1e6 } },
+    headers,
+  )
+  const mandateId: string = mandate.body.id
+  for (const one of ops) {
+    await steps[one.do](world, tenant, mandateId, model, one as never)
+    await compare(world, headers, mandateId, model)
+  }
+  const { body } = await world.get('/api/pre-auth?limit=100', headers)
+  const statuses = new Map(
+    body.preauths.map((row: { preauth_id: string; status: string }) => [row.preauth_id, row.status]),
+  )
+  for (const preauth of model.preauths)
+    expect([preauth.id, statuses.get(preauth.id)]).toEqual([preauth.id, preauth.status])
+}
+
+async function compare(world: World, headers: Record<string, string>, mandateId: string, model: Model) {
+  const [budgets, remaining, faults] = await Promise.all([
+    world.get('/api/budgets', headers),
+    world.get(`/api/mandates/${mandateId}/remaining`, headers),
+    counterFaults(world),
+  ])
+  const [budget] = budgets.body.budgets
+  const micro = (usdc: number) => Math.round(usdc * 1e6)
+  expect({
+    spent: micro(budget.spent_usdc),
+    reserved: micro(budget.reserved_usdc),
+    limit: micro(budget.limit_usdc),
+  }).toEqual({ spent: model.spent, reserved: model.reserved, limit: model.limit })
+  expect({ spent: Number(remaining.body.spent), reserved: Number(remaining.body.reserved) }).toEqual({
+    spent: model.mandateSpent,
+    reserved: model.mandateReserved,
+  })
+  expect(faults).toEqual([])
+}
+
+const pick = <T>(list: readonly T[], index: number): T | undefined =>
+  list.length === 0 ? undefined : list[index % list.length]
+type Step<D extends Op['do']> = (
+  world: World,
+  tenant: Tenant,
+  mandateId: string,
+  model: Model,
+  op: Extract<Op, { do: D }>,
+) => Promise<void>
+
+const steps: { [D in Op['do']]: Step<D> } = {
+  async ask(world, tenant, mandateId, model, { micro, merchant, mandate, override: index, mutate }) {
+    const now = world.clock.now().getTime()
+    const override = index === null ? undefined : pick(model.overrides, index)
+    // An override is asked to be used for what it is for, or with one field changed.
+    const amount = override ? (mutate === 'amount' ? override.micro + 1 : override.micro) : micro
+    const who = override ? (mutate === 'merchant' ? 'elsewhere' : override.merchant) : merchant
+    const body = {
+      agent_id: 'buyer',
+      merchant: { id: who },
+      amount: String(amount),
+      ttl_seconds: TTL_MS / 1000,
+      ...(mandate && { mandate_id: mandateId }),
+      ...(override && { override_token: override.token }),
+    }
+    const answer = await world.post('/api/pre-auth', body, tenant.headers)
+    if (override) {
+      const refusal = override.used
+        ? 409
+        : override.expiresAt <= now
+          ? 410
+          : amount !== override.micro || who !== override.merchant
+            ? 400
+            : undefined
+      if (refusal) return void expect(answer.status, answer.text).toBe(refusal)
+    }
+    const denied = who === 'casino' && !override
+    if (denied || !model.hasRoom(amount, mandate)) {
+      expect(answer.status, answer.text).toBe(422)
+      if (denied) model.denials.push({ micro: amount, merchant: who, at: now })
+      model.preauths.push(preauthOf(answer.body, amount, who, mandate, 'rejected', now))
+      return
+    }
+    expect(answer.status, answer.text).toBe(201)
+    const waits = amount > THRESHOLD
+    const preauth = preauthOf(answer.body, amount, who, mandate, waits ? 'pending_approval' : 'open', now)
+    expect(answer.body.status).toBe(preauth.status)
+    model.preauths.push(preauth)
+    if (waits) {
+      preauth.overrideId = override && who === 'casino' ? model.overrides.indexOf(override) : null
+      preauth.approval = { id: answer.body.approval_id, preauth, status: 'pending', expiresAt: now + WINDOW_MS }
+      model.approvals.push(preauth.approval)
+      return
+    }
+    model.hold(preauth)
+    if (override && who === 'casino') override.used = true
+  },
+
+  async 'reserve-run'(world, tenant, _, model) {
+    const now = world.clock.now().getTime()
+    const body = {
+      agent_id: 'comedian-v1',
+      merchant: { id: 'countersign' },
+      amount: '50000',
+      ttl_seconds: TTL_MS / 1000,
+    }
+    const answer = await world.post('/api/pre-auth', body, tenant.headers)
+    const room = model.hasRoom(50_000, false)
+    expect(answer.status, answer.text).toBe(room ? 201 : 422)
+    const preauth = preauthOf(answer.body, 50_000, 'countersign', false, room ? 'open' : 'rejected', now)
+    model.preauths.push(preauth)
+    if (room) model.hold(preauth)
+  },
+
+  async close(world, tenant, _, model, { which, how, share }) {
+    const preauth = pick(model.preauths, which)
+    if (!preauth) return
+    const now = world.clock.now().getTime()
+    const charged = how === 'settled' ? Math.round(preauth.micro * share) : 0
+    const body = { preauth_id: preauth.id, outcome: how, ...(how === 'settled' && { actual_amount: String(charged) }) }
+    const answer = await world.post('/api/pre-auth/close', body, tenant.headers)
+    if ((preauth.status !== 'open' && preauth.status !== 'escalated') || charged > preauth.micro)
+      return void expect(answer.status, answer.text).toBe(409)
+    expect(answer.body, answer.text).toMatchObject({
+      charged: String(charged),
+      released: String(preauth.micro - charged),
+      late: now >= preauth.closeBy,
+    })
+    preauth.status = 'closed'
+    model.settle(preauth, charged)
+  },
+
+  async run(world, tenant, _, model, { fails, token }) {
+    const preauth = token === null ? undefined : pick(model.preauths, token)
+    const now = world.clock.now().getTime()
+    world.lane.failing = fails
+    const answer = await run(world, tenant, {
+      task: `joke at ${now} ${Math.random()}`,
+      ...(preauth?.token && { preauth_token: preauth.token }),
+    })
+    world.lane.failing = false
+    if (preauth?.token) {
+      const refusal =
+        preauth.status !== 'open'
+          ? 409
+          : preauth.expiresAt <= now
+            ? 410
+            : preauth.merchant !== 'countersign'
+              ? 400
+              : undefined
+      if (refusal) return void expect(answer.status, answer.text).toBe(refusal)
+      expect(answer.status, answer.text).toBe(fails ? 500 : 200)
+      expect(answer.body.run_id).toBe(preauth.runId)
+      preauth.status = 'closed'
+      return model.settle(preauth, fails ? 0 : PRICE)
+    }
+    if (!model.hasRoom(PRICE, false)) return void expect(answer.status, answer.text).toBe(429)
+    expect(answer.status, answer.text).toBe(fails ? 500 : 200)
+    if (!fails) model.spent += PRICE
+  },
+
+  async decide(world, tenant, _, model, { which, how }) {
+    const approval = pick(model.approvals, which)
+    if (!approval) return
+    const now = world.clock.now().getTime()
+    const { preauth } = approval
+    const answer = await world.post('/api/approvals', { approval_id: approval.id, decision: how }, tenant.headers)
+    if (approval.status !== 'pending') return void expect(answer.status, answer.text).toBe(409)
+    if (approval.expiresAt <= now) {
+      expect(answer.status, answer.text).toBe(409)
+      approval.status = 'rejected'
+      preauth.status = 'rejected'
+      return
+    }
+    if (how === 'reject') {
+      expect(answer.status, answer.text).toBe(200)
+      approval.status = 'rejected'
+      preauth.status = 'rejected'
+      return
+    }
+    const override = preauth.overrideId === null ? undefined : model.overrides[preauth.overrideId]!
+    const usable = !override || (!override.used && override.expiresAt > now)
+    const denied = preauth.merchant === 'casino' && !override
+    if (denied || !usable || !model.hasRoom(preauth.micro, preauth.mandate))
+      return void expect(answer.status, answer.text).toBe(409)
+    expect(answer.status, answer.text).toBe(200)
+    approval.status = 'approved'
+    if (override) override.used = true
+    const read = await world.get(`/api/pre-auth/${preauth.id}`, tenant.headers)
+    Object.assign(preauth, { status: 'open', token: read.body.token, expiresAt: now + TTL_MS, closeBy: now + CLOSE_MS })
+    model.hold(preauth)
+  },
+
+  async authorize(world, tenant, _, model, { micro, merchant }) {
+    const now = world.clock.now().getTime()
+    const answer = await world.post(
+      '/api/authorize',
+      { agent_id: 'buyer', amount_usdc: micro / 1e6, merchant, reason: 'because', expires_in_seconds: 600 },
+      tenant.headers,
+    )
+    const denial = model.denials.some(
+      (one) => one.micro === micro && one.merchant === merchant && one.at > now - 86_400_000,
+    )
+    expect(answer.status, answer.text).toBe(denial ? 200 : 400)
+    if (denial)
+      model.overrides.push({ token: answer.body.token, micro, merchant, expiresAt: now + 600_000, used: false })
+  },
+
+  async limit(world, tenant, _, model, { micro }) {
+    const answer = await world.post('/api/budgets', { budget_id: 'b', limit_usdc: micro / 1e6 }, tenant.headers)
+    const fits = micro >= model.spent + model.reserved
+    expect(answer.status, answer.text).toBe(fits ? 200 : 400)
+    if (fits) model.limit = micro
+  },
+
+  async wait(world, _tenant, _mandate, _model, { ms }) {
+    world.clock.advance(ms)
+  },
+
+  async sweep(world, _tenant, _mandate, model) {
+    const now = world.clock.now().getTime()
+    await world.service.governance.sweepOrphanedPreauths()
+    await world.service.governance.sweepExpiredApprovals()
+    for (const preauth of model.preauths)
+      if (preauth.status === 'open' && preauth.closeBy <= now) preauth.status = 'escalated'
+    for (const approval of model.approvals) {
+      if (approval.status !== 'pending' || approval.expiresAt > now) continue
+      approval.status = 'rejected'
+      approval.preauth.status = 'rejected'
+    }
+  },
+}
+
+const preauthOf = (
+  body: { preauth_id: string; run_id: string; token?: string | null },
+  micro: number,
+  merchant: string,
+  mandate: boolean,
+  status: Preauth['status'],
+  now: number,
+): Preauth => ({
+  id: body.preauth_id,
+  runId: body.run_id,
+  token: body.token ?? null,
+  micro,
+  merchant,
+  mandate,
+  status,
+  overrideId: null,
+  expiresAt: now + TTL_MS,
+  closeBy: now + CLOSE_MS,
+  approval: null,
+})

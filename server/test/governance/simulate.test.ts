@@ -1,0 +1,75 @@
+import fc from 'fast-check'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { story, tellAndReplay } from './time-machine.ts'
+import { openWorld, richTenant, run, type World } from './world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+})
+afterAll(() => world?.close())
+
+test('simulate says of every past decision what was said live, and what the contract says', async () => {
+  let compared = 0
+  await fc.assert(
+    fc.asyncProperty(story, async (told) => {
+      compared += await tellAndReplay(world, told)
+    }),
+    { numRuns: 5, endOnFailure: true },
+  )
+  expect(compared).toBeGreaterThan(20)
+}, 60_000)
+
+test('a draft shows what it would have changed, in money too, velocity and failures counted exactly', async () => {
+  const tenant = await richTenant(world)
+  const blocker = await world.post('/api/policies', { constraints: { denied_agents: ['coder-v1'] } }, tenant.headers)
+  for (const agent_id of ['comedian-v1', 'writer-v1', 'comedian-v1'])
+    expect((await run(world, tenant, { agent_id })).status).toBe(200)
+  world.lane.failing = true
+  expect((await run(world, tenant, { agent_id: 'writer-v1' })).status).toBe(500)
+  world.lane.failing = false
+  expect((await run(world, tenant, { agent_id: 'coder-v1' })).status).toBe(429)
+  expect((await run(world, tenant, { agent_id: 'comedian-v1' })).status).toBe(200)
+  const simulate = async (body: Record<string, unknown>) =>
+    (await world.post('/api/policies/simulate', body, tenant.headers)).body
+
+  const daily = await simulate({ policy: { constraints: { max_per_day_usdc: 0.033 } } })
+  // 0.01 + 0.013 + 0.01 fit; the failed one would have been refused; the last one too, since nothing came back.
+  expect(daily.results.map((one: { change: string }) => one.change)).toEqual([
+    'none',
+    'none',
+    'none',
+    'newly_blocked',
+    'none',
+    'newly_blocked',
+  ])
+  expect(daily).toMatchObject({
+    considered: 6,
+    changed: 2,
+    newly_blocked: 2,
+    money: { recorded_usdc: 0.043, simulated_usdc: 0.033, difference_usdc: -0.01, newly_blocked_usdc: 0.01 },
+  })
+
+  const looser = await simulate({ policy: { constraints: { max_per_run_usdc: 1 } }, replaces: blocker.body.id })
+  expect(looser).toMatchObject({
+    changed: 1,
+    newly_allowed: 1,
+    money: { newly_allowed_usdc: 0.025, difference_usdc: 0.025 },
+  })
+  const onTop = await simulate({ policy: { constraints: { max_per_run_usdc: 1 } } })
+  expect(onTop.changed).toBe(0)
+  const review = await simulate({ policy: { constraints: { require_approval_above_usdc: 0.012 } } })
+  expect(review).toMatchObject({ newly_review: 2, newly_blocked: 0 })
+  const warn = await simulate({ policy: { mode: 'warn', constraints: { max_per_run_usdc: 0.001 } } })
+  expect(warn.changed).toBe(0)
+  expect(warn.results[0].simulated.outcome).toBe('warning')
+  const newest = await simulate({ policy: { constraints: { max_per_run_usdc: 0.01 } }, limit: 2 })
+  expect(newest).toMatchObject({ considered: 2, has_more: true })
+  expect(
+    (await world.post('/api/policies/simulate', { policy: { constraints: { max_fun: 1 } } }, tenant.headers)).status,
+  ).toBe(400)
+  expect(
+    (await world.post('/api/policies/simulate', { policy: { constraints: {} }, replaces: 'pol_none' }, tenant.headers))
+      .status,
+  ).toBe(400)
+})

@@ -1,0 +1,241 @@
+import fc from 'fast-check'
+import { expect } from 'vitest'
+import { richTenant, run, type Tenant, type World } from './world.ts'
+
+/**
+ * Random policies live through random payments over HTTP; afterwards each is replayed by `simulate` over what happened.
+ * Three must agree on every single decision: what the service said then, what the replay says now, and a judge of our
+ * own, written here from the contract and nothing else.
+ */
+const lanes = {
+  'comedian-v1': 10_000,
+  'support-v1': 11_000,
+  'writer-v1': 13_000,
+  'researcher-v2': 23_000,
+  'coder-v1': 25_000,
+} as const
+type Lane = keyof typeof lanes
+const lane = fc.constantFrom(...(Object.keys(lanes) as Lane[]))
+const some = (values: readonly number[]) => fc.constantFrom(...values)
+
+type Constraints = Partial<{
+  max_per_run_usdc: number
+  max_per_day_usdc: number
+  max_per_month_usdc: number
+  max_runs_per_minute: number
+  allowed_agents: string[]
+  denied_agents: string[]
+  denied_merchants: string[]
+  allowed_hours_utc: number[]
+  require_approval_above_usdc: number
+  require_preauth: boolean
+}>
+
+const constraints: fc.Arbitrary<Constraints> = fc.record(
+  {
+    max_per_run_usdc: some([0.01, 0.012, 0.013, 0.025]),
+    max_per_day_usdc: some([0.03, 0.05, 0.08, 0.2]),
+    max_per_month_usdc: some([0.05, 0.1, 0.3]),
+    max_runs_per_minute: some([1, 2, 3, 6]),
+    allowed_agents: fc.uniqueArray(lane, { minLength: 2 }),
+    denied_agents: fc.uniqueArray(lane, { maxLength: 2 }),
+    denied_merchants: fc.constantFrom(['shop'], ['countersign'], []),
+    allowed_hours_utc: fc.constantFrom([...Array(24).keys()], [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22]),
+    require_approval_above_usdc: some([0.011, 0.02]),
+    require_preauth: fc.boolean(),
+  },
+  { requiredKeys: [] },
+)
+
+type Mode = 'enforce' | 'warn' | 'shadow'
+type Draft = { mode: Mode; agent_id?: Lane; constraints: Constraints }
+const draft: fc.Arbitrary<Draft> = fc.record(
+  { mode: fc.constantFrom('enforce', 'enforce', 'warn', 'shadow'), agent_id: lane, constraints: constraints },
+  { requiredKeys: ['mode', 'constraints'] },
+)
+
+type Op =
+  | { do: 'run'; lane: Lane; fails: boolean }
+  | { do: 'burst'; lanes: Lane[] }
+  | { do: 'pay'; lane: Lane; micro: number; merchant: string; end: 'open' | 'voided' | number }
+  | { do: 'wait'; ms: number }
+
+const op: fc.Arbitrary<Op> = fc.oneof(
+  { weight: 6, arbitrary: fc.record({ do: fc.constant('run' as const), lane, fails: fc.boolean() }) },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('burst' as const), lanes: fc.array(lane, { minLength: 2, maxLength: 6 }) }),
+  },
+  {
+    weight: 3,
+    arbitrary: fc.record({
+      do: fc.constant('pay' as const),
+      lane,
+      micro: some([5_000, 10_000, 20_000]),
+      merchant: fc.constantFrom('shop', 'market'),
+      end: fc.oneof(fc.constantFrom('open' as const, 'voided' as const), some([1, 4_000, 5_000])),
+    }),
+  },
+  {
+    weight: 2,
+    arbitrary: fc.record({ do: fc.constant('wait' as const), ms: some([1_000, 60_000, 3_600_000, 86_400_000]) }),
+  },
+)
+
+export const story = fc.record({
+  drafts: fc.array(draft, { minLength: 1, maxLength: 3 }),
+  ops: fc.array(op, { minLength: 4, maxLength: 14 }),
+})
+export type Story = { drafts: Draft[]; ops: Op[] }
+
+type Payment = { agent: string; micro: number; merchant: string; at: Date; preauth: boolean }
+type Policy = Draft & { id: string; counters: Map<string, number> }
+
+const worst = (verdicts: string[]) => ['blocked', 'review_required'].find((one) => verdicts.includes(one)) ?? 'pass'
+const speaks = (policy: Policy, payment: Payment) => policy.agent_id === undefined || policy.agent_id === payment.agent
+const micro = (usdc: number) => Math.round(usdc * 1e6)
+
+/** The three counters: the name of the window, what a payment adds, and what may be reached. */
+function countersOf(
+  { constraints: c }: Policy,
+  { at, micro: amount }: Payment,
+): [name: string, adds: number, limit: number][] {
+  const iso = at.toISOString()
+  const all: [string, number, number | undefined][] = [
+    [`day ${iso.slice(0, 10)}`, amount, c.max_per_day_usdc === undefined ? undefined : micro(c.max_per_day_usdc)],
+    [`month ${iso.slice(0, 7)}`, amount, c.max_per_month_usdc === undefined ? undefined : micro(c.max_per_month_usdc)],
+    [`minute ${iso.slice(0, 16)}`, 1, c.max_runs_per_minute],
+  ]
+  return all.filter((one): one is [string, number, number] => one[2] !== undefined)
+}
+
+/** Our own judge: what this policy says of this payment now. */
+function judge(policy: Policy, payment: Payment): string | null {
+  if (!speaks(policy, payment)) return null
+  const c = policy.constraints
+  const verdicts: string[] = []
+  if (c.max_per_run_usdc !== undefined && payment.micro > micro(c.max_per_run_usdc)) verdicts.push('blocked')
+  if (c.allowed_agents && !c.allowed_agents.includes(payment.agent)) verdicts.push('blocked')
+  if (c.denied_agents?.includes(payment.agent)) verdicts.push('blocked')
+  if (c.denied_merchants?.includes(payment.merchant)) verdicts.push('blocked')
+  if (c.allowed_hours_utc && !c.allowed_hours_utc.includes(payment.at.getUTCHours())) verdicts.push('blocked')
+  if (c.require_preauth && !payment.preauth) verdicts.push('blocked')
+  if (c.require_approval_above_usdc !== undefined && payment.micro > micro(c.require_approval_above_usdc))
+    verdicts.push('review_required')
+  for (const [name, adds, limit] of countersOf(policy, payment))
+    if ((policy.counters.get(name) ?? 0) + adds > limit) verdicts.push('blocked')
+  const verdict = worst(verdicts)
+  if (verdict === 'pass' || policy.mode === 'shadow')
+    return Object.keys(c).length === 0 || !saysAnything(c) ? silent(c) : 'pass'
+  return policy.mode === 'warn' ? 'warning' : verdict
+}
+
+/** A policy whose only words are `require_preauth: false` has said nothing. */
+const saysAnything = (c: Constraints) => Object.entries(c).some(([, value]) => value !== false)
+const silent = (c: Constraints) => (saysAnything(c) ? 'pass' : null)
+
+const count = (policy: Policy, payment: Payment, sign: 1 | -1) => {
+  for (const [name, adds] of countersOf(policy, payment))
+    policy.counters.set(name, (policy.counters.get(name) ?? 0) + sign * adds)
+}
+
+/** Lives the story, and answers what each decision should have been, by run, for each policy. */
+async function live(world: World, tenant: Tenant, policies: Policy[], ops: readonly Op[]) {
+  const expected = new Map<string, Map<string, string | null>>()
+  const expectAll = (runId: string, verdicts: (string | null)[]) =>
+    expected.set(runId, new Map(policies.map((policy, index) => [policy.id, verdicts[index]!])))
+  const admit = (payment: Payment) =>
+    policies.filter((policy) => speaks(policy, payment)).map((policy) => count(policy, payment, 1))
+  let number = 0
+  const task = () => {
+    number += 1
+    return `Joke number ${number}.`
+  }
+
+  for (const one of ops) {
+    const at = world.clock.now()
+    if (one.do === 'wait') world.clock.advance(one.ms)
+    if (one.do === 'run') {
+      const payment = { agent: one.lane, micro: lanes[one.lane], merchant: 'countersign', at, preauth: false }
+      const verdicts = policies.map((policy) => judge(policy, payment))
+      world.lane.failing = one.fails
+      const answer = await run(world, tenant, { task: task(), agent_id: one.lane })
+      world.lane.failing = false
+      expect([200, 429, 500], answer.text).toContain(answer.status)
+      expectAll(answer.body.run_id, verdicts)
+      if (answer.status === 200) admit(payment)
+    }
+    if (one.do === 'burst') {
+      const answers = await Promise.all(one.lanes.map((agent_id) => run(world, tenant, { task: task(), agent_id })))
+      answers.forEach(({ status }, index) => {
+        const agent = one.lanes[index]!
+        if (status === 200) admit({ agent, micro: lanes[agent], merchant: 'countersign', at, preauth: false })
+      })
+    }
+    if (one.do === 'pay') {
+      const payment = { agent: one.lane as string, micro: one.micro, merchant: one.merchant, at, preauth: true }
+      const verdicts = policies.map((policy) => judge(policy, payment))
+      const body = { agent_id: one.lane, amount: String(one.micro), merchant: { id: one.merchant } }
+      const answer = await world.post('/api/pre-auth', body, tenant.headers)
+      expect([201, 422], answer.text).toContain(answer.status)
+      expectAll(answer.body.run_id, verdicts)
+      if (answer.body.status === 'open') {
+        admit(payment)
+        if (one.end !== 'open') {
+          const report =
+            one.end === 'voided' ? { outcome: 'voided' } : { outcome: 'settled', actual_amount: String(one.end) }
+          expect(
+            (await world.post('/api/pre-auth/close', { preauth_id: answer.body.preauth_id, ...report }, tenant.headers))
+              .status,
+          ).toBe(200)
+          settle(policies, payment, one.end === 'voided' ? null : one.end)
+        }
+      }
+    }
+  }
+  return expected
+}
+
+/** A voided payment counts for nothing; a settled one for what was charged, and as one payment. */
+function settle(policies: Policy[], payment: Payment, charged: number | null) {
+  for (const policy of policies.filter((one) => speaks(one, payment))) {
+    count(policy, payment, -1)
+    if (charged === null) continue
+    for (const [name, adds] of countersOf(policy, payment))
+      policy.counters.set(name, (policy.counters.get(name) ?? 0) + (name.startsWith('minute') ? adds : charged))
+  }
+}
+
+export async function tellAndReplay(world: World, { drafts, ops }: Story): Promise<number> {
+  const tenant = await richTenant(world)
+  const policies: Policy[] = []
+  for (const one of drafts) {
+    const made = await world.post('/api/policies', one, tenant.headers)
+    expect(made.status, made.text).toBe(201)
+    policies.push({ ...one, id: made.body.id, counters: new Map() })
+  }
+  const expected = await live(world, tenant, policies, ops)
+  let compared = 0
+  for (const policy of policies) {
+    const { mode, agent_id, constraints } = policy
+    const answer = await world.post(
+      '/api/policies/simulate',
+      { policy: { mode, agent_id, constraints }, replaces: policy.id, limit: 5_000 },
+      tenant.headers,
+    )
+    expect(answer.status, answer.text).toBe(200)
+    for (const { run_id, recorded, simulated, change, kind } of answer.body.results) {
+      const said = simulated.policy_results.length === 0 ? null : simulated.outcome
+      expect(
+        { run_id, kind, said },
+        JSON.stringify({ policy: { mode, agent_id, constraints }, simulated, recorded }),
+      ).toEqual({ run_id, kind, said: recorded.policy_outcome })
+      if (expected.has(run_id))
+        expect({ run_id, kind, said }).toEqual({ run_id, kind, said: expected.get(run_id)!.get(policy.id) })
+      expect({ run_id, change }).toEqual({ run_id, change: 'none' })
+      compared += 1
+    }
+    expect(answer.body).toMatchObject({ changed: 0, money: { difference_usdc: 0 } })
+  }
+  return compared
+}
