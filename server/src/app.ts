@@ -6,11 +6,13 @@ import { createOfflineLane } from './adapters/lanes/offline.ts'
 import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { composeBasis } from './app/basis.ts'
+import { composeBrokerage } from './app/brokerage.ts'
 import type { Foundation } from './app/foundation.ts'
 import { registerGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
 import { composeMemory } from './app/memory.ts'
 import { composeObservability } from './app/observe.ts'
+import { offerReceipts } from './app/offer-receipts.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
 import { envCheck } from './modules/insights/env-check.ts'
@@ -161,7 +163,18 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       onClose: (closer) => void closers.push(closer),
     }
     const catalog = await createCatalog({ db, clock, notify, settlement: { network: 'eip155:8453', asset, payTo } })
-    const receipts = createReceipts({ db, keys, clock, publicUrl })
+    const receipts = createReceipts({
+      db,
+      keys,
+      clock,
+      publicUrl,
+      logName: config.LOG_NAME,
+      witnesses: config.LOG_WITNESSES,
+      transfers: chain.reader?.transfers,
+      previousLogSigners: config.SIGNING_KEY_PREVIOUS
+        ? [createKeys({ signing: config.SIGNING_KEY_PREVIOUS, encryption }).signer('log')]
+        : [],
+    })
     await receipts.open()
     const observe = composeObservability(f, { tenants, catalog, receipts })
     const basis = await composeBasis(f)
@@ -208,13 +221,20 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       judgeActions: governance.judgeActions,
       payments,
       wallet: wallets.owned,
-      offerExtensions: () => undefined,
+      offer: offerReceipts(receipts, clock),
       memory: memory.memory,
       lane: overrides.lane ?? createOfflineLane(),
       verify: verifyOutput,
       receipts,
       probe,
     }
+    const brokerage = composeBrokerage(f, {
+      basis: basis.basis,
+      governance,
+      ledger,
+      receipts,
+      frozen: observe.frozen.frozen,
+    })
     const execute = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)
     const settlements = createSettlements({ db, drive: reconciler.drive })
@@ -287,6 +307,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     governance.routes(app)
     memory.routes(app)
     basis.routes(app, tenants.authenticate, limits)
+    brokerage.routes(app)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
 
     return {
@@ -301,6 +322,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       observe,
       governance,
       basis,
+      brokerage,
       memory,
       ledger,
       escrow,
@@ -337,6 +359,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         parts.observe.start()
         parts.governance.start()
         parts.basis.start()
+        parts.brokerage.start()
         parts.memory.start()
       },
       async close() {

@@ -55,12 +55,13 @@ const webAddress =
     return value.replace(/\/+$/, '')
   }
 
-const webAddresses = (value: string) =>
+const webAddresses = (value: string) => list(value).map(webAddress('http', 'https'))
+
+const list = (value: string) =>
   value
     .split(',')
     .map((part) => part.trim())
     .filter((part) => part !== '')
-    .map(webAddress('http', 'https'))
 
 const evmAddress = (value: string) => {
   if (!/^0x[0-9a-fA-F]{40}$/.test(value)) wrong('an EVM address: 0x and 40 hexadecimal digits')
@@ -209,6 +210,23 @@ export const settings = {
     secret: true,
     production: true,
   }),
+  SIGNING_KEY_PREVIOUS: optional({
+    group: 'signing',
+    about: 'the signing key before this one: the log’s checkpoints are signed by both while verifiers change over',
+    parse: longSecret(32),
+    secret: true,
+  }),
+  LOG_NAME: setting({
+    group: 'signing',
+    about: 'name of the public log, for good: a log under another name is another log',
+    parse: text,
+    fallback: 'countersign.local/log',
+  }),
+  LOG_WITNESSES: optional({
+    group: 'signing',
+    about: 'verifier keys of the witnesses whose cosignatures are taken, separated by commas',
+    parse: list,
+  }),
   LANE_PROVIDER: setting({
     group: 'lanes',
     about: 'who does the work: `offline` needs nothing',
@@ -258,6 +276,30 @@ export const settings = {
     about: '`scaffold` as the interface says, or `strict`',
     parse: oneOf('scaffold', 'strict'),
     fallback: 'scaffold',
+  }),
+  BROKER_TENANTS: optional({
+    group: 'brokerage',
+    about: 'tenants that trade through the real brokers below, separated by commas; nobody else does',
+    parse: list,
+  }),
+  ROBINHOOD_API_KEY: optional({ group: 'brokerage', about: 'Robinhood crypto key', parse: text, secret: true }),
+  ROBINHOOD_PRIVATE_KEY: optional({
+    group: 'brokerage',
+    about: 'Robinhood crypto signing key',
+    parse: text,
+    secret: true,
+  }),
+  ROBINHOOD_URL: optional({
+    group: 'brokerage',
+    about: 'another address of Robinhood',
+    parse: webAddress('http', 'https'),
+  }),
+  COINBASE_KEY_NAME: optional({ group: 'brokerage', about: 'Coinbase Advanced Trade key name', parse: text }),
+  COINBASE_PRIVATE_KEY: optional({ group: 'brokerage', about: 'Coinbase signing key', parse: text, secret: true }),
+  COINBASE_URL: optional({
+    group: 'brokerage',
+    about: 'another address of Coinbase',
+    parse: webAddress('http', 'https'),
   }),
   BASIS_COVERAGE_FILE: optional({ group: 'basis', about: 'a coverage list of your own', parse: text }),
   PYTH_HERMES_URL: optional({ group: 'basis', about: 'Pyth Hermes', parse: webAddress('http', 'https') }),

@@ -6,7 +6,7 @@ test('whatever JSON.stringify writes is read back the same', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6, noUnicodeString: false }), (value) => {
       const text = JSON.stringify(value)
-      const unsafe = /"__proto__":/.test(text) || hasUnsafeInteger(value)
+      const unsafe = /"__proto__":/.test(text) || /\\u(0000|d[89a-f])/.test(text) || hasUnsafeInteger(value)
       if (unsafe) expect(() => parseStrictJson(text)).toThrow(JsonRefused)
       else expect(parseStrictJson(text)).toEqual(JSON.parse(text))
     }),
@@ -52,4 +52,11 @@ test('refuses depth, too many keys and __proto__', () => {
 
 test('strings that look like structure are strings', () => {
   expect(parseStrictJson('["{\\"a\\":1,\\"a\\":2}", "1e400", "]["]')).toEqual(['{"a":1,"a":2}', '1e400', ']['])
+})
+
+test('refuses text that cannot be kept', () => {
+  expect(() => parseStrictJson('["a\\u0000b"]')).toThrow(/NUL/)
+  expect(() => parseStrictJson('["\\ud800"]')).toThrow(/surrogate/)
+  expect(() => parseStrictJson('{"\\udc00":1}')).toThrow(/surrogate/)
+  expect(parseStrictJson('["\\ud83d\\ude00", "\\\\u0000"]')).toEqual(['😀', '\\u0000'])
 })

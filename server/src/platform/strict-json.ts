@@ -38,6 +38,7 @@ function scan(text: string) {
     const code = text.charCodeAt(at)
     if (code === QUOTE) {
       const end = stringEnd(text, at)
+      refuseUnstorable(text.slice(at, end))
       if (expectKey) {
         rememberKey(levels.at(-1), text.slice(at, end))
         keys += 1
@@ -74,13 +75,16 @@ function stringEnd(text: string, start: number): number {
   throw new JsonRefused('The body is not valid JSON.')
 }
 
+/** Half a surrogate pair is no text, and PostgreSQL keeps no NUL; both can only come as an escape. */
+function refuseUnstorable(quoted: string) {
+  if (!/\\u(0000|[dD][89a-fA-F])/.test(quoted)) return
+  const value = read(quoted)
+  if (value.includes('\0')) throw new JsonRefused('The body has a NUL character in a string.')
+  if (!value.isWellFormed()) throw new JsonRefused('The body has half a surrogate pair in a string.')
+}
+
 function rememberKey(level: Set<string> | null | undefined, quoted: string) {
-  let key = quoted
-  try {
-    key = JSON.parse(quoted)
-  } catch {
-    throw new JsonRefused('The body is not valid JSON.')
-  }
+  const key = read(quoted)
   if (key === '__proto__') throw new JsonRefused("The key '__proto__' is refused.")
   if (level?.has(key)) throw new JsonRefused(`The key '${key.slice(0, 60)}' appears twice in one object.`)
   level?.add(key)
@@ -97,4 +101,12 @@ function checkNumber(text: string, start: number): number {
   if (!/[.eE]/.test(found) && !Number.isSafeInteger(value))
     throw new JsonRefused(`The integer ${found.slice(0, 24)} cannot be read exactly; send it as a string.`)
   return start + found.length
+}
+
+function read(quoted: string): string {
+  try {
+    return JSON.parse(quoted)
+  } catch {
+    throw new JsonRefused('The body is not valid JSON.')
+  }
 }

@@ -324,3 +324,28 @@ describe('aliases', () => {
     expect((await service.get('/api/onboarding')).headers.get('location')).toBe('/api/onboard')
   })
 })
+
+describe('the x402 extension offer-receipt', () => {
+  test('the 402 carries a signed offer and the answer a signed receipt that the official verifier accepts', async () => {
+    const official = await import('@x402/extensions')
+    const { body: jwks } = await service.get('/.well-known/jwks.json')
+    const keyOf = (signature: string) => {
+      const { kid } = JSON.parse(Buffer.from(signature.split('.')[0]!, 'base64url').toString())
+      return jwks.keys.find((key: { kid: string }) => kid.endsWith(`#${key.kid}`))
+    }
+    const { required } = await challenge()
+    const [offer] = official.extractOffersFromPaymentRequired(required) as { signature: string; format: 'jws' }[]
+    const offered = await official.verifyOfferSignatureJWS(offer as never, keyOf(offer!.signature))
+    expect(offered).toMatchObject({ amount: '10000', network: 'eip155:8453', payTo: required.accepts[0].payTo })
+    const payer = await service.payer(1)
+    const response = await fetch(`${service.url}/api/run`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...(await signPayment(payer, required)) },
+      body: JSON.stringify(body),
+    })
+    expect(response.status).toBe(200)
+    const receipt = official.extractReceiptFromResponse(response) as { signature: string }
+    const delivered = await official.verifyReceiptSignatureJWS(receipt as never, keyOf(receipt.signature))
+    expect(delivered).toMatchObject({ payer: payer.address.toLowerCase(), network: 'eip155:8453' })
+  })
+})

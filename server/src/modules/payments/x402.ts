@@ -180,6 +180,8 @@ export function paymentResponseHeaders(result: {
   payer: string
   amountMicro: bigint
   errorReason?: string
+  /** Version 2 only: what the extensions have to say. */
+  extensions?: Record<string, unknown>
 }) {
   const base = {
     success: result.success,
@@ -188,7 +190,12 @@ export function paymentResponseHeaders(result: {
     ...(result.errorReason && { errorReason: result.errorReason }),
   }
   return {
-    'payment-response': encode({ ...base, network: NETWORK, amount: result.amountMicro.toString() }),
+    'payment-response': encode({
+      ...base,
+      network: NETWORK,
+      amount: result.amountMicro.toString(),
+      ...(result.extensions && { extensions: result.extensions }),
+    }),
     'x-payment-response': encode({ ...base, network: V1_NETWORK }),
     'cache-control': 'no-store',
   }

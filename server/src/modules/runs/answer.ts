@@ -6,7 +6,7 @@ import { paymentResponseHeaders } from '../payments/x402.ts'
 import type { SignedReceipt } from '../receipts/sign-receipt.ts'
 import type { Deps } from './execute-run.ts'
 import { methodOf, pricingOf, receiptOf, type SettlementSummary, settlementSummary } from './receipt-draft.ts'
-import type { PaidUnit, Run, RunResult, UnitResult } from './run.ts'
+import type { PaidUnit, Run, RunResult, RunTerms, UnitResult } from './run.ts'
 import type { RunRow, SettlementRow } from './runs.store.ts'
 import { tellTopUp } from './tell-top-up.ts'
 
@@ -30,7 +30,11 @@ export function completion(d: Deps, unit: PaidUnit, work: UnitResult, settled: S
     unit.kind === 'topup' ? tellTopUp(d, unit, work, settlement) : tellRun(d, unit, work as RunResult, settlement)
   const event = (type: string, data: unknown) => eventOf(d, unit, type, data, at)
   return {
-    headers: resultHeaders(unit, { success: true, transaction: transaction ?? '' }),
+    headers: resultHeaders(unit, {
+      success: true,
+      transaction: transaction ?? '',
+      extensions: deliveredBy(d, unit, work.issued_at, transaction),
+    }),
     item: {
       run_id: unit.id,
       at,
@@ -179,13 +183,27 @@ const eventOf = (d: Deps, unit: PaidUnit, type: string, data: unknown, at: strin
 })
 
 /** x402's own result headers are for x402's payers; a paid answer is for no cache either way. */
-const resultHeaders = (unit: PaidUnit, result: { success: boolean; transaction: string; errorReason?: string }) =>
+type Result = Omit<Parameters<typeof paymentResponseHeaders>[0], 'payer' | 'amountMicro'>
+
+const resultHeaders = (unit: PaidUnit, result: Result) =>
   methodOf(unit) === 'wallet'
     ? { 'cache-control': 'no-store' }
     : paymentResponseHeaders({ ...result, payer: unit.payer, amountMicro: unit.priceMicro })
 
+/** Signed at the moment the work was kept, so that a repeated answer carries the same bytes. */
+function deliveredBy(
+  d: Pick<Deps, 'offer' | 'publicUrl'>,
+  unit: { kind: string; payer: string; terms: { wallet_id: string | null } },
+  issuedAt: string,
+  transaction: string | null,
+) {
+  if (transaction === null) return undefined
+  const path = unit.kind === 'topup' ? `/api/wallets/${unit.terms.wallet_id}/topup` : `/api/${unit.kind}`
+  return d.offer.delivered(`${d.publicUrl()}${path}`, { payer: unit.payer, issuedAt: new Date(issuedAt), transaction })
+}
+
 /** The stored answer again, byte for byte; or, while there is none yet, the word to come back. */
-export function replay(run: RunRow, settlement: SettlementRow): Answer {
+export function replay(d: Pick<Deps, 'offer' | 'publicUrl'>, run: RunRow, settlement: SettlementRow): Answer {
   if (run.answer_body === null || run.answer_status === null) {
     if (settlement.state === 'unknown') return stillUnknown(run.id)
     throw stillInFlight()
@@ -193,15 +211,22 @@ export function replay(run: RunRow, settlement: SettlementRow): Answer {
   return {
     status: run.answer_status,
     body: run.answer_body,
-    headers: { ...replayedHeaders(run, settlement), 'idempotent-replayed': 'true' },
+    headers: { ...replayedHeaders(d, run, settlement), 'idempotent-replayed': 'true' },
   }
 }
 
-function replayedHeaders(run: RunRow, settlement: SettlementRow): Record<string, string> {
+function replayedHeaders(
+  d: Pick<Deps, 'offer' | 'publicUrl'>,
+  run: RunRow,
+  settlement: SettlementRow,
+): Record<string, string> {
   if (settlement.method === 'wallet') return { 'cache-control': 'no-store' }
   const { payer, transaction, amount_micro: amountMicro, reason } = settlement
   const success = run.state === 'completed'
+  const told = { kind: run.kind, payer, terms: run.terms as RunTerms }
+  const { issued_at } = (run.result ?? {}) as { issued_at?: string }
   return paymentResponseHeaders({
+    ...(success && issued_at && { extensions: deliveredBy(d, told, issued_at, transaction) }),
     success,
     // A payment that arrived after its run had failed belongs to its refund, not to this answer.
     transaction: success ? (transaction ?? '') : '',

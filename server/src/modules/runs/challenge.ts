@@ -31,7 +31,7 @@ export function challenge(d: Deps, priced: Priced, rejected?: Refusal): Answer {
   })
   const url = `${d.publicUrl()}${priced.route}`
   const description = `${priced.description} for ${usdcFromMicro(priced.priceMicro)} USDC`
-  const extensions = d.offerExtensions({ amountMicro: terms.amountMicro, payTo: terms.payTo, resource: url })
+  const extensions = d.offer.offered(url, terms)
   const built = buildChallenge({ terms, quote: token, resource: { url, description }, refusal: rejected, extensions })
   return { status: 402, headers: built.headers, body: JSON.stringify({ ...built.body, request_id: priced.requestId }) }
 }

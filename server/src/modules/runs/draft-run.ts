@@ -23,6 +23,7 @@ export function draftRun(d: Deps, ask: Ask, ruling: Allowed, means: Means): Run 
     ...holdsOf(d, ruling, means).map((hold) => `limit:${hold.scope}`),
     ...(walletId ? [`wallet:${walletId}`] : []),
   ]
+  const settles = d.payments.termsFor(offer.priceMicro)
   return {
     id,
     kind: ask.kind,
@@ -43,6 +44,8 @@ export function draftRun(d: Deps, ask: Ask, ruling: Allowed, means: Means): Run 
     terms: {
       settlement_id: settlementId,
       pending_id: pendingId,
+      asset: settles.asset,
+      pay_to: settles.payTo,
       wallet_id: walletId,
       escrow_id: means.method === 'wallet' && means.escrow ? d.ids.next('esc') : null,
       request_id: ask.requestId,

@@ -8,7 +8,10 @@ import { findByKey, findByNonce } from './runs.store.ts'
 export type Asked = Pick<Ask, 'caller' | 'paid' | 'requestHash' | 'bodyHash' | 'idempotencyKey'> & { route: string }
 
 /** The same payment or the same key again: its stored answer, or the word that it is still being worked on. */
-export async function findEarlier(d: Pick<Deps, 'db' | 'clock'>, ask: Asked): Promise<Answer | undefined> {
+export async function findEarlier(
+  d: Pick<Deps, 'db' | 'clock' | 'offer' | 'publicUrl'>,
+  ask: Asked,
+): Promise<Answer | undefined> {
   if (ask.paid) {
     const { from, nonce } = ask.paid.payment.authorization
     const known = await findByNonce(d.db, from, nonce)
@@ -17,12 +20,12 @@ export async function findEarlier(d: Pick<Deps, 'db' | 'clock'>, ask: Asked): Pr
         (known.settlement.payment as { signature?: string }).signature === ask.paid.payment.signature
       if (!sameSignature || known.run.request_hash !== ask.requestHash)
         throw conflict('This payment was used for another request. It was not charged again.')
-      return replay(known.run, known.settlement)
+      return replay(d, known.run, known.settlement)
     }
   }
   if (ask.idempotencyKey === undefined || ask.caller.kind !== 'tenant') return undefined
   const known = await findByKey(d.db, `tenant:${ask.caller.tenantId}`, ask.route, ask.idempotencyKey, d.clock.now())
   if (!known) return undefined
   if (known.bodyHash !== ask.bodyHash) throw differentBody()
-  return replay(known.run, known.settlement)
+  return replay(d, known.run, known.settlement)
 }

@@ -13,7 +13,7 @@ import type { Asking } from '../governance/actions.ts'
 import type { Allowed, Offer, Proposal, Refused, Ruling } from '../governance/ruling.ts'
 import type { Memory } from '../memory/memory.ts'
 import type { Recalled } from '../memory/run-memory.ts'
-import type { SettleResult } from '../payments/facilitator.ts'
+import type { PaymentTerms, SettleResult } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
 import type { Quote } from '../payments/quote.ts'
 import type { ReadPayment } from '../payments/x402.ts'
@@ -54,6 +54,11 @@ export type Routed = {
   alternatives: readonly { agentId: string; score: number }[]
 }
 
+export type OfferReceipt = {
+  offered(resourceUrl: string, terms: PaymentTerms): Record<string, unknown>
+  delivered(resourceUrl: string, paid: { payer: string; issuedAt: Date; transaction: string }): Record<string, unknown>
+}
+
 export type Deps = {
   db: Db
   steps: RunSteps
@@ -75,7 +80,8 @@ export type Deps = {
   payments: Payments
   /** A wallet of this tenant; throws `not_found` for any other. */
   wallet(tenantId: string, walletId: string): Promise<{ available_micro: bigint }>
-  offerExtensions(terms: { amountMicro: bigint; payTo: string; resource: string }): Record<string, unknown> | undefined
+  /** The x402 extension `offer-receipt`: signs the price in the 402 and the delivery in the answer. */
+  offer: OfferReceipt
   memory: Pick<Memory, 'recall' | 'ofRun'>
   lane: Lane
   verify(
@@ -295,7 +301,7 @@ async function admit(
     if (error.message === 'key_used') {
       if (!error.detail.same_body) throw differentBody()
       const runId = String(error.detail.run_id)
-      return replay(await findRun(d.db, runId), await findSettlementOf(d.db, runId))
+      return replay(d, await findRun(d.db, runId), await findSettlementOf(d.db, runId))
     }
     if (error.message === 'payer_exposure')
       throw new Problem('error', 'Too much of this payer is verified and not yet settled; try again in a moment.', {
@@ -404,7 +410,7 @@ export const kept = (d: Pick<Deps, 'clock'>, unit: PaidUnit, work: UnitResult) =
 })
 
 async function answerOf(d: Deps, runId: string): Promise<Answer> {
-  return replay(await findRun(d.db, runId), await findSettlementOf(d.db, runId))
+  return replay(d, await findRun(d.db, runId), await findSettlementOf(d.db, runId))
 }
 
 /** The way out of every failure before money moved: void, release, and a signed word that nothing was charged. */

@@ -11,7 +11,9 @@ export const settlementSummary = (run: PaidUnit, status: string, transaction: st
   method: methodOf(run),
   transaction,
   network: NETWORK,
+  asset: run.terms.asset,
   payer: run.payer,
+  pay_to: run.terms.pay_to,
   amount: run.priceMicro.toString(),
 })
 

@@ -34,6 +34,9 @@ export type PaidUnit = Run | TopUp
 export type RunTerms = {
   settlement_id: string
   pending_id: string
+  /** Where the money goes, as it stood at admission. */
+  asset: string
+  pay_to: string
   /** The wallet that pays, or that a top-up is for; and the escrow that the price waits in. */
   wallet_id: string | null
   escrow_id: string | null

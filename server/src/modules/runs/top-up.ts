@@ -68,7 +68,7 @@ async function admit(
     if (error.message === 'key_used') {
       if (!error.detail.same_body) throw differentBody()
       const runId = String(error.detail.run_id)
-      return replay(await findRun(d.db, runId), await findSettlementOf(d.db, runId))
+      return replay(d, await findRun(d.db, runId), await findSettlementOf(d.db, runId))
     }
     throw conflict(`The top-up could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
@@ -109,6 +109,7 @@ function draftTopUp(d: Deps, ask: TopUpAsk, payer: string): TopUp {
   const createdAt = d.clock.now()
   const amount = ask.amountMicro.toString()
   const locks = [`run:${id}`, `wallet:${ask.walletId}`]
+  const settles = d.payments.termsFor(ask.amountMicro)
   return {
     id,
     kind: 'topup',
@@ -129,6 +130,8 @@ function draftTopUp(d: Deps, ask: TopUpAsk, payer: string): TopUp {
     terms: {
       settlement_id: settlementId,
       pending_id: pendingId,
+      asset: settles.asset,
+      pay_to: settles.payTo,
       wallet_id: ask.walletId,
       escrow_id: null,
       request_id: ask.requestId,

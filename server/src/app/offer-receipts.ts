@@ -1,0 +1,20 @@
+import type { PaymentTerms } from '../modules/payments/facilitator.ts'
+import { QUOTE_LIFE_MS } from '../modules/payments/quote.ts'
+import { NETWORK } from '../modules/payments/x402.ts'
+import { offerExtension, receiptExtension, signOffer, signReceiptExtension } from '../modules/receipts/offer-receipt.ts'
+import type { Receipts } from '../modules/receipts/receipts.ts'
+import type { OfferReceipt } from '../modules/runs/execute-run.ts'
+import type { Clock } from '../platform/clock.ts'
+
+/** Binds the x402 extension `offer-receipt` to our keys: quotes sign offers, receipts sign deliveries. */
+export function offerReceipts(receipts: Pick<Receipts, 'issuer'>, clock: Clock): OfferReceipt {
+  return {
+    offered(resourceUrl: string, { scheme, network, asset, payTo, amountMicro }: PaymentTerms) {
+      const terms = { scheme, network, asset, payTo, amount: amountMicro.toString() }
+      const validUntil = new Date(clock.now().getTime() + QUOTE_LIFE_MS)
+      return offerExtension([signOffer(receipts.issuer('quotes'), { resourceUrl, terms, acceptIndex: 0, validUntil })])
+    },
+    delivered: (resourceUrl, paid) =>
+      receiptExtension(signReceiptExtension(receipts.issuer('receipts'), { resourceUrl, network: NETWORK, ...paid })),
+  }
+}
