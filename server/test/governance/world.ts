@@ -1,6 +1,5 @@
 import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
 import type { Lane } from '../../src/modules/runs/lane.ts'
-import { createLog } from '../../src/platform/log.ts'
 import { createTestClock, type TestClock } from '../../src/platform/clock.ts'
 import { startService, type TestService } from '../harness.ts'
 
@@ -30,7 +29,7 @@ export function flakyLane(): FlakyLane {
 export async function openWorld(env: Record<string, string> = {}): Promise<World> {
   const clock = createTestClock(new Date(Math.floor(Date.now() / 1000) * 1000))
   const lane = flakyLane()
-  const service = await startService({ clock, lane, env, ...(process.env.GOV_DEBUG && { log: createLog('error') }) })
+  const service = await startService({ clock, lane, env })
   return Object.assign(service, { clock, lane })
 }
 
