@@ -1,6 +1,6 @@
 import { ConfigError, readConfig } from './platform/config.ts'
 
-/** serve | migrate | work | demo | ledger-check */
+/** serve | migrate | work | demo | ledger-check | benchmark */
 const command = process.argv[2] ?? 'serve'
 
 const commands: Record<string, () => Promise<void>> = {
@@ -11,6 +11,7 @@ const commands: Record<string, () => Promise<void>> = {
     process.exit(
       await (await import('./commands/ledger-check.ts')).ledgerCheck(readConfig(process.env), process.argv.slice(3)),
     ),
+  benchmark: async () => (await import('./commands/benchmark.ts')).benchmark(readConfig(process.env)),
   demo: async () => (await import('./commands/demo.ts')).demo(readConfig(process.env)),
 }
 

@@ -3,30 +3,30 @@ import type { App } from '../../platform/http.ts'
 import type { Benchmark } from './benchmark.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
-const Interval = Type.Array(Type.Number(), {
-  minItems: 2,
-  maxItems: 2,
-  description: 'Low and high end of the 95 % confidence interval.',
-})
 
 const BenchmarkResponse = Type.Object({
   as_of: nullable(Type.String({ format: 'date-time' })),
   suite_version: nullable(Type.String()),
+  mode: nullable(Type.String({ description: '`live` when models did the work, `offline` when none was configured.' })),
   lanes: Type.Array(
     Type.Object({
       agent_id: Type.String(),
-      n: Type.Integer({ description: 'Tasks of the suite that this lane was given.' }),
-      success_rate: Type.Number({ description: 'Share of the tasks whose output was verified.' }),
-      success_ci95: Interval,
-      score: Type.Object({ mean: Type.Number(), ci95: Interval }),
-      latency_ms: Type.Object({ p50: Type.Number(), p95: Type.Number() }),
-      price_per_verified_success_usdc: nullable(
-        Type.Number({
-          description: 'What all outputs of the lane would have cost a caller, divided by those that were verified.',
+      n: Type.Integer({ description: 'Tasks of the suite that are for this lane.' }),
+      success_rate: Type.Number({
+        description: 'Share of the tasks whose output passed every check and was verified.',
+      }),
+      score: Type.Object({
+        mean: Type.Number(),
+        ci95: Type.Array(Type.Number(), {
+          minItems: 2,
+          maxItems: 2,
+          description: 'The ends of the 95 % confidence interval of the mean.',
         }),
+      }),
+      latency_ms: Type.Number({ description: 'The median.' }),
+      price_per_verified_success_usdc: nullable(
+        Type.Number({ description: 'What a verified success costs at this success rate; null when there was none.' }),
       ),
-      models: Type.Array(Type.String()),
-      modes: Type.Array(Type.String()),
     }),
   ),
 })

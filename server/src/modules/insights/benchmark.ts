@@ -1,47 +1,42 @@
+import { sql } from 'kysely'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
-import { insertBenchmark, readNewest, readResults } from './benchmark.store.ts'
-import { type BenchmarkResult, laneFigures } from './benchmark-figures.ts'
+
+/** How one lane did on the suite. */
+export type LaneBenchmark = {
+  agent_id: string
+  n: number
+  success_rate: number
+  score: { mean: number; ci95: [low: number, high: number] }
+  latency_ms: number
+  price_per_verified_success_usdc: number | null
+}
+
+export type BenchmarkRun = { suite_version: string; mode: 'live' | 'offline'; lanes: readonly LaneBenchmark[] }
 
 export type Benchmark = ReturnType<typeof createBenchmark>
 
-/** The committed suite's results: kept by `main.ts benchmark`, told by `/api/benchmark`. */
-export function createBenchmark(deps: { db: Db; clock: Clock; ids: Ids }) {
-  const { db, clock, ids } = deps
+const KEPT = 20
 
+/** The committed suite's results: kept by `main.ts benchmark`, told by `/api/benchmark`. */
+export function createBenchmark({ db, clock, ids }: { db: Db; clock: Clock; ids: Ids }) {
   return {
-    async keep(suiteVersion: string, results: readonly BenchmarkResult[]): Promise<void> {
-      const benchmark = { id: ids.next('bmk'), suite_version: suiteVersion, as_of: clock.now() }
-      const rows = results.map(({ agentId, taskId, latencyMs, priceMicro, ...rest }) => ({
-        agent_id: agentId,
-        task_id: taskId,
-        latency_ms: latencyMs,
-        price_micro: priceMicro,
-        ...rest,
-      }))
-      await db.transaction().execute((tx) => insertBenchmark(tx, benchmark, rows))
-    },
+    keep: ({ suite_version, mode, lanes }: BenchmarkRun) =>
+      db.transaction().execute(async (tx) => {
+        const row = { id: ids.next('bmk'), suite_version, mode, as_of: clock.now(), lanes: JSON.stringify(lanes) }
+        await tx.insertInto('benchmarks').values(row).execute()
+        await sql`delete from benchmarks where id in (select id from benchmarks order by id desc offset ${KEPT})`.execute(
+          tx,
+        )
+      }),
 
     /** The newest results; before the first there are none, and it says so. */
     async read() {
-      const newest = await readNewest(db)
-      if (!newest) return { as_of: null, suite_version: null, lanes: [] }
-      const results = (await readResults(db, newest.id)).map(
-        ({ agent_id, task_id, latency_ms, price_micro, ...rest }): BenchmarkResult => ({
-          agentId: agent_id,
-          taskId: task_id,
-          latencyMs: latency_ms,
-          priceMicro: price_micro,
-          ...rest,
-        }),
-      )
-      const lanes = Map.groupBy(results, (result) => result.agentId)
-      return {
-        as_of: newest.as_of.toISOString(),
-        suite_version: newest.suite_version,
-        lanes: [...lanes].map(([agentId, ofLane]) => laneFigures(agentId, ofLane)),
-      }
+      const newest = await db.selectFrom('benchmarks').selectAll().orderBy('id', 'desc').limit(1).executeTakeFirst()
+      if (!newest) return { as_of: null, suite_version: null, mode: null, lanes: [] }
+      const { as_of, suite_version, mode, lanes } = newest
+      return { as_of: as_of.toISOString(), suite_version, mode, lanes: lanes as LaneBenchmark[] }
     },
   }
 }

@@ -148,24 +148,12 @@ export type BasisTurn = {
   until: Date
 }
 
-export type BenchmarkResults = {
-  benchmark_id: string
-  agent_id: string
-  task_id: string
-  completed: boolean
-  verified: boolean
-  score: number
-  latency_ms: number
-  price_micro: bigint
-  provider: string | null
-  model: string | null
-  mode: string | null
-}
-
 export type Benchmarks = {
   id: string
   suite_version: string
+  mode: string
   as_of: Date
+  lanes: unknown
 }
 
 export type Budgets = {
@@ -901,7 +889,6 @@ export type DB = {
   basis_fetches: BasisFetches
   basis_readings: BasisReadings
   basis_turn: BasisTurn
-  benchmark_results: BenchmarkResults
   benchmarks: Benchmarks
   budgets: Budgets
   chain_accounts: ChainAccounts

@@ -1,0 +1,59 @@
+import { type BenchmarkSuite, readBenchmarkSuite, runBenchmark } from '../adapters/lanes/benchmark.ts'
+import { createOfflineLane } from '../adapters/lanes/offline.ts'
+import { startEmbeddedPostgres } from '../adapters/postgres/embedded.ts'
+import { readLaneChanges } from '../modules/catalog/catalog.store.ts'
+import { buildPriceList } from '../modules/catalog/price-list.ts'
+import { type BenchmarkRun, createBenchmark } from '../modules/insights/benchmark.ts'
+import type { Lane } from '../modules/runs/lane.ts'
+import { verifyOutput } from '../modules/runs/verify-output.ts'
+import { systemClock } from '../platform/clock.ts'
+import type { Config } from '../platform/config.ts'
+import { type Db, openDatabase } from '../platform/db.ts'
+import { createIds } from '../platform/ids.ts'
+import { createLog } from '../platform/log.ts'
+import { migrate } from '../platform/migrate.ts'
+import { usdcFromMicro } from '../platform/money.ts'
+
+/** Runs the committed suite over every lane and keeps the results for `/api/benchmark`. It may run beside a service. */
+export async function benchmark(config: Config) {
+  const log = createLog('error')
+  const postgres = config.DATABASE_URL
+    ? undefined
+    : await startEmbeddedPostgres({ dataDir: config.COUNTERSIGN_DATA_DIR, log })
+  const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 2, log })
+  try {
+    await migrate(database)
+    const run = await measureLanes(database.db, createOfflineLane(), readBenchmarkSuite())
+    await createBenchmark({ db: database.db, clock: systemClock, ids: createIds(systemClock) }).keep(run)
+    console.log(told(run))
+  } finally {
+    await database.close()
+    await postgres?.stop()
+  }
+}
+
+/** Each lane at the price it has now, judged by the verification that every paid run goes through. */
+export async function measureLanes(db: Db, lane: Lane, suite: BenchmarkSuite): Promise<BenchmarkRun> {
+  const { lanes, fallback } = buildPriceList(await readLaneChanges(db))
+  const priced = [...lanes, fallback].map(({ agentId, priceMicro }) => ({
+    agentId,
+    priceUsdc: usdcFromMicro(priceMicro),
+  }))
+  const results = await runBenchmark({ lane, clock: systemClock, verify: verifyOutput }, priced, suite)
+  return { suite_version: suite.suite_version, mode: lane.mode, lanes: results }
+}
+
+function told({ suite_version, mode, lanes }: BenchmarkRun): string {
+  const lines = lanes.map(({ agent_id, n, success_rate, score, latency_ms, price_per_verified_success_usdc }) =>
+    [
+      agent_id.padEnd(15),
+      String(n).padStart(4),
+      `${(success_rate * 100).toFixed(1)} %`.padStart(9),
+      `${score.mean.toFixed(3)} [${score.ci95.map((end) => end.toFixed(3)).join(', ')}]`.padStart(23),
+      `${latency_ms} ms`.padStart(9),
+      String(price_per_verified_success_usdc ?? '-').padStart(11),
+    ].join(' '),
+  )
+  const head = `Suite ${suite_version}, ${mode} lanes\n\nlane               n   success      score [95 % interval]   latency USDC/success`
+  return [head, ...lines, '', 'Kept; GET /api/benchmark shows it.'].join('\n')
+}
