@@ -1,6 +1,7 @@
 import { randomBytes } from 'node:crypto'
 import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
+import { createStripePortal } from './adapters/billing/stripe.ts'
 import { openChain } from './adapters/chain/open-chain.ts'
 import { createOfflineLane } from './adapters/lanes/offline.ts'
 import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
@@ -13,8 +14,11 @@ import { composeGovernance } from './app/governance.ts'
 import { composeMemory } from './app/memory.ts'
 import { composeObservability } from './app/observe.ts'
 import { offerReceipts } from './app/offer-receipts.ts'
+import { openOuter, traceRun } from './app/outer.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
+import { benchmarkRoutes } from './modules/insights/benchmark.routes.ts'
+import { createBenchmark } from './modules/insights/benchmark.ts'
 import { envCheck } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
 import { createHealth } from './modules/insights/health.ts'
@@ -33,7 +37,7 @@ import { createSettlements } from './modules/payments/settlements.ts'
 import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
 import { createReceipts } from './modules/receipts/receipts.ts'
 import { createRouting } from './modules/routing/routing.ts'
-import { createExecuteRun, type Deps as RunDeps } from './modules/runs/execute-run.ts'
+import { createExecuteRun } from './modules/runs/execute-run.ts'
 import type { Lane } from './modules/runs/lane.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
@@ -44,6 +48,8 @@ import { createRuns } from './modules/runs/runs.ts'
 import { topUpRoutes } from './modules/runs/top-up.routes.ts'
 import { createTopUp } from './modules/runs/top-up.ts'
 import { verifyOutput } from './modules/runs/verify-output.ts'
+import { billingRoutes } from './modules/tenants/billing.routes.ts'
+import { createBilling } from './modules/tenants/billing.ts'
 import { tenantsRoutes } from './modules/tenants/tenants.routes.ts'
 import { createTenants } from './modules/tenants/tenants.ts'
 import { aliasRoutes } from './platform/aliases.ts'
@@ -62,7 +68,6 @@ import { createNotify } from './platform/notify.ts'
 import { operatorRoutes } from './platform/operator.routes.ts'
 import { createOutbox } from './platform/outbox.ts'
 import { pageRoutes } from './platform/pages.ts'
-import { createRateLimiter } from './platform/rate-limit.ts'
 import { openSecretFolder } from './platform/secrets.ts'
 
 /** The composition root: the only file that knows every module and every adapter. */
@@ -202,7 +207,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const wallets = createWallets({ db, clock, ids, idempotency, audit: outbox.audit, custody })
     const escrow = createEscrow({ db, clock, ids, idempotency, audit: outbox.audit })
 
-    const runDeps: RunDeps = {
+    const outer = await openOuter(f)
+    const runDeps = traceRun(outer.tracing, {
       db,
       steps: createRunSteps(pool, metrics),
       clock,
@@ -227,7 +233,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       verify: verifyOutput,
       receipts,
       probe,
-    }
+    })
     const brokerage = composeBrokerage(f, {
       basis: basis.basis,
       governance,
@@ -262,11 +268,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       ids,
       metrics,
       authenticate: tenants.authenticate,
-      limiter: createRateLimiter(clock),
+      limiter: outer.limiter,
       limits,
       publicUrl,
     })
     closers.push(() => app.close())
+    outer.tracing.requests(app)
 
     const made = new Map([
       ['ADMIN_KEY', adminKey.length],
@@ -279,7 +286,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       return config.DATABASE_URL ? ('ok' as const) : ('embedded' as const)
     }
     healthRoutes(app, {
-      health: createHealth({ checks: { supabase: databaseState, redis: async () => 'not_configured' } }),
+      health: createHealth({ checks: { supabase: databaseState, redis: outer.redis } }),
       envCheck: () => envCheck(config, config.NODE_ENV === 'production' ? new Map() : made),
     })
     registerGauges(f)
@@ -294,6 +301,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     catalogRoutes(app, catalog)
     tenantsRoutes(app, tenants)
+    billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
     runsRoutes(app, {
       runs: createRuns({ db }),
       execute,
@@ -306,6 +314,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     observe.routes(app)
     governance.routes(app)
     memory.routes(app)
+    benchmarkRoutes(app, createBenchmark({ db, clock, ids }))
     basis.routes(app, tenants.authenticate, limits)
     brokerage.routes(app)
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
@@ -373,3 +382,6 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     throw error
   }
 }
+
+const stripePortal = ({ STRIPE_SECRET_KEY: secretKey, STRIPE_API_URL: apiUrl }: Config) =>
+  secretKey ? createStripePortal({ secretKey, apiUrl }) : undefined

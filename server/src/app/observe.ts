@@ -30,7 +30,9 @@ export function composeObservability(f: Foundation, parts: { tenants: Tenants; c
   const { db, pool, clock, ids, keys, log, notify, idempotency, outbox, jobs } = f
   const { tenants, catalog, receipts } = parts
   const costs = () =>
-    Object.fromEntries(catalog.all().map((lane) => [lane.agentId, Math.round(lane.estimatedCostUsd * 1e6)]))
+    Object.fromEntries(
+      [...catalog.all(), catalog.fallback()].map((lane) => [lane.agentId, Math.round(lane.estimatedCostUsd * 1e6)]),
+    )
 
   const audit = createAudit({ db, clock, ids, keys, commitHead: receipts.issueAuditHead, receipt: receipts.get })
   // Plain http to our own machine is for those who develop against it.
@@ -45,13 +47,15 @@ export function composeObservability(f: Foundation, parts: { tenants: Tenants; c
     planLimit: tenants.planLimit,
     target,
   })
+  const agent = createGuardedAgent(target)
+  f.onClose(() => agent.close())
   const deliver = createDeliver({
     db,
     pool,
     clock,
     keys,
     log,
-    send: createSend(createGuardedAgent(target)),
+    send: createSend(agent),
     switchedOff: () => jobs.wake('predictions'),
   })
   f.onClose(deliver.stop)

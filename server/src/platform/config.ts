@@ -117,6 +117,11 @@ export const settings = {
     parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
   }),
+  OTEL_EXPORTER_OTLP_ENDPOINT: optional({
+    group: 'server',
+    about: 'OpenTelemetry collector that traces go to, over HTTP',
+    parse: webAddress('http', 'https'),
+  }),
   BACKGROUND_WORK: setting({
     group: 'server',
     about: '`off` leaves the background work of this process to `work` processes on the same database',

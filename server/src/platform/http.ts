@@ -78,6 +78,7 @@ const singleHeaders = new Set([
   'x-payment',
   'x-tenant-id',
 ])
+const credentialHeaders = ['x-api-key', 'x-admin-key', 'authorization', 'cookie']
 const paymentHeaders = ['payment-signature', 'x-payment']
 
 export async function createHttp(deps: HttpDeps): Promise<App> {
@@ -119,6 +120,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     const { auth = 'none', unmetered } = request.routeOptions.config
     if (auth === 'none' && unmetered) return done()
     identify(deps, request)
+      .catch((error) => countFailedCredential(deps, request, error))
       .then(() => meter(deps, request))
       .then(() => done(), done)
   })
@@ -201,6 +203,14 @@ async function identify(deps: HttpDeps, request: FastifyRequest) {
   if (auth === 'optional' && request.caller.kind === 'guest') return
   if (scope) needScope(request.caller, ...([scope].flat() as KeyScope[]))
   else tenantOf(request.caller)
+}
+
+/** Guessing keys is counted against the address it comes from; past the limit the guess is not even called wrong. */
+async function countFailedCredential(deps: HttpDeps, request: FastifyRequest, error: unknown): Promise<never> {
+  const failed = error instanceof Problem && error.options.status === 401
+  if (failed && credentialHeaders.some((name) => request.headers[name] !== undefined))
+    await request.limitAs(`credential:${request.ip}`, deps.limits.anonymousPerMinute)
+  throw error
 }
 
 async function readCaller(deps: HttpDeps, request: FastifyRequest): Promise<Caller> {

@@ -3,7 +3,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswer } from '../tenants/send-answer.ts'
+import { sendAnswer } from '../../platform/send-answer.ts'
 import * as schema from './webhooks.schema.ts'
 import type { Webhooks } from './webhooks.ts'
 

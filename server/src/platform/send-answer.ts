@@ -1,5 +1,5 @@
 import type { FastifyReply } from 'fastify'
-import type { Answered } from '../../platform/idempotency.ts'
+import type { Answered } from './idempotency.ts'
 
 /** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
 export const sendAnswer = (reply: FastifyReply, answer: Answered) =>
