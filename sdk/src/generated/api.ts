@@ -329,6 +329,43 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/billing/plan": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * A tenant's plan and what the catalogue says of it
+         * @description Nothing else of the tenant is shown, and an unknown tenant reads as the default plan.
+         */
+        get: operations["getBillingPlan"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/billing/portal": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Open the billing portal */
+        post: operations["openBillingPortal"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/run": {
         parameters: {
             query?: never;
@@ -448,6 +485,272 @@ export interface paths {
         get: operations["listSettlements"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/ledger": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tenant's double-entry ledger, newest first, with running balances */
+        get: operations["getLedger"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/wallets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tenant's wallets, newest first */
+        get: operations["listWallets"];
+        put?: never;
+        /** Open a wallet */
+        post: operations["createWallet"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/wallets/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One wallet with its balances */
+        get: operations["getWallet"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/wallets/{id}/escrow": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a wallet has put in escrow, newest first */
+        get: operations["listEscrows"];
+        put?: never;
+        /**
+         * Put money of a wallet in escrow
+         * @description Who puts it there may release it, who it is for may give it back, either may dispute it; undisputed, it comes back at `expires_at`.
+         */
+        post: operations["holdEscrow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/escrow/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One escrow, for either side of it */
+        get: operations["getEscrow"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/escrow/{id}/release": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give the money to whom it was held for */
+        post: operations["releaseEscrow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/escrow/{id}/refund": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give the money back */
+        post: operations["refundEscrow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/escrow/{id}/dispute": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Stop the clock until the other side gives way or the operator decides */
+        post: operations["disputeEscrow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/escrow/{id}/resolve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Decide a disputed escrow */
+        post: operations["resolveEscrow"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/wallets/{id}/withdraw": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pay money of a wallet out to an address
+         * @description The amount is set aside at once. Where the key of PAY_TO_ADDRESS is at hand (the embedded chain, or FACILITATOR_PRIVATE_KEY with CHAIN_RPC_URL) it is transferred on the chain, exactly once; elsewhere the payout waits as `manual` until an operator confirms the transaction that paid it.
+         */
+        post: operations["withdraw"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payouts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Withdrawals and refunds, newest first */
+        get: operations["listPayouts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payouts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One payout */
+        get: operations["getPayout"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payouts/{id}/confirm": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say in which transaction a manual payout was made */
+        post: operations["confirmPayout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/admin/payouts/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Give up a manual withdrawal that nobody has paid */
+        post: operations["cancelPayout"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/wallets/{id}/topup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Pay USDC into a wallet by x402
+         * @description Itself a paid call: without payment the answer is 402 for the amount; with it, the money is in the wallet when the answer is 200. Unmodified x402 clients pay up to their own cap in one call (1 USDC unless set otherwise).
+         */
+        post: operations["topUpWallet"];
         delete?: never;
         options?: never;
         head?: never;
@@ -579,6 +882,26 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/receipts/verify": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Check a receipt and explain every check
+         * @description Anyone can do the same without us: the package that checks is public, and needs the key set alone. A receipt that does not hold is a 200 with `ok: false`.
+         */
+        post: operations["verifyReceipt"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/.well-known/jwks.json": {
         parameters: {
             query?: never;
@@ -607,6 +930,898 @@ export interface paths {
         get: operations["getDidDocument"];
         put?: never;
         post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/audit": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The hash-chained audit trail of the tenant
+         * @description Newest first. `format=ndjson` exports the chain itself, which `countersign verify` checks without the server.
+         */
+        get: operations["listAuditEvents"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Webhook subscriptions */
+        get: operations["listWebhooks"];
+        put?: never;
+        /**
+         * Subscribe to events
+         * @description Deliveries follow Standard Webhooks: headers webhook-id, webhook-timestamp, webhook-signature; body {type, timestamp, data, seq}. At least once, numbered by seq per subscription, retried after about 5 s, 30 s, 2 min, 10 min, 1 h, 4 h, 8 h and 12 h; then, or on 410, the subscription is switched off.
+         */
+        post: operations["createWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One subscription */
+        get: operations["getWebhook"];
+        put?: never;
+        post?: never;
+        /** Delete a subscription */
+        delete: operations["deleteWebhook"];
+        options?: never;
+        head?: never;
+        /** Switch a subscription on or off, or change its address or events */
+        patch: operations["updateWebhook"];
+        trace?: never;
+    };
+    "/api/webhooks/{id}/rotate-secret": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replace the signing secret; both sign during an overlap */
+        post: operations["rotateWebhookSecret"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a test event to one subscription */
+        post: operations["testWebhook"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/deliveries": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was sent to a subscription and what came of it, newest first */
+        get: operations["listWebhookDeliveries"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/webhooks/{id}/deliveries/{delivery_id}/replay": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Send a delivery again, with the same webhook-id */
+        post: operations["replayWebhookDelivery"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/predictive/alerts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Alerts, newest first
+         * @description A feature of the plans builder and above; 403 on others.
+         */
+        get: operations["listAlerts"];
+        put?: never;
+        /** Write an alert of your own */
+        post: operations["createAlert"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        /** Mark an alert as read */
+        patch: operations["readAlert"];
+        trace?: never;
+    };
+    "/api/analytics": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The tenant's runs, spend, cost and latency over a window
+         * @description Counts and sums are exact at every moment; latencies come from a histogram whose steps are a tenth wide.
+         */
+        get: operations["getAnalytics"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/control-tower": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is going on now, what waits for somebody, and what is at risk */
+        get: operations["getControlTower"];
+        put?: never;
+        /**
+         * Freeze an agent everywhere at once, or let it go on
+         * @description A freeze needs a reason. Freezing twice is the same as once; so is unfreezing.
+         */
+        post: operations["steerAgent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tenant’s policies, newest first */
+        get: operations["listPolicies"];
+        put?: never;
+        /**
+         * Create a policy, in the legacy or the spend-policy shape
+         * @description Deny wins over review, review over allow. `warn` lets pass and warns, `shadow` only records. It is in force for everything admitted after the answer.
+         */
+        post: operations["createPolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policies/simulate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Replay a draft policy over past runs: what would have changed, in money too */
+        post: operations["simulatePolicy"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/policies/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One policy */
+        get: operations["getPolicy"];
+        put?: never;
+        post?: never;
+        /** Delete a policy; its versions stay on record */
+        delete: operations["deletePolicy"];
+        options?: never;
+        head?: never;
+        /** Change a policy; the change is a new version */
+        patch: operations["updatePolicy"];
+        trace?: never;
+    };
+    "/api/budgets": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tenant’s budgets, with what is spent and reserved now */
+        get: operations["getBudgets"];
+        put?: never;
+        /** Make a budget or change its limits */
+        post: operations["putBudget"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/budgets/{budget_id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        post?: never;
+        /** Delete a budget */
+        delete: operations["deleteBudget"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mandates": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The tenant’s mandates, newest first */
+        get: operations["listMandates"];
+        put?: never;
+        /** Say who may spend, how much, where and how long */
+        post: operations["createMandate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mandates/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One mandate */
+        get: operations["getMandate"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mandates/{id}/remaining": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What is left of a mandate over all merchants, as a signed statement */
+        get: operations["getMandateRemaining"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/mandates/{id}/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** End a mandate now */
+        post: operations["revokeMandate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pre-auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Pre-authorisations, newest first */
+        get: operations["listPreauths"];
+        put?: never;
+        /**
+         * Ask whether an agent may make a payment; a signed token and a hold if so
+         * @description Not closed within ten minutes it is escalated, and its hold stays counted until somebody closes it.
+         */
+        post: operations["createPreauth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pre-auth/close": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Report what came of a pre-authorised payment */
+        post: operations["closePreauth"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/pre-auth/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One pre-authorisation; its token while it can be used */
+        get: operations["getPreauth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/authorize": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Override one denial: once, in time, for one agent, amount and merchant
+         * @description Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. For mandate holders and admins.
+         */
+        post: operations["authorize"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What waits for a person, or waited
+         * @description Only core approvals are listed; for `rh` and `cb` the list is empty and `see` says where to look.
+         */
+        get: operations["listApprovals"];
+        put?: never;
+        /** Approve or reject what waits */
+        post: operations["resolveApproval"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/approvals/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One approval */
+        get: operations["getApproval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/memory": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * The tenant's memories, newest first
+         * @description Narrowed to a session, an agent or a run where one is given. Expired memories are not shown.
+         */
+        get: operations["listMemories"];
+        put?: never;
+        /**
+         * Remember something in a session
+         * @description A session keeps its newest 1000 memories and a tenant its newest 10000; older ones are forgotten. A run with `options.include_memory` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy.
+         */
+        post: operations["createMemory"];
+        /** Forget a whole session */
+        delete: operations["deleteSessionMemory"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/memory/search": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * The memories that fit a query best
+         * @description Full-text search: any word of the query may match, in any of its forms. Better and fresher matches come first; a fresh memory counts up to twice an old one.
+         */
+        post: operations["searchMemories"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/memory/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One memory */
+        get: operations["getMemory"];
+        put?: never;
+        post?: never;
+        /** Forget one memory */
+        delete: operations["deleteMemory"];
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/benchmark": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * How the lanes did on the committed suite
+         * @description The newest results that `countersign benchmark` has stored; `as_of` is null and `lanes` empty before the first.
+         */
+        get: operations["getBenchmark"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The contract of the basis API */
+        get: operations["getBasisContract"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/symbols": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The covered wrappers */
+        get: operations["listBasisSymbols"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/quote/{symbol}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Basis quote of one wrapper */
+        get: operations["getBasisQuote"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/board": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Wrappers ranked by window_score */
+        get: operations["getBasisBoard"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/attestation/{symbol}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Signed attestation of one wrapper */
+        get: operations["getBasisAttestation"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/history/{symbol}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Past readings of one wrapper */
+        get: operations["getBasisHistory"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/evidence/{sha256}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The raw body of a source, by its hash */
+        get: operations["getBasisEvidence"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/basis/v1/stream": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** New readings as server-sent events */
+        get: operations["streamBasis"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/run": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** A governed trade: executed, put before a person, or refused with the reasons */
+        post: operations["rhRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/approve": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Approve a pending run; it is executed on its stored terms */
+        post: operations["rhApprove"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/receipts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The newest receipt of each run, newest first; pending runs included */
+        get: operations["listRhReceipts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/receipts/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One receipt, also one that a later receipt of its run has replaced */
+        get: operations["getRhReceipt"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where a run stands, with its checks, fills and receipts */
+        get: operations["getRhRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/runs/{id}/cancel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Say no to a pending run, or stop one that has not been executed */
+        post: operations["cancelRhRun"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/positions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Cash, buying power and positions at each broker */
+        get: operations["getRhPositions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/kill-switch": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Whether trading is switched off */
+        get: operations["getRhKillSwitch"];
+        put?: never;
+        /**
+         * Switch all trading of the tenant off, or on again
+         * @description Off cancels what waits, stops what works and refuses what comes; on lets new runs in and revives none.
+         */
+        post: operations["setRhKillSwitch"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/cb/receipts": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Trade receipts of the Coinbase integration, or its account snapshot */
+        get: operations["listCbReceipts"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/auth": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Redirect to the broker to link an account */
+        get: operations["rhAuth"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/auth/callback": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Where the broker sends the user back */
+        get: operations["rhAuthCallback"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/auth/revoke": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Mark a linked account as revoked */
+        post: operations["rhAuthRevoke"];
         delete?: never;
         options?: never;
         head?: never;
@@ -4418,6 +5633,246 @@ export interface operations {
             };
         };
     };
+    getBillingPlan: {
+        parameters: {
+            query?: never;
+            header: {
+                "x-tenant-id": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        plan: "free" | "builder" | "team" | "enterprise";
+                        features: {
+                            [key: string]: boolean;
+                        };
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    openBillingPortal: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uri */
+                        url: string;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No billing customer is on record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
     run: {
         parameters: {
             query?: never;
@@ -4441,7 +5896,9 @@ export interface operations {
                         category?: string;
                     };
                     options?: {
+                        /** @description Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. Needs an X-API-Key; a guest who asks for it gets a 400. */
                         include_memory?: boolean;
+                        /** @description Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400. */
                         write_memory?: boolean;
                         verify?: boolean;
                     };
@@ -4514,12 +5971,15 @@ export interface operations {
                         settlement: {
                             settlement_id: string;
                             status: string;
+                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                            method: string;
                             transaction: string | null;
                             network: string;
                             payer: string;
                             amount: string;
                         };
                         memory: {
+                            /** @description The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each. */
                             read: string[];
                             written: string | null;
                         };
@@ -4715,6 +6175,8 @@ export interface operations {
                         settlement: {
                             settlement_id: string;
                             status: string;
+                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                            method: string;
                             transaction: string | null;
                             network: string;
                             payer: string;
@@ -4828,6 +6290,8 @@ export interface operations {
                         settlement: {
                             settlement_id: string;
                             status: string;
+                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                            method: string;
                             transaction: string | null;
                             network: string;
                             payer: string;
@@ -5016,6 +6480,8 @@ export interface operations {
                         settlement: {
                             settlement_id: string;
                             status: string;
+                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                            method: string;
                             transaction: string | null;
                             network: string;
                             payer: string;
@@ -5864,6 +7330,3511 @@ export interface operations {
                         retryable?: boolean;
                         details?: unknown;
                         next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getLedger: {
+        parameters: {
+            query?: {
+                account?: string;
+                /** @description The run, escrow or payout that an entry is about. */
+                ref?: string;
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        entries: {
+                            id: string;
+                            transaction_id: string;
+                            account: string;
+                            direction: "debit" | "credit";
+                            /** @description Atomic units of the asset. */
+                            amount: string;
+                            asset: string;
+                            status: "pending" | "posted" | "voided";
+                            code: string;
+                            ref: string;
+                            created_at: string;
+                            /** @description What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe. */
+                            balance_after: string;
+                        }[];
+                        /** @description Every account of the tenant with what it stands at now. */
+                        accounts: {
+                            account: string;
+                            type: "asset" | "liability" | "revenue" | "expense" | "equity" | "other";
+                            asset: string;
+                            balance: string;
+                        }[];
+                        /** @description Worked out from the entries when asked. */
+                        invariants: {
+                            /** @description Debits and credits are equal, in every asset. */
+                            balanced: boolean;
+                            /** @description Every wallet holds what its entries say. */
+                            wallets_match: boolean;
+                        };
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listWallets: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        wallets: {
+                            wallet_id: string;
+                            name: string;
+                            /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
+                            address: string;
+                            network: string;
+                            asset: string;
+                            /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
+                            balance: {
+                                available: string;
+                                pending: string;
+                                escrowed: string;
+                                reserved: string;
+                            };
+                            balance_usdc: {
+                                available: number;
+                                pending: number;
+                                escrowed: number;
+                                reserved: number;
+                            };
+                            created_at: string;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    createWallet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        wallet_id: string;
+                        name: string;
+                        /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
+                        address: string;
+                        network: string;
+                        asset: string;
+                        /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
+                        balance: {
+                            available: string;
+                            pending: string;
+                            escrowed: string;
+                            reserved: string;
+                        };
+                        balance_usdc: {
+                            available: number;
+                            pending: number;
+                            escrowed: number;
+                            reserved: number;
+                        };
+                        created_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getWallet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        wallet_id: string;
+                        name: string;
+                        /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
+                        address: string;
+                        network: string;
+                        asset: string;
+                        /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
+                        balance: {
+                            available: string;
+                            pending: string;
+                            escrowed: string;
+                            reserved: string;
+                        };
+                        balance_usdc: {
+                            available: number;
+                            pending: number;
+                            escrowed: number;
+                            reserved: number;
+                        };
+                        created_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listEscrows: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                state?: "held" | "released" | "refunded" | "disputed" | "expired";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        escrows: {
+                            escrow_id: string;
+                            wallet_id: string;
+                            to_wallet_id: string | null;
+                            run_id: string | null;
+                            status: "held" | "released" | "refunded" | "disputed" | "expired";
+                            amount: string;
+                            amount_usdc: number;
+                            memo: string | null;
+                            reason: string | null;
+                            expires_at: string;
+                            created_at: string;
+                            ended_at: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    holdEscrow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Atomic units (micro-USDC); authoritative. */
+                    amount?: string;
+                    amount_usdc?: number;
+                    /** @description Who gets it when it is released; without one, the service itself. */
+                    to_wallet_id?: string;
+                    memo?: string;
+                    /** @description Seven days when absent. Undisputed, the money comes back then. */
+                    expires_in_seconds?: number;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        escrow_id: string;
+                        wallet_id: string;
+                        to_wallet_id: string | null;
+                        run_id: string | null;
+                        status: "held" | "released" | "refunded" | "disputed" | "expired";
+                        amount: string;
+                        amount_usdc: number;
+                        memo: string | null;
+                        reason: string | null;
+                        expires_at: string;
+                        created_at: string;
+                        ended_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getEscrow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        escrow_id: string;
+                        wallet_id: string;
+                        to_wallet_id: string | null;
+                        run_id: string | null;
+                        status: "held" | "released" | "refunded" | "disputed" | "expired";
+                        amount: string;
+                        amount_usdc: number;
+                        memo: string | null;
+                        reason: string | null;
+                        expires_at: string;
+                        created_at: string;
+                        ended_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    releaseEscrow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        escrow_id: string;
+                        wallet_id: string;
+                        to_wallet_id: string | null;
+                        run_id: string | null;
+                        status: "held" | "released" | "refunded" | "disputed" | "expired";
+                        amount: string;
+                        amount_usdc: number;
+                        memo: string | null;
+                        reason: string | null;
+                        expires_at: string;
+                        created_at: string;
+                        ended_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    refundEscrow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        escrow_id: string;
+                        wallet_id: string;
+                        to_wallet_id: string | null;
+                        run_id: string | null;
+                        status: "held" | "released" | "refunded" | "disputed" | "expired";
+                        amount: string;
+                        amount_usdc: number;
+                        memo: string | null;
+                        reason: string | null;
+                        expires_at: string;
+                        created_at: string;
+                        ended_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    disputeEscrow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        escrow_id: string;
+                        wallet_id: string;
+                        to_wallet_id: string | null;
+                        run_id: string | null;
+                        status: "held" | "released" | "refunded" | "disputed" | "expired";
+                        amount: string;
+                        amount_usdc: number;
+                        memo: string | null;
+                        reason: string | null;
+                        expires_at: string;
+                        created_at: string;
+                        ended_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    resolveEscrow: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    outcome: "release" | "refund";
+                    reason: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        escrow_id: string;
+                        wallet_id: string;
+                        to_wallet_id: string | null;
+                        run_id: string | null;
+                        status: "held" | "released" | "refunded" | "disputed" | "expired";
+                        amount: string;
+                        amount_usdc: number;
+                        memo: string | null;
+                        reason: string | null;
+                        expires_at: string;
+                        created_at: string;
+                        ended_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    withdraw: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    to: string;
+                    /** @description Atomic units (micro-USDC); authoritative. */
+                    amount?: string;
+                    amount_usdc?: number;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        payout_id: string;
+                        kind: "withdrawal" | "refund";
+                        status: "pending" | "paid" | "cancelled";
+                        method: "chain" | "manual";
+                        tenant_id: string | null;
+                        wallet_id: string | null;
+                        settlement_id: string | null;
+                        to: string;
+                        amount: string;
+                        amount_usdc: number;
+                        transaction: string | null;
+                        reason: string | null;
+                        attempts: number;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listPayouts: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                state?: "pending" | "paid" | "cancelled";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        payouts: {
+                            payout_id: string;
+                            kind: "withdrawal" | "refund";
+                            status: "pending" | "paid" | "cancelled";
+                            method: "chain" | "manual";
+                            tenant_id: string | null;
+                            wallet_id: string | null;
+                            settlement_id: string | null;
+                            to: string;
+                            amount: string;
+                            amount_usdc: number;
+                            transaction: string | null;
+                            reason: string | null;
+                            attempts: number;
+                            created_at: string;
+                            updated_at: string;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getPayout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        payout_id: string;
+                        kind: "withdrawal" | "refund";
+                        status: "pending" | "paid" | "cancelled";
+                        method: "chain" | "manual";
+                        tenant_id: string | null;
+                        wallet_id: string | null;
+                        settlement_id: string | null;
+                        to: string;
+                        amount: string;
+                        amount_usdc: number;
+                        transaction: string | null;
+                        reason: string | null;
+                        attempts: number;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    confirmPayout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    transaction: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        payout_id: string;
+                        kind: "withdrawal" | "refund";
+                        status: "pending" | "paid" | "cancelled";
+                        method: "chain" | "manual";
+                        tenant_id: string | null;
+                        wallet_id: string | null;
+                        settlement_id: string | null;
+                        to: string;
+                        amount: string;
+                        amount_usdc: number;
+                        transaction: string | null;
+                        reason: string | null;
+                        attempts: number;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    cancelPayout: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        payout_id: string;
+                        kind: "withdrawal" | "refund";
+                        status: "pending" | "paid" | "cancelled";
+                        method: "chain" | "manual";
+                        tenant_id: string | null;
+                        wallet_id: string | null;
+                        settlement_id: string | null;
+                        to: string;
+                        amount: string;
+                        amount_usdc: number;
+                        transaction: string | null;
+                        reason: string | null;
+                        attempts: number;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    topUpWallet: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Atomic units (micro-USDC); authoritative. */
+                    amount?: string;
+                    amount_usdc?: number;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        status: "completed";
+                        run_id: string;
+                        wallet_id: string;
+                        amount: string;
+                        amount_usdc: number;
+                        settlement: {
+                            settlement_id: string;
+                            status: string;
+                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                            method: string;
+                            transaction: string | null;
+                            network: string;
+                            payer: string;
+                            amount: string;
+                        };
+                        /** @description The signed receipt. */
+                        receipt: {
+                            [key: string]: unknown;
+                        };
+                        receipt_url: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
+            402: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        error: "payment_required";
+                        message: string;
+                        reason: string;
+                        price_usdc: number;
+                        amount: string;
+                        quote: string;
+                        /** @enum {number} */
+                        x402Version: 1;
+                        accepts: {
+                            [key: string]: unknown;
+                        }[];
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                        outcome?: string;
+                        decision_id?: string;
+                        approval_id?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Default Response */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: string;
+                        message: string;
+                        run_id: string;
+                        /** @enum {string} */
+                        status: "failed";
+                        stage: "route" | "policy" | "execute" | "verify" | "settle";
+                        charged: boolean | null;
+                        settlement: {
+                            settlement_id: string;
+                            status: string;
+                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                            method: string;
+                            transaction: string | null;
+                            network: string;
+                            payer: string;
+                            amount: string;
+                        } | null;
+                        retryable: boolean;
+                        request_id: string;
+                        receipt: {
+                            [key: string]: unknown;
+                        } | null;
                     } & {
                         [key: string]: unknown;
                     };
@@ -6858,6 +11829,187 @@ export interface operations {
             };
         };
     };
+    verifyReceipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The receipt, as it was given out */
+                    receipt?: {
+                        [key: string]: unknown;
+                    };
+                    /** @description Or the id of one on record */
+                    receipt_id?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description Whether nothing failed and the signature holds */
+                        ok: boolean;
+                        receipt_id: string | null;
+                        checks: {
+                            name: string;
+                            /** @description skipped: it could not be looked at */
+                            ok: boolean | "skipped";
+                            reason: string;
+                        }[];
+                        /** @description Later receipts of the same run, such as a refund */
+                        later: {
+                            receipt_id: string;
+                            kind: string;
+                        }[];
+                        /** @description What must not be concluded, even when all holds */
+                        does_not_prove: string[];
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
     getJwks: {
         parameters: {
             query?: never;
@@ -6972,9 +12124,12391 @@ export interface operations {
                                 kty: string;
                                 crv: string;
                                 x: string;
+                                alg: string;
                             };
                         }[];
                         assertionMethod: string[];
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listAuditEvents: {
+        parameters: {
+            query: {
+                type?: string;
+                /** @description What it happened to, for example a run id */
+                subject?: string;
+                since?: string;
+                until?: string;
+                /** @description 20 by default */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+                /** @description ndjson exports the whole chain, oldest first, one event a line */
+                format: "json" | "ndjson";
+                /** @description With ndjson: only events after this one */
+                after_seq?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        events: {
+                            id: string;
+                            /** @description Place in the chain of the tenant, from 1 on, without gaps */
+                            seq: number;
+                            type: string;
+                            /** Format: date-time */
+                            occurred_at: string;
+                            actor: string;
+                            subject: string;
+                            /** @description What was decided */
+                            decision: string | null;
+                            policy_ids: string[];
+                            /** @description SHA-256 of what was decided about */
+                            input_hash: string | null;
+                            data: unknown;
+                            /** @description Hash of the event before */
+                            prev_hash: string | null;
+                            /** @description SHA-256 of the canonical event without `hash` */
+                            hash: string;
+                        }[];
+                        /** @description Where the chain stands; null before the first event */
+                        checkpoint: {
+                            /** @description What the public log calls this chain */
+                            chain: string;
+                            seq: number;
+                            hash: string;
+                            /** @description The newest event whose hash stands in the public log */
+                            committed_seq: number;
+                            /** @description The receipt of kind audit_head that states it, with its place in the log */
+                            receipt: unknown;
+                        } | null;
+                        has_more: boolean;
+                        /** @description Cursor of the next page */
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listWebhooks: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        subscriptions: {
+                            id: string;
+                            url: string;
+                            events: string[];
+                            is_active: boolean;
+                            disabled_reason: "gone" | "exhausted" | null;
+                            disabled_at: string | null;
+                            failing_since: string | null;
+                            last_seq: number;
+                            /** Format: date-time */
+                            created_at: string;
+                            /** Format: date-time */
+                            updated_at: string;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    createWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
+                    url: string;
+                    /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
+                    events: string[];
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        url: string;
+                        events: string[];
+                        is_active: boolean;
+                        disabled_reason: "gone" | "exhausted" | null;
+                        disabled_at: string | null;
+                        failing_since: string | null;
+                        last_seq: number;
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        updated_at: string;
+                        /** @description whsec_ and base64; shown once, encrypted at rest. */
+                        signingSecret: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        url: string;
+                        events: string[];
+                        is_active: boolean;
+                        disabled_reason: "gone" | "exhausted" | null;
+                        disabled_at: string | null;
+                        failing_since: string | null;
+                        last_seq: number;
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    deleteWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        deleted: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    updateWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        /** @description Other properties are accepted and change nothing. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    is_active?: boolean;
+                    /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
+                    url?: string;
+                    /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
+                    events?: string[];
+                } & {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        url: string;
+                        events: string[];
+                        is_active: boolean;
+                        disabled_reason: "gone" | "exhausted" | null;
+                        disabled_at: string | null;
+                        failing_since: string | null;
+                        last_seq: number;
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    rotateWebhookSecret: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    overlap_seconds?: number;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        url: string;
+                        events: string[];
+                        is_active: boolean;
+                        disabled_reason: "gone" | "exhausted" | null;
+                        disabled_at: string | null;
+                        failing_since: string | null;
+                        last_seq: number;
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        updated_at: string;
+                        /** @description whsec_ and base64; shown once, encrypted at rest. */
+                        signingSecret: string;
+                        /** Format: date-time */
+                        earlier_secret_valid_until: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    testWebhook: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        event_id: string;
+                        type: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listWebhookDeliveries: {
+        parameters: {
+            query?: {
+                cursor?: string;
+                limit?: number;
+                state?: "pending" | "delivered" | "exhausted";
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        deliveries: {
+                            id: string;
+                            /** @description What the target sees as webhook-id. */
+                            event_id: string;
+                            type: string;
+                            seq: number;
+                            state: "pending" | "delivered" | "exhausted";
+                            attempts: number;
+                            last_status: number | null;
+                            last_error: string | null;
+                            last_ms: number | null;
+                            last_attempt_at: string | null;
+                            next_attempt_at: string | null;
+                            history: {
+                                at: string;
+                                status: number | null;
+                                error: string | null;
+                                ms: number;
+                            }[];
+                            /** Format: date-time */
+                            created_at: string;
+                            delivered_at: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    replayWebhookDelivery: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+                delivery_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        /** @description What the target sees as webhook-id. */
+                        event_id: string;
+                        type: string;
+                        seq: number;
+                        state: "pending" | "delivered" | "exhausted";
+                        attempts: number;
+                        last_status: number | null;
+                        last_error: string | null;
+                        last_ms: number | null;
+                        last_attempt_at: string | null;
+                        next_attempt_at: string | null;
+                        history: {
+                            at: string;
+                            status: number | null;
+                            error: string | null;
+                            ms: number;
+                        }[];
+                        /** Format: date-time */
+                        created_at: string;
+                        delivered_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listAlerts: {
+        parameters: {
+            query?: {
+                severity?: "critical" | "warning" | "info";
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        alerts: {
+                            id: string;
+                            severity: "critical" | "warning" | "info";
+                            type: string;
+                            message: string;
+                            read: boolean;
+                            /** Format: date-time */
+                            created_at: string;
+                            data: {
+                                [key: string]: unknown;
+                            };
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    createAlert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    severity: "critical" | "warning" | "info";
+                    type: string;
+                    message: string;
+                    data?: {
+                        [key: string]: unknown;
+                    };
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        severity: "critical" | "warning" | "info";
+                        type: string;
+                        message: string;
+                        read: boolean;
+                        /** Format: date-time */
+                        created_at: string;
+                        data: {
+                            [key: string]: unknown;
+                        };
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    readAlert: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    id: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        severity: "critical" | "warning" | "info";
+                        type: string;
+                        message: string;
+                        read: boolean;
+                        /** Format: date-time */
+                        created_at: string;
+                        data: {
+                            [key: string]: unknown;
+                        };
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getAnalytics: {
+        parameters: {
+            query?: {
+                window?: "24h" | "7d" | "30d" | "90d";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        window: {
+                            name: "24h" | "7d" | "30d" | "90d";
+                            /** Format: date-time */
+                            since: string;
+                            /** Format: date-time */
+                            until: string;
+                            bucket: string;
+                        };
+                        totals: {
+                            runs: number;
+                            completed: number;
+                            blocked: number;
+                            failed: number;
+                            spend_usdc: number;
+                            cost_usd: number;
+                            margin_usd: number;
+                        };
+                        by_agent: {
+                            agent_id: string;
+                            runs: number;
+                            completed: number;
+                            blocked: number;
+                            failed: number;
+                            spend_usdc: number;
+                            cost_usd: number;
+                            margin_usd: number;
+                            success_rate: number | null;
+                        }[];
+                        latency_ms: {
+                            p50: number | null;
+                            p95: number | null;
+                            p99: number | null;
+                        };
+                        series: {
+                            /** Format: date-time */
+                            at: string;
+                            runs: number;
+                            completed: number;
+                            blocked: number;
+                            failed: number;
+                            spend_usdc: number;
+                            cost_usd: number;
+                            margin_usd: number;
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getControlTower: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        as_of: string;
+                        spend: {
+                            today_usdc: number;
+                            month_usdc: number;
+                        };
+                        runs: {
+                            today: number;
+                            month: number;
+                            completed_today: number;
+                            blocked_today: number;
+                            failed_today: number;
+                            executing: number;
+                            escalated: number;
+                        };
+                        approvals_pending: number;
+                        preauth: {
+                            open: number;
+                            escalated: number;
+                            oldest_age_s: number | null;
+                        };
+                        settlements_unknown: number;
+                        webhooks: {
+                            active: number;
+                            failing: number;
+                            pending_deliveries: number;
+                            oldest_pending_age_s: number | null;
+                        };
+                        budgets_at_risk: {
+                            budget_id: string;
+                            scope: {
+                                type: string;
+                                id: string;
+                            };
+                            window: string;
+                            limit_usdc: number;
+                            spent_usdc: number;
+                            reserved_usdc: number;
+                            remaining_usdc: number;
+                            resets_at: string | null;
+                            forecast: {
+                                rate_usdc_per_hour: number;
+                                /** Format: date-time */
+                                exhausted_at: string;
+                                /** Format: date-time */
+                                earliest: string;
+                                latest: string | null;
+                                confidence: number;
+                            } | null;
+                        }[];
+                        alerts: {
+                            id: string;
+                            severity: "critical" | "warning" | "info";
+                            type: string;
+                            message: string;
+                            read: boolean;
+                            /** Format: date-time */
+                            created_at: string;
+                            data: {
+                                [key: string]: unknown;
+                            };
+                        }[];
+                        frozen_agents: {
+                            agent_id: string;
+                            reason: string;
+                            frozen_by: string;
+                            /** Format: date-time */
+                            frozen_at: string;
+                        }[];
+                        log_checkpoint: string | null;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    steerAgent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    action: "freeze" | "unfreeze";
+                    agent_id: string;
+                    reason?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        as_of: string;
+                        spend: {
+                            today_usdc: number;
+                            month_usdc: number;
+                        };
+                        runs: {
+                            today: number;
+                            month: number;
+                            completed_today: number;
+                            blocked_today: number;
+                            failed_today: number;
+                            executing: number;
+                            escalated: number;
+                        };
+                        approvals_pending: number;
+                        preauth: {
+                            open: number;
+                            escalated: number;
+                            oldest_age_s: number | null;
+                        };
+                        settlements_unknown: number;
+                        webhooks: {
+                            active: number;
+                            failing: number;
+                            pending_deliveries: number;
+                            oldest_pending_age_s: number | null;
+                        };
+                        budgets_at_risk: {
+                            budget_id: string;
+                            scope: {
+                                type: string;
+                                id: string;
+                            };
+                            window: string;
+                            limit_usdc: number;
+                            spent_usdc: number;
+                            reserved_usdc: number;
+                            remaining_usdc: number;
+                            resets_at: string | null;
+                            forecast: {
+                                rate_usdc_per_hour: number;
+                                /** Format: date-time */
+                                exhausted_at: string;
+                                /** Format: date-time */
+                                earliest: string;
+                                latest: string | null;
+                                confidence: number;
+                            } | null;
+                        }[];
+                        alerts: {
+                            id: string;
+                            severity: "critical" | "warning" | "info";
+                            type: string;
+                            message: string;
+                            read: boolean;
+                            /** Format: date-time */
+                            created_at: string;
+                            data: {
+                                [key: string]: unknown;
+                            };
+                        }[];
+                        frozen_agents: {
+                            agent_id: string;
+                            reason: string;
+                            frozen_by: string;
+                            /** Format: date-time */
+                            frozen_at: string;
+                        }[];
+                        log_checkpoint: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listPolicies: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        policies: {
+                            id: string;
+                            name: string;
+                            version: number;
+                            status: "active" | "inactive" | "deleted";
+                            mode: "enforce" | "warn" | "shadow";
+                            identity_type: "tenant" | "api_key" | "agent";
+                            agent_id: string | null;
+                            key_prefix: string | null;
+                            audit_trail_required: boolean;
+                            constraints: {
+                                [key: string]: unknown;
+                            };
+                            rules: {
+                                [key: string]: unknown;
+                            }[];
+                            content_hash: string;
+                            created_at: string;
+                            updated_at: string;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    createPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Either the legacy shape {name, rules}, or a spend policy {identity_type, api_key or agent_id, audit_trail_required, mode, constraints}; both may be mixed. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    rules?: {
+                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. */
+                        field: string;
+                        /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                        op: string;
+                        value: (string | number) | (string | number)[];
+                        effect: "allow" | "deny" | "review";
+                        reason?: string;
+                    }[];
+                    constraints?: {
+                        /** @description Most that one payment may cost. */
+                        max_per_run_usdc?: number;
+                        /** @description Most in one UTC day, counted from when the policy begins to say so. */
+                        max_per_day_usdc?: number;
+                        /** @description Most in one UTC month, counted from when the policy begins to say so. */
+                        max_per_month_usdc?: number;
+                        /** @description Payments in one clock minute. */
+                        max_runs_per_minute?: number;
+                        /** @description Only these agents. An empty list allows none. */
+                        allowed_agents?: string[];
+                        /** @description Never these agents. */
+                        denied_agents?: string[];
+                        /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                        allowed_merchants?: string[];
+                        /** @description Never these merchants. */
+                        denied_merchants?: string[];
+                        /** @description Only these networks, in CAIP-2 form. */
+                        allowed_networks?: string[];
+                        /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
+                        allowed_hours_utc?: number[] | {
+                            start: number;
+                            end: number;
+                        };
+                        /** @description A person has to approve what costs more. */
+                        require_approval_above_usdc?: number;
+                        /** @description How many different keys have to approve. Default 1. */
+                        approvals_required?: number;
+                        /** @description Who asked may not approve. */
+                        separate_approver?: boolean;
+                        /** @description A pre-authorisation token has to come before execution. */
+                        require_preauth?: boolean;
+                        /** @description Trades: only these instrument types. */
+                        allowed_instruments?: string[];
+                        /** @description Trades: never these instrument types. */
+                        denied_instruments?: string[];
+                        /** @description Trades: highest leverage. */
+                        max_leverage?: number;
+                        /** @description Trades: highest notional. */
+                        max_notional_usdc?: number;
+                    };
+                    mode?: "enforce" | "warn" | "shadow";
+                    status?: "active" | "inactive";
+                    audit_trail_required?: boolean;
+                    identity_type?: "tenant" | "api_key" | "agent";
+                    /** @description One of the tenant’s keys. Neither stored nor shown. */
+                    api_key?: string;
+                    agent_id?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        name: string;
+                        version: number;
+                        status: "active" | "inactive" | "deleted";
+                        mode: "enforce" | "warn" | "shadow";
+                        identity_type: "tenant" | "api_key" | "agent";
+                        agent_id: string | null;
+                        key_prefix: string | null;
+                        audit_trail_required: boolean;
+                        constraints: {
+                            [key: string]: unknown;
+                        };
+                        rules: {
+                            [key: string]: unknown;
+                        }[];
+                        content_hash: string;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    simulatePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description The draft, in either shape. */
+                    policy: {
+                        name?: string;
+                        rules?: {
+                            /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. */
+                            field: string;
+                            /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                            op: string;
+                            value: (string | number) | (string | number)[];
+                            effect: "allow" | "deny" | "review";
+                            reason?: string;
+                        }[];
+                        constraints?: {
+                            /** @description Most that one payment may cost. */
+                            max_per_run_usdc?: number;
+                            /** @description Most in one UTC day, counted from when the policy begins to say so. */
+                            max_per_day_usdc?: number;
+                            /** @description Most in one UTC month, counted from when the policy begins to say so. */
+                            max_per_month_usdc?: number;
+                            /** @description Payments in one clock minute. */
+                            max_runs_per_minute?: number;
+                            /** @description Only these agents. An empty list allows none. */
+                            allowed_agents?: string[];
+                            /** @description Never these agents. */
+                            denied_agents?: string[];
+                            /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                            allowed_merchants?: string[];
+                            /** @description Never these merchants. */
+                            denied_merchants?: string[];
+                            /** @description Only these networks, in CAIP-2 form. */
+                            allowed_networks?: string[];
+                            /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
+                            allowed_hours_utc?: number[] | {
+                                start: number;
+                                end: number;
+                            };
+                            /** @description A person has to approve what costs more. */
+                            require_approval_above_usdc?: number;
+                            /** @description How many different keys have to approve. Default 1. */
+                            approvals_required?: number;
+                            /** @description Who asked may not approve. */
+                            separate_approver?: boolean;
+                            /** @description A pre-authorisation token has to come before execution. */
+                            require_preauth?: boolean;
+                            /** @description Trades: only these instrument types. */
+                            allowed_instruments?: string[];
+                            /** @description Trades: never these instrument types. */
+                            denied_instruments?: string[];
+                            /** @description Trades: highest leverage. */
+                            max_leverage?: number;
+                            /** @description Trades: highest notional. */
+                            max_notional_usdc?: number;
+                        };
+                        mode?: "enforce" | "warn" | "shadow";
+                        status?: "active" | "inactive";
+                        audit_trail_required?: boolean;
+                        identity_type?: "tenant" | "api_key" | "agent";
+                        /** @description One of the tenant’s keys. Neither stored nor shown. */
+                        api_key?: string;
+                        agent_id?: string;
+                    };
+                    /** @description The policy in whose place the draft would stand; without it, the draft comes on top. */
+                    replaces?: string;
+                    /** Format: date-time */
+                    since?: string;
+                    /** Format: date-time */
+                    until?: string;
+                    /** @description The newest so many are replayed. Default 1,000. */
+                    limit?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        policy: {
+                            [key: string]: unknown;
+                        };
+                        replaces: string | null;
+                        since: string | null;
+                        until: string | null;
+                        considered: number;
+                        /** @description Older ones were left out. */
+                        has_more: boolean;
+                        changed: number;
+                        newly_blocked: number;
+                        newly_review: number;
+                        newly_allowed: number;
+                        money: {
+                            recorded_usdc: number;
+                            simulated_usdc: number;
+                            difference_usdc: number;
+                            newly_blocked_usdc: number;
+                            newly_review_usdc: number;
+                            newly_allowed_usdc: number;
+                        };
+                        assumptions: string[];
+                        results: {
+                            run_id: string;
+                            preauth_id?: string;
+                            kind: string;
+                            agent_id: string;
+                            amount_usdc: number;
+                            decided_at: string;
+                            recorded: {
+                                outcome: string;
+                                ran: boolean;
+                                policy_outcome: string | null;
+                            };
+                            simulated: {
+                                outcome: string;
+                                would_run: boolean;
+                                policy_results: {
+                                    [key: string]: unknown;
+                                }[];
+                            };
+                            change: "none" | "newly_blocked" | "newly_review" | "newly_allowed";
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        name: string;
+                        version: number;
+                        status: "active" | "inactive" | "deleted";
+                        mode: "enforce" | "warn" | "shadow";
+                        identity_type: "tenant" | "api_key" | "agent";
+                        agent_id: string | null;
+                        key_prefix: string | null;
+                        audit_trail_required: boolean;
+                        constraints: {
+                            [key: string]: unknown;
+                        };
+                        rules: {
+                            [key: string]: unknown;
+                        }[];
+                        content_hash: string;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    deletePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        name: string;
+                        version: number;
+                        status: "active" | "inactive" | "deleted";
+                        mode: "enforce" | "warn" | "shadow";
+                        identity_type: "tenant" | "api_key" | "agent";
+                        agent_id: string | null;
+                        key_prefix: string | null;
+                        audit_trail_required: boolean;
+                        constraints: {
+                            [key: string]: unknown;
+                        };
+                        rules: {
+                            [key: string]: unknown;
+                        }[];
+                        content_hash: string;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    updatePolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    name?: string;
+                    rules?: {
+                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. */
+                        field: string;
+                        /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                        op: string;
+                        value: (string | number) | (string | number)[];
+                        effect: "allow" | "deny" | "review";
+                        reason?: string;
+                    }[];
+                    constraints?: {
+                        /** @description Most that one payment may cost. */
+                        max_per_run_usdc?: number;
+                        /** @description Most in one UTC day, counted from when the policy begins to say so. */
+                        max_per_day_usdc?: number;
+                        /** @description Most in one UTC month, counted from when the policy begins to say so. */
+                        max_per_month_usdc?: number;
+                        /** @description Payments in one clock minute. */
+                        max_runs_per_minute?: number;
+                        /** @description Only these agents. An empty list allows none. */
+                        allowed_agents?: string[];
+                        /** @description Never these agents. */
+                        denied_agents?: string[];
+                        /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                        allowed_merchants?: string[];
+                        /** @description Never these merchants. */
+                        denied_merchants?: string[];
+                        /** @description Only these networks, in CAIP-2 form. */
+                        allowed_networks?: string[];
+                        /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
+                        allowed_hours_utc?: number[] | {
+                            start: number;
+                            end: number;
+                        };
+                        /** @description A person has to approve what costs more. */
+                        require_approval_above_usdc?: number;
+                        /** @description How many different keys have to approve. Default 1. */
+                        approvals_required?: number;
+                        /** @description Who asked may not approve. */
+                        separate_approver?: boolean;
+                        /** @description A pre-authorisation token has to come before execution. */
+                        require_preauth?: boolean;
+                        /** @description Trades: only these instrument types. */
+                        allowed_instruments?: string[];
+                        /** @description Trades: never these instrument types. */
+                        denied_instruments?: string[];
+                        /** @description Trades: highest leverage. */
+                        max_leverage?: number;
+                        /** @description Trades: highest notional. */
+                        max_notional_usdc?: number;
+                    };
+                    mode?: "enforce" | "warn" | "shadow";
+                    status?: "active" | "inactive";
+                    audit_trail_required?: boolean;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        name: string;
+                        version: number;
+                        status: "active" | "inactive" | "deleted";
+                        mode: "enforce" | "warn" | "shadow";
+                        identity_type: "tenant" | "api_key" | "agent";
+                        agent_id: string | null;
+                        key_prefix: string | null;
+                        audit_trail_required: boolean;
+                        constraints: {
+                            [key: string]: unknown;
+                        };
+                        rules: {
+                            [key: string]: unknown;
+                        }[];
+                        content_hash: string;
+                        created_at: string;
+                        updated_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBudgets: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        tenant_id: string;
+                        /** @enum {string} */
+                        currency: "USDC";
+                        budgets: {
+                            budget_id: string;
+                            scope: {
+                                type: "tenant" | "agent" | "session" | "mandate";
+                                id: string;
+                            };
+                            window: "run" | "day" | "week" | "month" | "total";
+                            limit_usdc: number;
+                            soft_limit_usdc: number | null;
+                            spent_usdc: number;
+                            reserved_usdc: number;
+                            remaining_usdc: number;
+                            resets_at: string | null;
+                            on_breach: "block" | "downgrade" | "review";
+                            alert_thresholds: number[];
+                            version: number;
+                            created_at: string;
+                            updated_at: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    putBudget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    budget_id?: string;
+                    scope?: {
+                        type: "tenant" | "agent" | "session" | "mandate";
+                        id?: string;
+                    };
+                    window?: "run" | "day" | "week" | "month" | "total";
+                    limit_usdc?: number;
+                    soft_limit_usdc?: number | null;
+                    on_breach?: "block" | "downgrade" | "review";
+                    /** @description Shares of the limit that are announced once a window: 0.8 and 80 both mean four fifths. */
+                    alert_thresholds?: number[];
+                    currency?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        tenant_id: string;
+                        /** @enum {string} */
+                        currency: "USDC";
+                        budgets: {
+                            budget_id: string;
+                            scope: {
+                                type: "tenant" | "agent" | "session" | "mandate";
+                                id: string;
+                            };
+                            window: "run" | "day" | "week" | "month" | "total";
+                            limit_usdc: number;
+                            soft_limit_usdc: number | null;
+                            spent_usdc: number;
+                            reserved_usdc: number;
+                            remaining_usdc: number;
+                            resets_at: string | null;
+                            on_breach: "block" | "downgrade" | "review";
+                            alert_thresholds: number[];
+                            version: number;
+                            created_at: string;
+                            updated_at: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    deleteBudget: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                budget_id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        tenant_id: string;
+                        /** @enum {string} */
+                        currency: "USDC";
+                        budgets: {
+                            budget_id: string;
+                            scope: {
+                                type: "tenant" | "agent" | "session" | "mandate";
+                                id: string;
+                            };
+                            window: "run" | "day" | "week" | "month" | "total";
+                            limit_usdc: number;
+                            soft_limit_usdc: number | null;
+                            spent_usdc: number;
+                            reserved_usdc: number;
+                            remaining_usdc: number;
+                            resets_at: string | null;
+                            on_breach: "block" | "downgrade" | "review";
+                            alert_thresholds: number[];
+                            version: number;
+                            created_at: string;
+                            updated_at: string;
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listMandates: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                status?: "active" | "revoked";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        mandates: {
+                            id: string;
+                            mandate_id: string;
+                            name: string;
+                            agent_id: string | null;
+                            holder_key_id: string | null;
+                            constraints: {
+                                [key: string]: unknown;
+                            }[];
+                            content_hash: string;
+                            status: "active" | "revoked";
+                            starts_at: string;
+                            expires_at: string;
+                            created_at: string;
+                            revoked_at: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    createMandate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Who may spend, how much, where and how long. Without `expires_at` it lasts a year. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    name: string;
+                    agent_id?: string;
+                    /** @description Only this key may spend under it. Rotating the key does not lose it. */
+                    holder_key_id?: string;
+                    constraints: ({
+                        /** @enum {string} */
+                        type: "payment.amount_range";
+                        /** @description USDC. */
+                        currency: string;
+                        /** @description A number is USDC; a text is atomic units. */
+                        min?: number | string;
+                        /** @description A number is USDC; a text is atomic units. */
+                        max: number | string;
+                    } | {
+                        /** @enum {string} */
+                        type: "payment.allowed_payees";
+                        allowed: (string | {
+                            id?: string;
+                            name?: string;
+                            website?: string;
+                        })[];
+                    } | {
+                        /** @enum {string} */
+                        type: "payment.budget";
+                        /** @description USDC. */
+                        currency: string;
+                        /** @description A number is USDC; a text is atomic units. */
+                        max: number | string;
+                    } | {
+                        /** @enum {string} */
+                        type: "payment.agent_recurrence";
+                        frequency: "ON_DEMAND" | "DAILY" | "WEEKLY" | "BIWEEKLY" | "MONTHLY" | "QUARTERLY" | "ANNUALLY";
+                        max_occurrences?: number;
+                    } | {
+                        /** @enum {string} */
+                        type: "payment.execution_date";
+                        /** @description A date or a time, ISO 8601. */
+                        not_before?: string;
+                        /** @description A date or a time, ISO 8601. */
+                        not_after?: string;
+                    })[];
+                    /** Format: date-time */
+                    starts_at?: string;
+                    /** Format: date-time */
+                    expires_at?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        mandate_id: string;
+                        name: string;
+                        agent_id: string | null;
+                        holder_key_id: string | null;
+                        constraints: {
+                            [key: string]: unknown;
+                        }[];
+                        content_hash: string;
+                        status: "active" | "revoked";
+                        starts_at: string;
+                        expires_at: string;
+                        created_at: string;
+                        revoked_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getMandate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        mandate_id: string;
+                        name: string;
+                        agent_id: string | null;
+                        holder_key_id: string | null;
+                        constraints: {
+                            [key: string]: unknown;
+                        }[];
+                        content_hash: string;
+                        status: "active" | "revoked";
+                        starts_at: string;
+                        expires_at: string;
+                        created_at: string;
+                        revoked_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getMandateRemaining: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        schema: "mandate-remaining/v1";
+                        mandate_id: string;
+                        content_hash: string;
+                        status: "active" | "revoked" | "not_started" | "expired";
+                        agent_id: string | null;
+                        as_of: string;
+                        starts_at: string;
+                        expires_at: string;
+                        /** @enum {string} */
+                        currency: "USDC";
+                        limit: string | null;
+                        spent: string | null;
+                        reserved: string | null;
+                        remaining: string | null;
+                        limit_usdc: number | null;
+                        spent_usdc: number | null;
+                        reserved_usdc: number | null;
+                        remaining_usdc: number | null;
+                        occurrences: {
+                            limit: number;
+                            used: number;
+                            remaining: number;
+                        } | null;
+                        next_allowed_at: string | null;
+                        signature: {
+                            /** @enum {string} */
+                            alg: "ed25519";
+                            key_id: string;
+                            value: string;
+                        };
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    revokeMandate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        mandate_id: string;
+                        name: string;
+                        agent_id: string | null;
+                        holder_key_id: string | null;
+                        constraints: {
+                            [key: string]: unknown;
+                        }[];
+                        content_hash: string;
+                        status: "active" | "revoked";
+                        starts_at: string;
+                        expires_at: string;
+                        created_at: string;
+                        revoked_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listPreauths: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                status?: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
+                agent_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        preauths: {
+                            preauth_id: string;
+                            /** @description Under which `/api/runs` shows it, and which a run that uses the token takes over. */
+                            run_id: string;
+                            decision: "approved" | "rejected" | "review_required";
+                            status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
+                            token: string | null;
+                            agent_id: string;
+                            mandate_id: string | null;
+                            /** @description Who is paid. */
+                            merchant: {
+                                [key: string]: unknown;
+                            };
+                            amount: string;
+                            amount_usdc: number;
+                            asset: string;
+                            network: string;
+                            purpose: string | null;
+                            request_hash: string | null;
+                            reserved: string;
+                            reserved_usdc: number;
+                            policy_hash: string | null;
+                            policy_results: {
+                                [key: string]: unknown;
+                            }[];
+                            decision_id: string | null;
+                            approval_id: string | null;
+                            override_id: string | null;
+                            created_at: string;
+                            expires_at: string | null;
+                            close_by: string | null;
+                            escalated_at: string | null;
+                            closed: {
+                                [key: string]: unknown;
+                            } | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    createPreauth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    agent_id: string;
+                    mandate_id?: string;
+                    merchant: {
+                        id: string;
+                        url?: string;
+                        pay_to?: string;
+                    };
+                    /** @description Atomic units (micro-USDC); authoritative. */
+                    amount?: string;
+                    amount_usdc?: number;
+                    asset?: string;
+                    /** @description CAIP-2; default eip155:8453. */
+                    network?: string;
+                    purpose?: string;
+                    request_hash?: string;
+                    override_token?: string;
+                    ttl_seconds?: number;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        preauth_id: string;
+                        decision: "approved" | "review_required";
+                        status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
+                        token: string | null;
+                        reserved: string;
+                        remaining: string | null;
+                        policy_results: {
+                            [key: string]: unknown;
+                        }[];
+                        expires_at: string | null;
+                        close_by: string | null;
+                        approval_id: string | null;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Refused by a policy, a budget or a mandate; nothing is held. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                        /** @enum {string} */
+                        decision?: "rejected";
+                        decision_id?: string;
+                        policy_results?: {
+                            [key: string]: unknown;
+                        }[];
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    closePreauth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Without an amount, all of what was authorised was charged. What was not charged is released. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    preauth_id?: string;
+                    token?: string;
+                    outcome: "settled" | "failed" | "voided";
+                    /** @description Atomic units (micro-USDC); authoritative. */
+                    actual_amount?: string;
+                    actual_amount_usdc?: number;
+                    transaction?: string;
+                    /** @description Evidence of yours; its hash is kept. */
+                    receipt?: unknown;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        preauth_id: string;
+                        run_id: string;
+                        /** @enum {string} */
+                        status: "closed";
+                        outcome: "settled" | "failed" | "voided";
+                        charged: string;
+                        released: string;
+                        late: boolean;
+                        verified_onchain: boolean | null;
+                        transaction: string | null;
+                        receipt_url: string;
+                        /** @description The signed receipt. */
+                        receipt: {
+                            [key: string]: unknown;
+                        };
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getPreauth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        preauth_id: string;
+                        /** @description Under which `/api/runs` shows it, and which a run that uses the token takes over. */
+                        run_id: string;
+                        decision: "approved" | "rejected" | "review_required";
+                        status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
+                        token: string | null;
+                        agent_id: string;
+                        mandate_id: string | null;
+                        /** @description Who is paid. */
+                        merchant: {
+                            [key: string]: unknown;
+                        };
+                        amount: string;
+                        amount_usdc: number;
+                        asset: string;
+                        network: string;
+                        purpose: string | null;
+                        request_hash: string | null;
+                        reserved: string;
+                        reserved_usdc: number;
+                        policy_hash: string | null;
+                        policy_results: {
+                            [key: string]: unknown;
+                        }[];
+                        decision_id: string | null;
+                        approval_id: string | null;
+                        override_id: string | null;
+                        created_at: string;
+                        expires_at: string | null;
+                        close_by: string | null;
+                        escalated_at: string | null;
+                        closed: {
+                            [key: string]: unknown;
+                        } | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    authorize: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    agent_id: string;
+                    amount_usdc: number;
+                    /** @description The merchant of our own runs is `countersign`. */
+                    merchant: string;
+                    reason: string;
+                    denied_decision_id?: string;
+                    /** @description Default 900. */
+                    expires_in_seconds?: number;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        authorization_id: string;
+                        /** @description Shown once; sent as override_token. */
+                        token: string;
+                        /** @enum {string} */
+                        status: "issued";
+                        scope: {
+                            agent_id: string;
+                            amount_usdc: number;
+                            merchant: string;
+                        };
+                        /** @enum {boolean} */
+                        single_use: true;
+                        denied_decision_id: string;
+                        expires_at: string;
+                        issued_by: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listApprovals: {
+        parameters: {
+            query?: {
+                status?: "pending" | "approved" | "rejected" | "all";
+                agent_id?: string;
+                limit?: number;
+                cursor?: string;
+                domain?: "core" | "rh" | "cb";
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        approvals: {
+                            id: string;
+                            approval_id: string;
+                            status: "pending" | "approved" | "rejected";
+                            resolution: ("approved" | "rejected" | "expired") | null;
+                            action: string;
+                            /** @enum {string} */
+                            domain: "core";
+                            agent_id: string;
+                            run_id: string;
+                            preauth_id: string | null;
+                            decision_id: string;
+                            requested_by: string;
+                            reason: string;
+                            amount_usdc: number;
+                            amount: string;
+                            merchant: string;
+                            /** @description What a person needs to see before saying yes. */
+                            risk_summary: {
+                                [key: string]: unknown;
+                            };
+                            /** @description The exact action that is approved. */
+                            action_hash: string;
+                            approvals_required: number;
+                            separate_approver: boolean;
+                            approvals: {
+                                key_id: string;
+                                decision: "approve" | "reject";
+                                reason: string | null;
+                                at: string;
+                            }[];
+                            expires_at: string;
+                            created_at: string;
+                            resolved_at: string | null;
+                            used_at: string | null;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                        /** @description Where the approvals of this domain are. */
+                        see?: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    resolveApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    approval_id: string;
+                    decision: "approve" | "reject";
+                    reason?: string;
+                    /** @description Must be that of the action, when given. */
+                    action_hash?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        approval: {
+                            id: string;
+                            approval_id: string;
+                            status: "pending" | "approved" | "rejected";
+                            resolution: ("approved" | "rejected" | "expired") | null;
+                            action: string;
+                            /** @enum {string} */
+                            domain: "core";
+                            agent_id: string;
+                            run_id: string;
+                            preauth_id: string | null;
+                            decision_id: string;
+                            requested_by: string;
+                            reason: string;
+                            amount_usdc: number;
+                            amount: string;
+                            merchant: string;
+                            /** @description What a person needs to see before saying yes. */
+                            risk_summary: {
+                                [key: string]: unknown;
+                            };
+                            /** @description The exact action that is approved. */
+                            action_hash: string;
+                            approvals_required: number;
+                            separate_approver: boolean;
+                            approvals: {
+                                key_id: string;
+                                decision: "approve" | "reject";
+                                reason: string | null;
+                                at: string;
+                            }[];
+                            expires_at: string;
+                            created_at: string;
+                            resolved_at: string | null;
+                            used_at: string | null;
+                        };
+                        run: {
+                            run_id: string;
+                            outcome: string;
+                            action: string;
+                            agent_id: string;
+                            price_usdc: number;
+                            created_at: string;
+                            receipt_url: string | null;
+                        } | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getApproval: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        approval_id: string;
+                        status: "pending" | "approved" | "rejected";
+                        resolution: ("approved" | "rejected" | "expired") | null;
+                        action: string;
+                        /** @enum {string} */
+                        domain: "core";
+                        agent_id: string;
+                        run_id: string;
+                        preauth_id: string | null;
+                        decision_id: string;
+                        requested_by: string;
+                        reason: string;
+                        amount_usdc: number;
+                        amount: string;
+                        merchant: string;
+                        /** @description What a person needs to see before saying yes. */
+                        risk_summary: {
+                            [key: string]: unknown;
+                        };
+                        /** @description The exact action that is approved. */
+                        action_hash: string;
+                        approvals_required: number;
+                        separate_approver: boolean;
+                        approvals: {
+                            key_id: string;
+                            decision: "approve" | "reject";
+                            reason: string | null;
+                            at: string;
+                        }[];
+                        expires_at: string;
+                        created_at: string;
+                        resolved_at: string | null;
+                        used_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listMemories: {
+        parameters: {
+            query?: {
+                session_id?: string;
+                agent_id?: string;
+                run_id?: string;
+                cursor?: string;
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        memories: {
+                            id: string;
+                            session_id: string;
+                            agent_id: string | null;
+                            run_id: string | null;
+                            content: string;
+                            metadata: {
+                                [key: string]: unknown;
+                            };
+                            /** Format: date-time */
+                            created_at: string;
+                            /** Format: date-time */
+                            expires_at: string;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    createMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    content: string;
+                    /** @description Without one, the memory begins a session of its own. */
+                    session_id?: string;
+                    agent_id?: string;
+                    /** @description A run of yours that this is about. */
+                    run_id?: string;
+                    /** @description At most 4000 characters as JSON. */
+                    metadata?: {
+                        [key: string]: unknown;
+                    };
+                    /**
+                     * Format: date-time
+                     * @description At most 365 days ahead; without it, in 90 days.
+                     */
+                    expires_at?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            201: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        session_id: string;
+                        agent_id: string | null;
+                        run_id: string | null;
+                        content: string;
+                        metadata: {
+                            [key: string]: unknown;
+                        };
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        expires_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    deleteSessionMemory: {
+        parameters: {
+            query: {
+                session_id: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        session_id: string;
+                        deleted_count: number;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    searchMemories: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    query: string;
+                    session_id?: string;
+                    agent_id?: string;
+                    limit?: number;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        memories: {
+                            id: string;
+                            session_id: string;
+                            agent_id: string | null;
+                            run_id: string | null;
+                            content: string;
+                            metadata: {
+                                [key: string]: unknown;
+                            };
+                            /** Format: date-time */
+                            created_at: string;
+                            /** Format: date-time */
+                            expires_at: string;
+                            /** @description Higher fits better; comparable within one answer only. */
+                            score: number;
+                        }[];
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        session_id: string;
+                        agent_id: string | null;
+                        run_id: string | null;
+                        content: string;
+                        metadata: {
+                            [key: string]: unknown;
+                        };
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        expires_at: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    deleteMemory: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        id: string;
+                        deleted: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBenchmark: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        as_of: string | null;
+                        suite_version: string | null;
+                        mode: string | null;
+                        lanes: {
+                            agent_id: string;
+                            /** @description Tasks of the suite that are for this lane. */
+                            n: number;
+                            /** @description Share of the tasks whose output passed every check and was verified. */
+                            success_rate: number;
+                            score: {
+                                mean: number;
+                                /** @description The ends of the 95 % confidence interval of the mean. */
+                                ci95: number[];
+                            };
+                            /** @description The median. */
+                            latency_ms: number;
+                            price_per_verified_success_usdc: number | null;
+                        }[];
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBasisContract: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        service: string;
+                        version: string;
+                        /** @enum {string} */
+                        status: "preview";
+                        description: string;
+                        disclaimer: string;
+                        machine_readable: string;
+                        methodology: {
+                            [key: string]: string;
+                        };
+                        spec_repo: string | null;
+                        keys: {
+                            jwks: string;
+                            evm_signers: {
+                                live: string;
+                                preview: string;
+                            };
+                        };
+                        free_tier: {
+                            [key: string]: unknown;
+                        };
+                        endpoints: {
+                            method: string;
+                            path: string;
+                            purpose: string;
+                        }[];
+                        response_shapes: {
+                            [key: string]: unknown;
+                        };
+                        coverage_seed: unknown[];
+                        note: string;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listBasisSymbols: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        symbols: {
+                            symbol: string;
+                            underlying: string;
+                            issuer: string;
+                            chains: string[];
+                        }[];
+                        count: number;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBasisQuote: {
+        parameters: {
+            query?: {
+                /** @description Where the wrapper has several deployments */
+                chain?: string;
+            };
+            header?: never;
+            path: {
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        symbol: string;
+                        underlying: string;
+                        chain: string;
+                        /** Format: date-time */
+                        as_of: string;
+                        wrapper_price: number;
+                        reference_price: number;
+                        reference_source: string;
+                        /** @description (wrapper − reference) / reference, a fraction, signed */
+                        basis_pct: number;
+                        /** @description basis_pct · 10000 */
+                        basis_bps: number;
+                        effective_float: {
+                            near_reference_usd: number;
+                            band_bps: number;
+                            confidence: "high" | "medium" | "low";
+                        };
+                        borrow: {
+                            available: boolean;
+                            rate_apr: number | null;
+                            source: string | null;
+                        };
+                        underlying_state: "open" | "closed" | "halted" | "holiday";
+                        primary_market: {
+                            creation: "open" | "closed";
+                            last_mint_at: string | null;
+                            last_mint_block: number | null;
+                            last_mint_size: number | null;
+                        };
+                        observations: string[];
+                        source: "live" | "preview";
+                        preview: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBasisBoard: {
+        parameters: {
+            query?: {
+                /** @description Where the wrapper has several deployments */
+                chain?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        status: "live" | "preview";
+                        /** Format: date-time */
+                        as_of: string;
+                        scoring: {
+                            formula: string;
+                            note: string;
+                            statuses: {
+                                [key: string]: string;
+                            };
+                        };
+                        rows: {
+                            rank: number;
+                            symbol: string;
+                            underlying: string;
+                            chain: string;
+                            meme_symbol: string | null;
+                            window_score: number;
+                            window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
+                            basis_bps: number;
+                            meme_momentum_24h_pct: number | null;
+                            float_locked_pct: number | null;
+                            primary_market: {
+                                creation: "open" | "closed";
+                                last_mint_at: string | null;
+                                last_mint_block: number | null;
+                                last_mint_size: number | null;
+                            };
+                            source: "live" | "preview";
+                            /** Format: date-time */
+                            as_of: string;
+                        }[];
+                        preview: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBasisAttestation: {
+        parameters: {
+            query?: {
+                /** @description Where the wrapper has several deployments */
+                chain?: string;
+                seq?: number;
+            };
+            header?: never;
+            path: {
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @enum {string} */
+                        schema: "basis-attestation/v1";
+                        symbol: string;
+                        chain: string;
+                        /** Format: date-time */
+                        as_of: string;
+                        snapshot: {
+                            wrapper_price: number;
+                            reference_price: number;
+                            basis_bps: number;
+                            underlying_state: "open" | "closed" | "halted" | "holiday";
+                        };
+                        backing: {
+                            issuer: string;
+                            ratio: number;
+                            report_url: string | null;
+                            report_as_of: string | null;
+                            restated_by: string;
+                            evidence: {
+                                hash: string;
+                                mode: "live" | "preview";
+                                /** Format: date-time */
+                                valid_until: string;
+                                seq: number;
+                                asset: string;
+                                prev_hash: string | null;
+                                ratio_basis: "reserve_report" | "issuer_claim" | "illustration";
+                                sources: {
+                                    id: string;
+                                    url: string;
+                                    published_at: string | null;
+                                    block: number | null;
+                                    sha256: string;
+                                }[];
+                            };
+                        };
+                        signature: {
+                            /** @enum {string} */
+                            alg: "ed25519";
+                            key_id: string;
+                            value: string;
+                        };
+                        evm_signature: {
+                            /** @enum {string} */
+                            alg: "eip712-secp256k1";
+                            signer: string;
+                            value: string;
+                            typed_data: unknown;
+                        };
+                        solana_signature: {
+                            /** @enum {string} */
+                            alg: "ed25519";
+                            key_id: string;
+                            value: string;
+                            message: string;
+                        };
+                        disclaimer: string;
+                        preview: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBasisHistory: {
+        parameters: {
+            query?: {
+                /** @description Where the wrapper has several deployments */
+                chain?: string;
+                from?: string;
+                to?: string;
+                interval?: "1m" | "5m" | "15m" | "1h" | "1d";
+            };
+            header?: never;
+            path: {
+                symbol: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        symbol: string;
+                        chain: string;
+                        interval: string;
+                        /** Format: date-time */
+                        from: string;
+                        /** Format: date-time */
+                        to: string;
+                        points: {
+                            /** Format: date-time */
+                            as_of: string;
+                            wrapper_price: number;
+                            reference_price: number;
+                            basis_bps: number;
+                            near_reference_usd: number;
+                            underlying_state: "open" | "closed" | "halted" | "holiday";
+                            window_score: number;
+                            window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
+                        }[];
+                        source: "live" | "preview";
+                        preview: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getBasisEvidence: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                sha256: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    streamBasis: {
+        parameters: {
+            query?: {
+                /** @description Separated by commas; all when absent */
+                symbols?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    rhRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description Must be the tenant of the key. */
+                    tenant_id: string;
+                    /** @description For a spend: the merchant. */
+                    symbol: string;
+                    side: "buy" | "sell" | "long" | "short";
+                    /** @description Shares, contracts or fractional units; USDC for earn and spend. */
+                    quantity: number;
+                    /** @description USD. The worst price accepted; for a spend, the price of one unit. */
+                    price_limit?: number;
+                    instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                    /** @description Perp only; 1 when absent. */
+                    leverage?: number;
+                    /** @description The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. */
+                    notional_usdc?: number;
+                    /** @description Overrides the tenant default where it speaks; what it does not name stays as it was. */
+                    policy_id?: string;
+                    /** @description Your own name for the order; works once. */
+                    client_order_id?: string;
+                    agent_id?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        run_id: string;
+                        /** @enum {string} */
+                        status: "executed";
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        /** @description An enriched attestation receipt of a governed trade. */
+                        receipt: {
+                            /** Format: uuid */
+                            id: string;
+                            /** Format: uuid */
+                            run_id: string;
+                            tenant_id: string;
+                            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                            symbol: string;
+                            side: "buy" | "sell" | "long" | "short";
+                            direction: "buy" | "sell" | "long" | "short";
+                            quantity: number;
+                            requested_quantity: number;
+                            filled_quantity: number;
+                            notional_usdc: number;
+                            status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
+                            reason: string | null;
+                            mode: "paper" | "live";
+                            broker: string;
+                            client_order_id: string;
+                            broker_order_id: string | null;
+                            fills: {
+                                fill_id: string;
+                                quantity: number;
+                                price: number;
+                                fee: number;
+                                /** Format: date-time */
+                                at: string;
+                            }[];
+                            avg_price: number | null;
+                            gross: number;
+                            fees: number;
+                            /** @description What the account gained; negative for a purchase. */
+                            net: number;
+                            reference: {
+                                quote_price: number;
+                                quote_source: string;
+                                /** Format: date-time */
+                                quoted_at: string;
+                                max_drift_bps: number;
+                                execution_price: number | null;
+                                execution_observed_at: string | null;
+                                basis_bps: number | null;
+                            };
+                            slippage_bps: number | null;
+                            policy: {
+                                policy_id: string;
+                                name: string;
+                                content_hash: string | null;
+                                verdict: string;
+                                checks: {
+                                    id: string;
+                                    result: "pass" | "review" | "fail";
+                                    limit: unknown;
+                                    actual: unknown;
+                                    reason?: string;
+                                }[];
+                            };
+                            approval: {
+                                required: boolean;
+                                digest: string | null;
+                                expires_at: string | null;
+                                approved_by: string | null;
+                                approved_by_claimed: string | null;
+                                approved_at: string | null;
+                            };
+                            /** Format: date-time */
+                            execute_by: string;
+                            /** @description The public entry of the transparency log that commits to this receipt. */
+                            receipt_url: string;
+                            /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
+                            attestation: {
+                                hash: string;
+                                prev_hash: string | null;
+                                alg: string;
+                                key_id: string;
+                                value: string;
+                            };
+                            /** Format: date-time */
+                            created_at: string;
+                            /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
+                            instrument_metadata: {
+                                [key: string]: unknown;
+                            };
+                        };
+                    };
+                };
+            };
+            /** @description Waits for a person; or, with a broker that fills later, still executes (`approval` is then null). */
+            202: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        run_id: string;
+                        status: "pending_approval" | "executing";
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        /** Format: date-time */
+                        expires_at: string;
+                        /** Format: date-time */
+                        execute_by: string;
+                        approval: ({
+                            /** Format: uuid */
+                            run_id: string;
+                            tenant_id: string;
+                            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                            symbol: string;
+                            side: "buy" | "sell" | "long" | "short";
+                            direction: "buy" | "sell" | "long" | "short";
+                            quantity: number;
+                            notional_usdc: number;
+                            policy_id: string;
+                            policy_verdict: "requires_human" | "borderline" | "override";
+                            checks: {
+                                id: string;
+                                result: "pass" | "review" | "fail";
+                                limit: unknown;
+                                actual: unknown;
+                                reason?: string;
+                            }[];
+                            /** Format: date-time */
+                            expires_at: string;
+                            /** Format: date-time */
+                            execute_by: string;
+                            digest: string;
+                        } & {
+                            [key: string]: unknown;
+                        }) | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Refused, with every check and which of them decided. Nothing was traded. */
+            422: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked";
+                        message: string;
+                        checks: {
+                            id: string;
+                            result: "pass" | "review" | "fail";
+                            limit: unknown;
+                            actual: unknown;
+                            reason?: string;
+                        }[];
+                        /** Format: uuid */
+                        run_id: string;
+                        status: "rejected" | "cancelled";
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        /** Format: uuid */
+                        receipt_id?: string;
+                        request_id?: string;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    rhApprove: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Beside run_id and approved_by these are echoes: one that differs from the run is a 400. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** Format: uuid */
+                    run_id: string;
+                    /** @description Recorded as claimed. */
+                    approved_by?: string;
+                    instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                    direction?: "buy" | "sell" | "long" | "short";
+                    notional_usdc?: number;
+                    leverage?: number;
+                    liquidation_price?: number;
+                    policy_verdict?: "requires_human" | "borderline" | "override";
+                    /** Format: date-time */
+                    expires_at?: string;
+                    idempotency_key?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        run_id: string;
+                        /** @enum {string} */
+                        status: "approved";
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        queued: boolean;
+                        /** Format: date-time */
+                        approved_at: string;
+                        approved_by: string;
+                        approved_by_claimed: string | null;
+                        /** Format: date-time */
+                        expires_at: string;
+                        /** Format: date-time */
+                        execute_by: string;
+                        digest: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listRhReceipts: {
+        parameters: {
+            query?: {
+                run_id?: string;
+                tenant_id?: string;
+                instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        id: string;
+                        /** Format: uuid */
+                        run_id: string;
+                        tenant_id: string;
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        symbol: string;
+                        side: "buy" | "sell" | "long" | "short";
+                        direction: "buy" | "sell" | "long" | "short";
+                        quantity: number;
+                        requested_quantity: number;
+                        filled_quantity: number;
+                        notional_usdc: number;
+                        status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
+                        reason: string | null;
+                        mode: "paper" | "live";
+                        broker: string;
+                        client_order_id: string;
+                        broker_order_id: string | null;
+                        fills: {
+                            fill_id: string;
+                            quantity: number;
+                            price: number;
+                            fee: number;
+                            /** Format: date-time */
+                            at: string;
+                        }[];
+                        avg_price: number | null;
+                        gross: number;
+                        fees: number;
+                        /** @description What the account gained; negative for a purchase. */
+                        net: number;
+                        reference: {
+                            quote_price: number;
+                            quote_source: string;
+                            /** Format: date-time */
+                            quoted_at: string;
+                            max_drift_bps: number;
+                            execution_price: number | null;
+                            execution_observed_at: string | null;
+                            basis_bps: number | null;
+                        };
+                        slippage_bps: number | null;
+                        policy: {
+                            policy_id: string;
+                            name: string;
+                            content_hash: string | null;
+                            verdict: string;
+                            checks: {
+                                id: string;
+                                result: "pass" | "review" | "fail";
+                                limit: unknown;
+                                actual: unknown;
+                                reason?: string;
+                            }[];
+                        };
+                        approval: {
+                            required: boolean;
+                            digest: string | null;
+                            expires_at: string | null;
+                            approved_by: string | null;
+                            approved_by_claimed: string | null;
+                            approved_at: string | null;
+                        };
+                        /** Format: date-time */
+                        execute_by: string;
+                        /** @description The public entry of the transparency log that commits to this receipt. */
+                        receipt_url: string;
+                        /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
+                        attestation: {
+                            hash: string;
+                            prev_hash: string | null;
+                            alg: string;
+                            key_id: string;
+                            value: string;
+                        };
+                        /** Format: date-time */
+                        created_at: string;
+                        /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
+                        instrument_metadata: {
+                            [key: string]: unknown;
+                        };
+                    }[];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getRhReceipt: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description An enriched attestation receipt of a governed trade. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        id: string;
+                        /** Format: uuid */
+                        run_id: string;
+                        tenant_id: string;
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        symbol: string;
+                        side: "buy" | "sell" | "long" | "short";
+                        direction: "buy" | "sell" | "long" | "short";
+                        quantity: number;
+                        requested_quantity: number;
+                        filled_quantity: number;
+                        notional_usdc: number;
+                        status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
+                        reason: string | null;
+                        mode: "paper" | "live";
+                        broker: string;
+                        client_order_id: string;
+                        broker_order_id: string | null;
+                        fills: {
+                            fill_id: string;
+                            quantity: number;
+                            price: number;
+                            fee: number;
+                            /** Format: date-time */
+                            at: string;
+                        }[];
+                        avg_price: number | null;
+                        gross: number;
+                        fees: number;
+                        /** @description What the account gained; negative for a purchase. */
+                        net: number;
+                        reference: {
+                            quote_price: number;
+                            quote_source: string;
+                            /** Format: date-time */
+                            quoted_at: string;
+                            max_drift_bps: number;
+                            execution_price: number | null;
+                            execution_observed_at: string | null;
+                            basis_bps: number | null;
+                        };
+                        slippage_bps: number | null;
+                        policy: {
+                            policy_id: string;
+                            name: string;
+                            content_hash: string | null;
+                            verdict: string;
+                            checks: {
+                                id: string;
+                                result: "pass" | "review" | "fail";
+                                limit: unknown;
+                                actual: unknown;
+                                reason?: string;
+                            }[];
+                        };
+                        approval: {
+                            required: boolean;
+                            digest: string | null;
+                            expires_at: string | null;
+                            approved_by: string | null;
+                            approved_by_claimed: string | null;
+                            approved_at: string | null;
+                        };
+                        /** Format: date-time */
+                        execute_by: string;
+                        /** @description The public entry of the transparency log that commits to this receipt. */
+                        receipt_url: string;
+                        /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
+                        attestation: {
+                            hash: string;
+                            prev_hash: string | null;
+                            alg: string;
+                            key_id: string;
+                            value: string;
+                        };
+                        /** Format: date-time */
+                        created_at: string;
+                        /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
+                        instrument_metadata: {
+                            [key: string]: unknown;
+                        };
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getRhRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        run_id: string;
+                        tenant_id: string;
+                        status: "pending_approval" | "approved" | "executing" | "executed" | "cancelled" | "rejected";
+                        reason: string | null;
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        symbol: string;
+                        side: "buy" | "sell" | "long" | "short";
+                        quantity: number;
+                        notional_usdc: number;
+                        price_limit: number | null;
+                        leverage: number | null;
+                        policy_id: string;
+                        policy_verdict: string;
+                        checks: {
+                            id: string;
+                            result: "pass" | "review" | "fail";
+                            limit: unknown;
+                            actual: unknown;
+                            reason?: string;
+                        }[];
+                        broker: string;
+                        mode: "paper" | "live";
+                        client_order_id: string | null;
+                        approval: ({
+                            /** Format: uuid */
+                            run_id: string;
+                            tenant_id: string;
+                            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                            symbol: string;
+                            side: "buy" | "sell" | "long" | "short";
+                            direction: "buy" | "sell" | "long" | "short";
+                            quantity: number;
+                            notional_usdc: number;
+                            policy_id: string;
+                            policy_verdict: "requires_human" | "borderline" | "override";
+                            checks: {
+                                id: string;
+                                result: "pass" | "review" | "fail";
+                                limit: unknown;
+                                actual: unknown;
+                                reason?: string;
+                            }[];
+                            /** Format: date-time */
+                            expires_at: string;
+                            /** Format: date-time */
+                            execute_by: string;
+                            digest: string;
+                        } & {
+                            [key: string]: unknown;
+                        }) | null;
+                        expires_at: string | null;
+                        /** Format: date-time */
+                        execute_by: string;
+                        approved_at: string | null;
+                        approved_by: string | null;
+                        approved_by_claimed: string | null;
+                        fills: {
+                            fill_id: string;
+                            quantity: number;
+                            price: number;
+                            fee: number;
+                            /** Format: date-time */
+                            at: string;
+                        }[];
+                        receipt_ids: string[];
+                        /** Format: date-time */
+                        created_at: string;
+                        /** Format: date-time */
+                        updated_at: string;
+                        finished_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    cancelRhRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        run_id: string;
+                        status: string;
+                        /** @description True while a broker may still have the order; the worker stops it. */
+                        stopping: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getRhPositions: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: date-time */
+                        as_of: string;
+                        accounts: {
+                            broker: string;
+                            mode: "paper" | "live";
+                            currency: string;
+                            cash_usdc: number;
+                            unsettled_usdc: number;
+                            held_usdc: number;
+                            buying_power_usdc: number;
+                            equity_usdc: number;
+                            positions: {
+                                instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                                symbol: string;
+                                quantity: number;
+                                cost_usdc: number;
+                                avg_price: number;
+                                margin_usdc: number;
+                                leverage: number | null;
+                                liquidation_price: number | null;
+                                locked_until: string | null;
+                            }[];
+                        }[];
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getRhKillSwitch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        engaged: boolean;
+                        engaged_at: string | null;
+                        engaged_by: string | null;
+                        reason: string | null;
+                        runs_stopped: number;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    setRhKillSwitch: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    engaged: boolean;
+                    reason?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        engaged: boolean;
+                        engaged_at: string | null;
+                        engaged_by: string | null;
+                        reason: string | null;
+                        runs_stopped: number;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listCbReceipts: {
+        parameters: {
+            query?: {
+                status?: "pending" | "history";
+                type?: "accounts";
+                limit?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** Format: uuid */
+                        id: string;
+                        /** Format: uuid */
+                        run_id: string;
+                        tenant_id: string;
+                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                        symbol: string;
+                        side: "buy" | "sell" | "long" | "short";
+                        direction: "buy" | "sell" | "long" | "short";
+                        quantity: number;
+                        requested_quantity: number;
+                        filled_quantity: number;
+                        notional_usdc: number;
+                        status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
+                        reason: string | null;
+                        mode: "paper" | "live";
+                        broker: string;
+                        client_order_id: string;
+                        broker_order_id: string | null;
+                        fills: {
+                            fill_id: string;
+                            quantity: number;
+                            price: number;
+                            fee: number;
+                            /** Format: date-time */
+                            at: string;
+                        }[];
+                        avg_price: number | null;
+                        gross: number;
+                        fees: number;
+                        /** @description What the account gained; negative for a purchase. */
+                        net: number;
+                        reference: {
+                            quote_price: number;
+                            quote_source: string;
+                            /** Format: date-time */
+                            quoted_at: string;
+                            max_drift_bps: number;
+                            execution_price: number | null;
+                            execution_observed_at: string | null;
+                            basis_bps: number | null;
+                        };
+                        slippage_bps: number | null;
+                        policy: {
+                            policy_id: string;
+                            name: string;
+                            content_hash: string | null;
+                            verdict: string;
+                            checks: {
+                                id: string;
+                                result: "pass" | "review" | "fail";
+                                limit: unknown;
+                                actual: unknown;
+                                reason?: string;
+                            }[];
+                        };
+                        approval: {
+                            required: boolean;
+                            digest: string | null;
+                            expires_at: string | null;
+                            approved_by: string | null;
+                            approved_by_claimed: string | null;
+                            approved_at: string | null;
+                        };
+                        /** Format: date-time */
+                        execute_by: string;
+                        /** @description The public entry of the transparency log that commits to this receipt. */
+                        receipt_url: string;
+                        /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
+                        attestation: {
+                            hash: string;
+                            prev_hash: string | null;
+                            alg: string;
+                            key_id: string;
+                            value: string;
+                        };
+                        /** Format: date-time */
+                        created_at: string;
+                        /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
+                        instrument_metadata: {
+                            [key: string]: unknown;
+                        };
+                    }[] | {
+                        uuid: string;
+                        currency: string;
+                        available_balance: {
+                            value: string;
+                            currency: string;
+                        };
+                        hold: {
+                            value: string;
+                            currency: string;
+                        };
+                        type: string;
+                    }[];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    rhAuth: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Redirect to the configured authorisation address. */
+            302: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    rhAuthCallback: {
+        parameters: {
+            query?: {
+                code?: string;
+                state?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        domain: string;
+                        oauth_ready: boolean;
+                        token_stored: boolean;
+                        account_stub_created: boolean;
+                        encrypted: boolean;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    rhAuthRevoke: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    /** @description An id that matches nothing is answered all the same. */
+                    rh_account_id?: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        domain: string;
+                        /** @enum {boolean} */
+                        revoked: true;
+                        rh_account_id: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
                     };
                 };
             };
