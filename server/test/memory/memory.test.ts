@@ -60,6 +60,7 @@ describe('storing', () => {
     ['too much', { content: 'x'.repeat(8_001) }],
     ['too much metadata', { content: 'a', metadata: { text: 'x'.repeat(4_001) } }],
     ['the past', { content: 'a', expires_at: '2020-01-01T00:00:00Z' }],
+    ['a leap second', { content: 'a', expires_at: '2026-12-31T23:59:60Z' }],
     ['eternity', { content: 'a', expires_at: '2099-01-01T00:00:00Z' }],
     ['a run that is not its own', { content: 'a', run_id: 'run_nothing' }],
     ['an unknown property', { content: 'a', price_usdc: 0 }],
@@ -95,7 +96,15 @@ describe('listing', () => {
     expect(seen).toEqual([6, 5, 4, 3, 2, 1, 0].map((n) => `note ${n}`))
     const narrowed = await service.get('/api/memory?session_id=s0&agent_id=a0', tenant.headers)
     expect(contents(narrowed.body)).toEqual(['note 6', 'note 0'])
-    for (const query of ['limit=0', 'limit=101', 'limit=x', 'colour=red', 'session_id='])
+    for (const query of [
+      'limit=0',
+      'limit=101',
+      'limit=x',
+      'colour=red',
+      'session_id=',
+      'session_id=%00',
+      'cursor=%00',
+    ])
       expect((await service.get(`/api/memory?${query}`, tenant.headers)).status, query).toBe(400)
   })
 })

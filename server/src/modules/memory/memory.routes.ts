@@ -1,8 +1,8 @@
-import type { FastifyReply } from 'fastify'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendAnswer } from '../../platform/send-answer.ts'
 import * as schema from './memory.schema.ts'
 import type { Memory } from './memory.ts'
 import { limits } from './run-memory.ts'
@@ -11,10 +11,6 @@ const tags = ['Memory']
 const reads = { auth: 'tenant', scope: 'read' } as const
 // Whoever may run may leave a memory by it, so the same key may leave one without.
 const writes = { auth: 'tenant', scope: ['run', 'control'] } as const
-
-/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
-const sendAnswer = (reply: FastifyReply, answer: Answered) =>
-  reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.text)
 
 export function memoryRoutes(app: App, memory: Memory) {
   app.get(
