@@ -4,9 +4,10 @@
  *   node launch.mjs server/scripts/train-router.ts              train, calibrate, write the model, print the report
  *   node launch.mjs server/scripts/train-router.ts --evaluate   only measure the committed model on the validation split
  *   node launch.mjs server/scripts/train-router.ts --check      train again and fail if the model would differ
+ *   node launch.mjs server/scripts/train-router.ts --mistakes   as without, and list what the held-out families got wrong
  */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { createRouter, type RouterModel } from '../src/modules/routing/model.ts'
+import { createRouter, type Router, type RouterModel } from '../src/modules/routing/model.ts'
 import { softmax } from '../src/modules/routing/softmax.ts'
 import {
   composeTraining,
@@ -131,6 +132,7 @@ function report(model: RouterModel, from: RoutingData): void {
     `split: ${trainFamilies.size} training families, ${new Set(from.validation.map((row) => row.family)).size} validation families, ${sharedFamilies.length} shared; five-word runs shared: ${shared.length}`,
   )
   printRows(result, baseline)
+  console.log(`a decision takes ${microsecondsOf(createRouter(model), from.validation).toFixed(1)} µs (median)`)
   for (const miss of result.mistakes)
     console.log(
       `  ${miss.lane} → ${miss.decided} (${miss.predicted} ${miss.confidence}): ${miss.task.slice(0, 110).replaceAll('\n', ' ')}`,
@@ -138,6 +140,19 @@ function report(model: RouterModel, from: RoutingData): void {
   if (shared.length > 0 || sharedFamilies.length > 0) fail('The two sides of the split share text or families.')
   if (result.accuracy < WANTED_ACCURACY) fail(`Accuracy is below ${percent(WANTED_ACCURACY)}.`)
   if (result.calibrationError > WANTED_CALIBRATION) fail(`Calibration error is above ${WANTED_CALIBRATION}.`)
+}
+
+/** The median over all validation tasks, once the code is warm. */
+function microsecondsOf(router: Router, tasks: readonly { task: string }[]): number {
+  const times: number[] = []
+  for (let round = 0; round < 20; round++) {
+    for (const { task } of tasks) {
+      const started = performance.now()
+      router.read(task)
+      if (round >= 10) times.push((performance.now() - started) * 1000)
+    }
+  }
+  return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!
 }
 
 function printRows(result: Evaluation, baseline: Evaluation): void {

@@ -186,10 +186,10 @@ test('the same task gives the same bytes on every machine; other bytes need a ne
   }
   expect(digests).toMatchInlineSnapshot(`
     {
-      "analyst-v1": "cc2a1a5b60856853",
+      "analyst-v1": "739f8146553ab56a",
       "coder-v1": "f45f411d664b0497",
       "comedian-v1": "765fa75d3ff55ba0",
-      "default": "6f40f6fbff025fb9",
+      "default": "3d06bc3605469b32",
       "researcher-v2": "d4ac95a32eef3272",
       "strategist-v1": "11747f61abe44627",
       "support-v1": "f315f551219b44bb",

@@ -111,7 +111,7 @@ test('a decision takes well under a tenth of a millisecond at the median, and lo
       choose(task)
       return performance.now() - started
     }).sort((a, b) => a - b)
-    // Generous, because the machine that runs this may be busy; the bench prints the real figure.
+    // Generous, because the machine that runs this may be busy; `train-router.ts --evaluate` prints the real figure.
     expect(times[150]!).toBeLessThan(0.4)
   }
 })

@@ -1,4 +1,4 @@
-import type { Brief } from './brief.ts'
+import { type Brief, topicOf } from './brief.ts'
 import type { Report, Section } from './report.ts'
 import { correlation, outliersOf, summarise, trendOf } from './statistics.ts'
 import { type Column, readTable, type Table } from './tables.ts'
@@ -10,14 +10,14 @@ const MAX_SERIES = 8
 /** Statistics, trends, outliers, groups and correlations of the numbers in the task. */
 export function analyse(brief: Brief): Report {
   const table = readTable(brief)
-  if (!table) return nothingToMeasure()
+  if (!table) return nothingToMeasure(brief)
   const series = table.columns.filter((column) => column.values.length >= 2 && !isAxis(column)).slice(0, MAX_SERIES)
   const measured = series.length > 0 ? series : table.columns.filter((column) => column.values.length > 0).slice(0, 1)
   const label = table.columns.find((column) => column.labels.length > 0)
   const findings = measured.flatMap((column) => findingsOf(column, label))
   return {
     lane: 'analyst',
-    title: `Analysis of ${table.rows} rows (${table.source})`,
+    title: clip(`Analysis of ${table.rows} rows (${table.source}): ${topicOf(brief)}`, 140),
     summary: headline(measured[0]!),
     sections: [
       { heading: 'Statistics', table: statisticsTable(measured) },
@@ -158,10 +158,10 @@ function notes(table: Table, series: readonly Column[]): string[] {
   ]
 }
 
-function nothingToMeasure(): Report {
+function nothingToMeasure(brief: Brief): Report {
   return {
     lane: 'analyst',
-    title: 'No data to analyse',
+    title: clip(`No data to analyse: ${topicOf(brief)}`, 120),
     summary: 'The task has no numbers, table or JSON that could be measured, so there is no figure to report.',
     sections: [
       {
@@ -169,7 +169,7 @@ function nothingToMeasure(): Report {
         lines: [
           'A CSV or a Markdown table with a header row, one record a line.',
           'A JSON array of numbers, or of records with numeric fields.',
-          'Labelled numbers such as “Jan 120, Feb 131, Mar 128”.',
+          'Labelled numbers, for example Jan 120, Feb 131, Mar 128.',
         ],
       },
       {

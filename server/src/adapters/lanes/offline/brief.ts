@@ -79,7 +79,7 @@ function plainParts(text: string): { instruction: string; material: string } {
     }
   }
   const colon = text.search(/:(\s|$)/)
-  if (colon > 0 && colon <= 300 && text.length - colon > 12) {
+  if (colon > 0 && colon <= 300 && isMaterial(text.slice(colon + 1))) {
     return { instruction: text.slice(0, colon).trim(), material: text.slice(colon + 1).trim() }
   }
   const line = text.indexOf('\n')
@@ -98,6 +98,9 @@ function plainParts(text: string): { instruction: string; material: string } {
   }
   return { instruction: text, material: '' }
 }
+
+/** A few words after a colon belong to the request; figures, lines or a longer text were brought along. */
+const isMaterial = (rest: string) => rest.trim().length >= 50 || /\d|\n/.test(rest.trim())
 
 const lastParagraph = (text: string) => text.slice(text.lastIndexOf('\n') + 1).trim()
 

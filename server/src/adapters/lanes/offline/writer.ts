@@ -94,7 +94,7 @@ function rewrite(material: string): Report {
     summary: `${before.words} words became ${after.words}, the average sentence ${formatNumber(before.perSentence)} → ${formatNumber(after.perSentence)} words. No fact was added.`,
     sections: [
       { heading: 'Rewritten text', prose: clip(text, 7000) },
-      { heading: 'Outline', lines: outlineOf(paragraphs) },
+      { heading: 'Outline', lines: outlineOf(edited.map((edit) => edit.text)) },
       {
         heading: 'What was changed',
         lines:

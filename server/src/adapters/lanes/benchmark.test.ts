@@ -1,0 +1,123 @@
+import { expect, test } from 'vitest'
+import type { Lane } from '../../modules/runs/lane.ts'
+import { verifyOutput } from '../../modules/runs/verify-output.ts'
+import { createTestClock, systemClock } from '../../platform/clock.ts'
+import { type BenchmarkTask, holds, readBenchmarkSuite, runBenchmark } from './benchmark.ts'
+import { createOfflineLane } from './offline.ts'
+
+const LANES = [
+  'comedian-v1',
+  'writer-v1',
+  'support-v1',
+  'analyst-v1',
+  'coder-v1',
+  'strategist-v1',
+  'researcher-v2',
+  'default',
+].map((agentId) => ({ agentId, priceUsdc: 0.01 }))
+
+const scripted = (outputs: Record<string, string | undefined>, tick: () => void): Lane => ({
+  name: 'scripted',
+  mode: 'live',
+  execute: async (task) => {
+    tick()
+    const output = outputs[task.task]
+    return output === undefined
+      ? { ok: false, reason: 'unavailable', message: 'Down.', retryable: true }
+      : {
+          ok: true,
+          output,
+          provider: 'p',
+          model: 'm',
+          mode: 'live',
+          usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 },
+          fallbacks: [],
+        }
+  },
+})
+
+test('the suite covers every lane with several tasks, each with checks and an id of its own', () => {
+  const { tasks } = readBenchmarkSuite()
+  for (const { agentId } of LANES)
+    expect(tasks.filter((task) => task.agent_id === agentId).length).toBeGreaterThanOrEqual(6)
+  for (const task of tasks) expect(task.checks.length).toBeGreaterThan(0)
+  expect(new Set(tasks.map((task) => task.id)).size).toBe(tasks.length)
+})
+
+test('the offline lanes do real work: most of the suite succeeds, and nothing empty would', async () => {
+  const suite = readBenchmarkSuite()
+  const results = await runBenchmark(
+    { lane: createOfflineLane(), clock: systemClock, verify: verifyOutput },
+    LANES,
+    suite,
+  )
+  expect(results).toHaveLength(LANES.length)
+  for (const result of results)
+    expect([result.agent_id, result.success_rate >= 0.6, result.score.mean >= 0.7]).toEqual([
+      result.agent_id,
+      true,
+      true,
+    ])
+  const mute = await runBenchmark(
+    {
+      lane: scripted(Object.fromEntries(suite.tasks.map((task) => [task.task, 'Yes.'])), () => {}),
+      clock: systemClock,
+      verify: verifyOutput,
+    },
+    LANES,
+    suite,
+  )
+  for (const result of mute) expect(result.success_rate).toBeLessThanOrEqual(0.2)
+})
+
+test('rates, interval, median latency and price of a success are what they say', async () => {
+  const clock = createTestClock()
+  const waits = [10, 30, 20, 40]
+  const tasks: BenchmarkTask[] = ['a', 'b', 'c', 'd'].map((task) => ({
+    id: task,
+    agent_id: 'x',
+    task,
+    checks: [{ contains: 'river' }, { min_words: 2 }],
+  }))
+  const lane = scripted({ a: 'A river.', b: 'No stream.', c: 'Two rivers.' }, () => clock.advance(waits.shift()!))
+  const verify = async () => ({ verified: true, score: 1 })
+  const [result] = await runBenchmark({ lane, clock, verify }, [{ agentId: 'x', priceUsdc: 0.02 }], {
+    suite_version: 't',
+    tasks,
+  })
+  expect(result).toMatchObject({
+    agent_id: 'x',
+    n: 4,
+    success_rate: 0.5,
+    score: { mean: 0.625 },
+    latency_ms: 30,
+    price_per_verified_success_usdc: 0.04,
+  })
+  const [low, high] = result!.score.ci95
+  expect(low).toBeLessThan(0.1)
+  expect(high).toBe(1)
+})
+
+test('what is not verified is no success, and a lane without one has no price of success', async () => {
+  const tasks: BenchmarkTask[] = [{ id: 'a', agent_id: 'x', task: 'a', checks: [{ contains: 'river' }] }]
+  const deps = {
+    lane: scripted({ a: 'A river.' }, () => {}),
+    clock: systemClock,
+    verify: async () => ({ verified: false, score: 0.4 }),
+  }
+  expect(await runBenchmark(deps, [{ agentId: 'x', priceUsdc: 1 }], { suite_version: 't', tasks })).toMatchObject([
+    { success_rate: 0, score: { mean: 0.4 }, price_per_verified_success_usdc: null },
+  ])
+})
+
+test('each check can fail', () => {
+  expect(holds({ contains: 'Rhine' }, 'the rhine')).toBe(true)
+  expect(holds({ contains: 'Rhine' }, 'the Elbe')).toBe(false)
+  expect(holds({ lacks: 'elbe' }, 'the Elbe')).toBe(false)
+  expect(holds({ matches: '\\b18\\b' }, '180')).toBe(false)
+  expect(holds({ json: true }, '{"a":1')).toBe(false)
+  expect(holds({ list: true }, 'one, two')).toBe(false)
+  expect(holds({ list: true }, 'Here:\n- one')).toBe(true)
+  expect(holds({ max_words: 2 }, 'one two three')).toBe(false)
+  expect(holds({ min_words: 3 }, 'one two')).toBe(false)
+})
