@@ -6,21 +6,19 @@ import { startService, type TestService } from '../harness.ts'
 /** A service whose clock stands still until it is moved, whose lane fails when told to, and tenants with money in a wallet. */
 export type World = TestService & { clock: TestClock; lane: FlakyLane }
 
-export type FlakyLane = Lane & { failing: boolean }
+export type FlakyLane = Lane & { failing: boolean; slowMs: number }
 
 export function flakyLane(): FlakyLane {
   const offline = createOfflineLane()
   return {
     ...offline,
     failing: false,
-    execute(task) {
-      if (this.failing)
-        return Promise.resolve({
-          ok: false,
-          reason: 'unavailable',
-          message: 'The lane was told to fail.',
-          retryable: true,
-        })
+    slowMs: 0,
+    async execute(task) {
+      if (this.failing) {
+        await new Promise((wait) => setTimeout(wait, this.slowMs))
+        return { ok: false, reason: 'unavailable', message: 'The lane was told to fail.', retryable: true }
+      }
       return offline.execute(task)
     },
   }
