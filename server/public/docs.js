@@ -1,154 +1,126 @@
 // Renders /openapi.json as a page. Everything from the description goes in as text, never as markup.
-const el = (tag, props = {}, ...children) => {
-  const node = Object.assign(document.createElement(tag), props)
-  node.append(...children.filter((child) => child !== undefined && child !== null))
+
+import { el, prose } from '/docs/element.js'
+import { answerType, fields, parameters } from '/docs/schema.js'
+
+const methods = ['get', 'post', 'put', 'patch', 'delete']
+const successes = { 200: 'Success.', 201: 'Created.', 202: 'Accepted.' }
+const byId = (id) => document.getElementById(id)
+
+/** What a caller must bring: the header or cookie of each way in. */
+function credentialsOf(op, schemes) {
+  const ways = (op.security ?? []).map((way) => Object.keys(way))
+  if (ways.length === 0) return 'No credential.'
+  const names = ways
+    .flat()
+    .map((name) => schemes[name])
+    .map((scheme) => (scheme?.in === 'cookie' ? `the session cookie` : `the header ${scheme?.name}`))
+  const optional = ways.some((way) => way.length === 0)
+  return `${optional ? 'Optional' : 'Needs'}: ${names.join(', or ')}.`
+}
+
+/** What is inside is built when it is first opened: most of it never is. */
+function folded(summary, build) {
+  const node = el('details', {}, el('summary', {}, ...summary))
+  node.addEventListener('toggle', () => node.childElementCount === 1 && node.append(build()), { once: true })
   return node
 }
 
-const methods = ['get', 'post', 'put', 'patch', 'delete']
-
-const typeOf = (schema) => {
-  if (!schema || typeof schema !== 'object') return 'anything'
-  if ('const' in schema) return JSON.stringify(schema.const)
-  if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
-  const parts = schema.anyOf ?? schema.oneOf
-  if (parts) return [...new Set(parts.map(typeOf))].join(' | ')
-  if (schema.allOf) return 'object'
-  if (schema.type === 'array') return `${typeOf(schema.items)}[]`
-  return [schema.type].flat().filter(Boolean).join(' | ') || 'anything'
+function answer([status, response]) {
+  const [type, content] = Object.entries(response.content ?? {})[0] ?? []
+  const plain = response.description === 'Default Response' || !response.description
+  const words = plain ? (successes[status] ?? '') : response.description
+  const summary = [el('code', { textContent: status }), ' ', ...prose(`${words}${answerType(type)}`)]
+  return content?.schema ? folded(summary, () => fields(content.schema)) : el('p', { className: 'answer' }, ...summary)
 }
 
-const limitsOf = (schema) => {
-  const named = {
-    minimum: '≥',
-    maximum: '≤',
-    exclusiveMinimum: '>',
-    minLength: 'length ≥',
-    maxLength: 'length ≤',
-    maxItems: 'items ≤',
-    pattern: 'matches',
-    format: 'format',
-  }
-  return Object.entries(named)
-    .filter(([key]) => schema?.[key] !== undefined)
-    .map(([key, word]) => `${word} ${schema[key]}`)
-    .join(', ')
-}
-
-const merged = (schema) => {
-  if (!schema?.allOf) return schema
-  const parts = schema.allOf.map(merged)
-  return {
-    type: 'object',
-    properties: Object.assign({}, ...parts.map((part) => part.properties)),
-    required: parts.flatMap((part) => part.required ?? []),
-  }
-}
-
-function fields(given) {
-  const schema = merged(given)
-  const rows = Object.entries(schema?.properties ?? {}).map(([name, property]) => {
-    const nested = merged(property?.type === 'array' ? property.items : property)
-    const inside = nested?.properties
-      ? el('details', {}, el('summary', { className: 'soft', textContent: 'fields' }), fields(nested))
-      : undefined
-    const note = [limitsOf(property), property?.description].filter(Boolean).join('. ')
-    return el(
-      'tr',
-      {},
-      el('td', {}, el('code', { textContent: name })),
-      el('td', { textContent: typeOf(property) }),
-      el('td', { textContent: schema.required?.includes(name) ? 'required' : '' }),
-      el('td', {}, note, inside),
-    )
-  })
-  return rows.length > 0
-    ? el('table', {}, el('tbody', {}, ...rows))
-    : el('p', { className: 'soft', textContent: schema?.description ?? typeOf(schema) })
-}
-
-function parameters(list = []) {
-  if (list.length === 0) return undefined
-  const rows = list.map(({ name, in: where, required, schema, description }) =>
-    el(
-      'tr',
-      {},
-      el('td', {}, el('code', { textContent: name })),
-      el('td', { textContent: `${where}, ${typeOf(schema)}` }),
-      el('td', { textContent: required ? 'required' : '' }),
-      el('td', { textContent: [limitsOf(schema), description].filter(Boolean).join('. ') }),
-    ),
-  )
-  return el('table', {}, el('tbody', {}, ...rows))
-}
-
-function operation(path, method, op) {
+function operation({ path, method, op }, schemes) {
   const bodySchema = op.requestBody?.content?.['application/json']?.schema
-  const credentials = (op.security ?? []).flatMap((one) => Object.keys(one)).join(' or ')
-  const answers = Object.entries(op.responses ?? {}).map(([status, response]) => {
-    const schema = response.content?.['application/json']?.schema
-    return el(
-      'details',
-      {},
-      el(
-        'summary',
-        {},
-        el('code', { textContent: status }),
-        ` ${response.description === 'Default Response' ? '' : (response.description ?? '')}`,
-      ),
-      schema ? fields(schema) : undefined,
-    )
-  })
+  const link = el('a', { href: `#${op.operationId}`, title: 'A link to this endpoint' }, ` ${path}`)
   return el(
     'article',
     { id: op.operationId },
-    el('h3', {}, el('span', { className: 'method', textContent: method.toUpperCase() }), ` ${path}`),
+    el('h3', {}, el('span', { className: `method ${method}`, textContent: method.toUpperCase() }), link),
     el('p', { textContent: op.summary ?? '' }),
-    op.description ? el('p', { className: 'soft', textContent: op.description }) : undefined,
-    credentials
-      ? el('p', {
-          className: 'soft',
-          textContent: `Credential: ${credentials}${op.security.some((one) => Object.keys(one).length === 0) ? ' (optional)' : ''}`,
-        })
-      : undefined,
-    op.parameters?.length ? el('h4', { textContent: 'Parameters' }) : undefined,
-    parameters(op.parameters),
-    bodySchema ? el('h4', { textContent: 'Body' }) : undefined,
-    bodySchema ? fields(bodySchema) : undefined,
+    op.description && el('p', { className: 'soft' }, ...prose(op.description)),
+    el('p', { className: 'soft', textContent: credentialsOf(op, schemes) }),
+    op.parameters?.length > 0 && el('h4', { textContent: 'Parameters' }),
+    op.parameters?.length > 0 && parameters(op.parameters),
+    bodySchema && el('h4', { textContent: 'Body' }),
+    bodySchema && fields(bodySchema),
     el('h4', { textContent: 'Answers' }),
-    ...answers,
+    ...Object.entries(op.responses ?? {}).map(answer),
   )
 }
 
-const description = await (await fetch('/openapi.json')).json()
-document.querySelector('#about').textContent =
-  `${description.info.description} Version ${description.info.version}, OpenAPI ${description.openapi}.`
-const all = Object.entries(description.paths).flatMap(([path, item]) =>
-  methods.filter((method) => item[method]).map((method) => ({ path, method, op: item[method] })),
-)
-
-function render(filter) {
-  const word = filter.trim().toLowerCase()
-  const shown = all.filter(({ path, method, op }) =>
-    `${method} ${path} ${op.summary} ${(op.tags ?? []).join(' ')}`.toLowerCase().includes(word),
-  )
-  const groups = Map.groupBy ? Map.groupBy(shown, ({ op }) => op.tags?.[0] ?? 'Other') : new Map([['All', shown]])
-  document
-    .querySelector('#index')
-    .replaceChildren(
-      ...[...groups].flatMap(([tag, list]) => [
-        el('h2', { textContent: tag }),
-        ...list.map(({ path, method, op }) =>
-          el('a', { href: `#${op.operationId}`, title: op.summary ?? '' }, `${method.toUpperCase()} ${path}`),
-        ),
-      ]),
-    )
-  document
-    .querySelector('#operations')
-    .replaceChildren(
-      ...[...groups].flatMap(([, list]) => list.map(({ path, method, op }) => operation(path, method, op))),
-    )
+/** Groups stand in the order in which they first appear in the description. */
+function groupByTag(operations) {
+  const groups = new Map()
+  for (const one of operations) {
+    const tag = one.op.tags?.[0] ?? 'Other'
+    groups.set(tag, [...(groups.get(tag) ?? []), one])
+  }
+  return [...groups]
 }
 
-document.querySelector('#filter').addEventListener('input', (event) => render(event.target.value))
-render('')
+function indexGroup([tag, list]) {
+  const links = list.map(({ path, method, op }) =>
+    el('a', { href: `#${op.operationId}`, title: op.summary ?? '' }, `${method.toUpperCase()} ${path}`),
+  )
+  return [el('h2', { textContent: tag }), ...links]
+}
+
+/** Finds what was asked for, and keeps what was already built: typing only shows and hides. */
+function filterBy(word, articles) {
+  const words = word.trim().toLowerCase().split(/\s+/)
+  let shown = 0
+  for (const { text, article, link } of articles) {
+    const hidden = !words.every((one) => text.includes(one))
+    article.hidden = hidden
+    link.hidden = hidden
+    if (!hidden) shown += 1
+  }
+  for (const section of document.querySelectorAll('main > section'))
+    section.hidden = !section.querySelector('article:not([hidden])')
+  byId('count').textContent = `${shown} of ${articles.length} endpoints`
+}
+
+async function show() {
+  const response = await fetch('/openapi.json')
+  if (!response.ok) throw new Error(`The description could not be read: the service answered ${response.status}.`)
+  const description = await response.json()
+  const { info, openapi, components, paths } = description
+  const schemes = components?.securitySchemes ?? {}
+  byId('about').textContent = `${info.description} Version ${info.version}, OpenAPI ${openapi}.`
+  const groups = groupByTag(
+    Object.entries(paths).flatMap(([path, item]) =>
+      methods.filter((method) => item[method]).map((method) => ({ path, method, op: item[method] })),
+    ),
+  )
+  byId('index').replaceChildren(...groups.flatMap(indexGroup))
+  byId('operations').replaceChildren(
+    ...groups.map(([tag, list]) =>
+      el('section', {}, el('h2', { textContent: tag }), ...list.map((one) => operation(one, schemes))),
+    ),
+  )
+  const links = [...byId('index').querySelectorAll('a')]
+  const articles = groups
+    .flatMap(([tag, list]) => list.map((one) => ({ tag, ...one })))
+    .map(({ tag, path, method, op }, nth) => ({
+      text: `${method} ${path} ${op.operationId} ${op.summary ?? ''} ${tag}`.toLowerCase(),
+      article: byId(op.operationId),
+      link: links[nth],
+    }))
+  const filter = byId('filter')
+  filter.addEventListener('input', () => filterBy(filter.value, articles))
+  filterBy(filter.value, articles)
+  // The address was followed before there was anything to go to.
+  if (location.hash) byId(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView()
+}
+
+byId('contents').open = matchMedia('(min-width: 801px)').matches
+try {
+  await show()
+} catch (error) {
+  byId('operations').replaceChildren(el('p', { className: 'bad', role: 'alert', textContent: error.message }))
+}
