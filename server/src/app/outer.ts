@@ -1,5 +1,6 @@
 import type { PartState } from '../modules/insights/health.ts'
 import type { Deps as RunDeps } from '../modules/runs/execute-run.ts'
+import type { LaneTask } from '../modules/runs/lane.ts'
 import { createRateLimiter, type RateLimiter } from '../platform/rate-limit.ts'
 import { noTracing, type Tracing } from '../platform/tracing.ts'
 import type { Foundation } from './foundation.ts'
@@ -35,7 +36,7 @@ export function traceRun({ traced }: Tracing, deps: RunDeps): RunDeps {
     ...deps,
     assess: traced('run.assess', deps.assess),
     verify: traced('run.verify', deps.verify),
-    lane: { ...lane, execute: traced('run.execute', lane.execute) },
+    lane: { ...lane, execute: traced('run.execute', (task: LaneTask) => lane.execute(task)) },
     payments: {
       ...payments,
       check: traced('run.check', payments.check),

@@ -67,8 +67,8 @@ describe('bad input is a clear 400, and no order is sent', () => {
     ['an unknown policy', { symbol: 'AAPL', policy_id: 'pol_unknown' }, /names no policy/],
     ['an unknown property', { symbol: 'AAPL', stop_loss: 1 }, /unknown property 'stop_loss'/],
     ['no symbol', {}, /symbol/],
-    ['a NUL in a name', { symbol: 'AAPL', agent_id: 'a\u0000b' }, /agent_id/],
-    ['half a character', { symbol: 'AAPL', policy_id: '\ud800' }, /policy_id/],
+    ['a NUL in a name', { symbol: 'AAPL', agent_id: 'a\u0000b' }, /NUL/],
+    ['half a character', { symbol: 'AAPL', policy_id: '\ud800' }, /surrogate/],
     ['a client order id with spaces', { symbol: 'AAPL', client_order_id: 'a b' }, /pattern/],
   ])('%s', async (_name, ask, words) => {
     const before = await world.orders()
