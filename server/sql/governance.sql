@@ -350,10 +350,5 @@ select id, tenant_id, kind, action, outcome, agent_id, price_micro, created_at,
        case when state = 'completed' then result->>'receipt_id' end as receipt_id
 from runs
 union all
-select run_id, tenant_id, 'preauth', 'pre-auth',
-       case status
-         when 'pending_approval' then 'pending' when 'open' then 'approved' when 'rejected' then 'blocked' when 'escalated' then 'escalated'
-         else case close_outcome when 'settled' then 'completed' else 'failed' end
-       end,
-       agent_id, amount_micro, created_at, receipt_id
+select run_id, tenant_id, 'preauth', 'pre-auth', outcome, agent_id, amount_micro, created_at, receipt_id
 from preauths where not taken_by_run;

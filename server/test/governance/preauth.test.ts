@@ -441,6 +441,25 @@ describe('orphans', () => {
   })
 })
 
+test('close, close and escalate race at the last millisecond: it ends once, and its hold with it (M10)', async () => {
+  const tenant = await richTenant(world)
+  await budget(tenant, { window: 'total', limit_usdc: 100 })
+  const made = await Promise.all(Array.from({ length: 10 }, () => ask(tenant)))
+  world.clock.advance(600_000)
+  const { sweepOrphanedPreauths } = world.service.governance
+  const ends = made.flatMap(({ body }) => [
+    close(tenant, { preauth_id: body.preauth_id, outcome: 'settled', actual_amount: '1000000' }),
+    close(tenant, { preauth_id: body.preauth_id, outcome: 'voided' }),
+  ])
+  const [answers] = await Promise.all([Promise.all(ends), sweepOrphanedPreauths(), sweepOrphanedPreauths()])
+  expect(answers.filter((one) => one.status === 200)).toHaveLength(10)
+  expect(answers.filter((one) => one.status === 409)).toHaveLength(10)
+  for (const { body } of answers.filter((one) => one.status === 200)) expect(body.late).toBe(true)
+  const settled = answers.filter((one) => one.body.outcome === 'settled').length
+  expect(await figures(tenant)).toEqual([settled, 0, 100 - settled])
+  expect(await counterFaults(world)).toEqual([])
+})
+
 describe('bad input', () => {
   test.each([
     ['a negative amount', { amount_usdc: -1 }],

@@ -1,4 +1,5 @@
 import { verifyReceipt } from '@countersign/proof'
+import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { anotherKey, counterFaults, openWorld, richTenant, run, type World } from './world.ts'
 
@@ -430,6 +431,49 @@ describe('approvals', () => {
       'blocked',
     ])
   })
+})
+
+test('an approved run is executed once, however many try at once', async () => {
+  const tenant = await richTenant(world)
+  await policy(tenant.headers, { constraints: { require_approval_above_usdc: 0 } })
+  const { approval_id, run_id } = (await run(world, tenant)).body
+  await world.post('/api/approvals', { approval_id, decision: 'approve' }, tenant.headers)
+  const all = await Promise.all(Array.from({ length: 30 }, () => run(world, tenant, { approval_id })))
+  expect(all.map((one) => one.status).sort()).toEqual([200, ...Array(29).fill(409)])
+  expect(all.find((one) => one.status === 200)!.body.run_id).toBe(run_id)
+})
+
+test('nothing in the body of an approval changes what is approved (M12)', async () => {
+  const tenant = await richTenant(world)
+  await policy(tenant.headers, { constraints: { require_approval_above_usdc: 0 } })
+  const { approval_id } = (await run(world, tenant)).body
+  const before = await world.get(`/api/approvals/${approval_id}`, tenant.headers)
+  const echo = fc.record(
+    {
+      amount_usdc: fc.double({ noNaN: true, noDefaultInfinity: true }),
+      agent_id: fc.string(),
+      merchant: fc.string(),
+      expires_at: fc.constant('2099-01-01T00:00:00Z'),
+      approved_by: fc.string(),
+      status: fc.constantFrom('approved', 'pending'),
+      approvals_required: fc.integer(),
+      tenant_id: fc.string(),
+      action_hash: fc.string(),
+      decision: fc.constantFrom('maybe', 'APPROVE', ''),
+    },
+    { requiredKeys: [] },
+  )
+  await fc.assert(
+    fc.asyncProperty(
+      echo.filter((body) => Object.keys(body).length > 0),
+      async (body) => {
+        const answer = await world.post('/api/approvals', { approval_id, decision: 'approve', ...body }, tenant.headers)
+        expect(answer.status, answer.text).toBe(400)
+      },
+    ),
+    { numRuns: 40 },
+  )
+  expect((await world.get(`/api/approvals/${approval_id}`, tenant.headers)).text).toBe(before.text)
 })
 
 describe('overrides', () => {

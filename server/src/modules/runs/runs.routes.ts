@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { invalid } from '../../platform/problem.ts'
 import { readPayment } from '../payments/x402.ts'
@@ -31,7 +32,9 @@ export type RunRoutesDeps = {
 
 const paidResponses = {
   402: PaymentRequiredResponse,
-  409: GovernanceRefusal,
+  404: ErrorResponse,
+  409: ErrorResponse,
+  410: ErrorResponse,
   429: GovernanceRefusal,
   500: RunErrorResponse,
 }

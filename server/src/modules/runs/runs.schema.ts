@@ -190,9 +190,12 @@ export const PaymentRequiredResponse = Type.Object(
 export const GovernanceRefusal = Type.Object(
   {
     ...ErrorResponse.properties,
-    outcome: Type.Optional(Type.String()),
-    decision_id: Type.Optional(Type.String()),
-    approval_id: Type.Optional(Type.String()),
+    outcome: Type.Optional(Type.String({ description: 'blocked, review_required or rejected.' })),
+    decision_id: Type.Optional(nullable(Type.String({ description: 'What POST /api/authorize takes.' }))),
+    approval_id: Type.Optional(nullable(Type.String())),
+    run_id: Type.Optional(Type.String()),
+    policy_results: Type.Optional(Type.Array(open('What one rule said: asked, limit, reason, smallest_change.'))),
+    smallest_change: Type.Optional(Type.Array(open('The least that would have to be different.'))),
   },
   {
     additionalProperties: true,

@@ -583,6 +583,7 @@ export type Preauths = {
   receipt_id: string | null
   decided_seq: bigint | null
   ended_seq: bigint | null
+  outcome: Generated<string>
 }
 
 export type Receipts = {
