@@ -190,9 +190,7 @@ function shapesOf(text: string, fences: readonly string[], tokens: readonly stri
   const language = fences.length > 0 ? /^[a-z+#]{1,12}/i.exec(fences[0]!)?.[0] : undefined
   if (language) shapes.push(`a ${language.toLowerCase()} fence`)
   if (marks >= 5) shapes.push(marks >= 12 ? 'many code marks' : 'some code marks')
-  shapes.push(
-    numbers >= 8 ? 'many numbers' : numbers >= 3 ? 'several numbers' : numbers >= 1 ? 'a number' : 'no numbers',
-  )
+  if (numbers > 0) shapes.push(numbers >= 8 ? 'many numbers' : numbers >= 3 ? 'several numbers' : 'a number')
   if (money && numbers > 0) shapes.push('percentages or money')
   if (lines >= 2 && commas >= 4 && /\n[^\n,]{1,60},[^\n,]{1,60},?[^\n]{0,200}\n[^\n,]{1,60},/.test(text))
     shapes.push('comma-separated rows')
@@ -201,17 +199,6 @@ function shapesOf(text: string, fences: readonly string[], tokens: readonly stri
   if (QUESTION_OPENERS.has(tokens[0]!)) shapes.push('opens as a question')
   if (REPORT_OPENERS.has(tokens[0]!)) shapes.push('opens as a report')
   if (exclaims) shapes.push('an exclamation')
-  shapes.push(
-    tokens.length <= 3
-      ? 'a few words'
-      : tokens.length <= 6
-        ? 'very short'
-        : tokens.length <= 16
-          ? 'short'
-          : tokens.length <= 45
-            ? 'of middle length'
-            : 'long',
-  )
   return shapes
 }
 

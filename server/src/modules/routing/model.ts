@@ -123,13 +123,12 @@ export function packRows(weights: Int8Array, lanes: number): string {
   const chunks: Buffer[] = []
   let last = 0
   for (let index = 0; index < DIMENSIONS; index++) {
-    const row = weights.subarray(index * lanes, (index + 1) * lanes)
-    if (row.every((weight) => weight === 0)) continue
+    let filled = false
+    for (let lane = 0; lane < lanes; lane++) filled ||= weights[index * lanes + lane] !== 0
+    if (!filled) continue
     const chunk = Buffer.alloc(3 + lanes)
     chunk.writeUIntLE(index - last, 0, 3)
-    row.forEach((weight, lane) => {
-      chunk.writeInt8(weight, 3 + lane)
-    })
+    for (let lane = 0; lane < lanes; lane++) chunk.writeInt8(weights[index * lanes + lane]!, 3 + lane)
     chunks.push(chunk)
     last = index
   }

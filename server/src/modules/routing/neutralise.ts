@@ -11,7 +11,7 @@ export function neutralise(text: string): string {
   const sentences = text.split(SENTENCE_END)
   const kept = sentences.map(withoutOrder)
   if (kept.every((sentence, at) => sentence === sentences[at])) return text
-  const rest = kept.join('').trim()
+  const rest = kept.join('').trim().replace(POSTSCRIPT, '')
   if (rest) return rest
   // All of it was one long order: whatever follows the last name of ours may still be the task.
   const names = [...text.matchAll(new RegExp(SERVICE_NAME, 'gi'))]
@@ -92,6 +92,8 @@ const ORDERS: readonly RegExp[] = [
 const LEAD_IN =
   /(?:(?:\b(?:please|also|and|then|now|but|so|important|attention|note|begin|from now on|the operator says|use|you must|just|this (?:must|has to|should) be|whatever (?:happens|this is(?: about)?|it is(?: about)?)|p\.? ?s\.?)\b|\b(?:system|admin|router|operator)\b(?: (?:override|note|prompt|message|says))?|\bas (?:the|an?) (?:system )?(?:administrator|admin|operator),? ?i?(?: hereby)?(?: authori[sz]e you to)?)[\s,:;!]*|[([{<"'#*!\s-]+)+$/i
 
+/** What is left of a postscript whose order was cut. */
+const POSTSCRIPT = /(?:^|\s)p\. ?s\.:?$/i
 const LOOK_BACK = 90
 const LANE_REACH = 50
 const FIELD_REACH = 14
