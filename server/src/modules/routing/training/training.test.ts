@@ -39,19 +39,20 @@ test('the version names the weights', () => {
 })
 
 test('training is repeatable and learns what it is shown', () => {
+  const some = data.tasks.filter((_, at) => at % 8 === 0)
   const examples = composeTraining({
     ...data,
     phrasings: [],
     lexicon: [],
     ambiguous: [],
-    tasks: data.tasks.slice(0, 120),
+    tasks: some,
   })
   const lanes = [...new Set(data.tasks.map((task) => task.lane))].sort()
   const train = () => quantise(fit(examples, lanes), 0.5, 0.4)
   const first = train()
   expect(train()).toEqual(first)
   const small = createRouter({ ...first, trained: { tasks: 0, validation_accuracy: 0, calibration_error: 0 } })
-  expect(evaluate(small, data.tasks.slice(0, 120)).topAccuracy).toBeGreaterThan(0.95)
+  expect(evaluate(small, some).topAccuracy).toBeGreaterThan(0.95)
 })
 
 test('the exponential of basic operations is the exponential', () => {
