@@ -116,6 +116,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: config.DATABASE_POOL, log })
     closers.push(database.close)
     const { db, pool } = database
+    // A connection that dies while a transaction holds it and waits has nobody else to tell; unheard, it ends the process.
+    pool.on('connect', (client) => client.on('error', (error) => log.debug({ err: error }, 'a connection died in use')))
     await migrate(database)
     const notify = await createNotify(database, instance, log)
     closers.push(notify.close)
