@@ -3,7 +3,6 @@ import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createStripePortal } from './adapters/billing/stripe.ts'
 import { openChain } from './adapters/chain/open-chain.ts'
-import { createOfflineLane } from './adapters/lanes/offline.ts'
 import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { composeBasis } from './app/basis.ts'
@@ -11,6 +10,7 @@ import { composeBrokerage } from './app/brokerage.ts'
 import type { Foundation } from './app/foundation.ts'
 import { registerGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
+import { openLane } from './app/lanes.ts'
 import { composeMemory } from './app/memory.ts'
 import { composeObservability } from './app/observe.ts'
 import { offerReceipts } from './app/offer-receipts.ts'
@@ -36,6 +36,8 @@ import { createQuotes } from './modules/payments/quote.ts'
 import { createSettlements } from './modules/payments/settlements.ts'
 import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
 import { createReceipts } from './modules/receipts/receipts.ts'
+import { createAdvice } from './modules/routing/advise.ts'
+import { routingRoutes } from './modules/routing/routing.routes.ts'
 import { createRouting } from './modules/routing/routing.ts'
 import { createExecuteRun } from './modules/runs/execute-run.ts'
 import type { Lane } from './modules/runs/lane.ts'
@@ -231,7 +233,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       wallet: wallets.owned,
       offer: offerReceipts(receipts, clock),
       memory: memory.memory,
-      lane: overrides.lane ?? createOfflineLane(),
+      lane: overrides.lane ?? (await openLane(config, catalog, clock)),
       verify: verifyOutput,
       receipts,
       probe,
@@ -313,6 +315,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     ledgerRoutes(app, { ledger, wallets, escrow, payouts })
     topUpRoutes(app, createTopUp(runDeps))
     receiptsRoutes(app, receipts)
+    routingRoutes(app, createAdvice({ routing, catalog, assess: governance.assess, issueQuote: quotes.issue }))
     observe.routes(app)
     governance.routes(app)
     memory.routes(app)

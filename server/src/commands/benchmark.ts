@@ -1,6 +1,6 @@
 import { type BenchmarkSuite, readBenchmarkSuite, runBenchmark } from '../adapters/lanes/benchmark.ts'
-import { createOfflineLane } from '../adapters/lanes/offline.ts'
 import { startEmbeddedPostgres } from '../adapters/postgres/embedded.ts'
+import { openLane } from '../app/lanes.ts'
 import { readLaneChanges } from '../modules/catalog/catalog.store.ts'
 import { buildPriceList } from '../modules/catalog/price-list.ts'
 import { type BenchmarkRun, createBenchmark } from '../modules/insights/benchmark.ts'
@@ -23,7 +23,9 @@ export async function benchmark(config: Config) {
   const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 2, log })
   try {
     await migrate(database)
-    const run = await measureLanes(database.db, createOfflineLane(), readBenchmarkSuite())
+    const { lanes, fallback } = buildPriceList(await readLaneChanges(database.db))
+    const catalog = { all: () => lanes, find: (id: string) => [...lanes, fallback].find((lane) => lane.agentId === id) }
+    const run = await measureLanes(database.db, await openLane(config, catalog, systemClock), readBenchmarkSuite())
     await createBenchmark({ db: database.db, clock: systemClock, ids: createIds(systemClock) }).keep(run)
     console.log(told(run))
   } finally {

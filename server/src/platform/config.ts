@@ -245,6 +245,37 @@ export const settings = {
   }),
   LANE_API_KEY: optional({ group: 'lanes', about: 'key of the lane provider', parse: text, secret: true }),
   LANE_MODEL: optional({ group: 'lanes', about: 'model of every lane that has none of its own', parse: text }),
+  LANE_MODELS: optional({
+    group: 'lanes',
+    about: 'models of single lanes, as `coder-v1=model,writer-v1=model`',
+    parse: list,
+  }),
+  LANE_USD_PER_MILLION_INPUT: optional({ group: 'lanes', about: 'what a million input tokens cost us', parse: text }),
+  LANE_USD_PER_MILLION_OUTPUT: optional({ group: 'lanes', about: 'what a million output tokens cost us', parse: text }),
+  LANE_FALLBACK_PROVIDER: optional({
+    group: 'lanes',
+    about: 'who is asked when the first provider fails',
+    parse: oneOf('openai-compatible', 'anthropic'),
+  }),
+  LANE_FALLBACK_BASE_URL: optional({
+    group: 'lanes',
+    about: 'address of the fallback',
+    parse: webAddress('http', 'https'),
+  }),
+  LANE_FALLBACK_API_KEY: optional({ group: 'lanes', about: 'key of the fallback', parse: text, secret: true }),
+  LANE_FALLBACK_MODEL: optional({ group: 'lanes', about: 'model of the fallback', parse: text }),
+  LANE_TIMEOUT_MS: optional({
+    group: 'lanes',
+    about: 'one attempt at a provider, from request to last token',
+    parse: integer(100, 110_000),
+  }),
+  LANE_STALL_MS: optional({ group: 'lanes', about: 'longest silence within an attempt', parse: integer(100, 110_000) }),
+  LANE_RETRIES: optional({ group: 'lanes', about: 'further attempts at the same provider', parse: integer(0, 5) }),
+  LANE_MAX_OUTPUT_TOKENS: optional({
+    group: 'lanes',
+    about: 'one limit for all lanes instead of their own',
+    parse: integer(1, 32_000),
+  }),
   PREAUTH_CLOSE_SECONDS: setting({
     group: 'governance',
     about: 'a pre-authorisation not closed by then is escalated',

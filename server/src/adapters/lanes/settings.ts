@@ -45,10 +45,13 @@ export function readLaneSettings(env: Env, agentIds: readonly string[]): LanePro
   const first = readProvider(env, 'LANE_', agentIds)
   if (!first) return undefined
   const second = readProvider(env, 'LANE_FALLBACK_', agentIds)
-  const maxOutputTokens = whole(env, 'LANE_MAX_OUTPUT_TOKENS', 1200, 32_000)
+  // Each lane has a limit of its own; one given here stands for all of them.
+  const given = env.LANE_MAX_OUTPUT_TOKENS
+    ? { maxOutputTokens: whole(env, 'LANE_MAX_OUTPUT_TOKENS', 1200, 32_000) }
+    : {}
   return {
     providers: second ? [first, second] : [first],
-    lanes: Object.fromEntries(agentIds.map((agentId) => [agentId, { maxOutputTokens }])),
+    lanes: Object.fromEntries(agentIds.map((agentId) => [agentId, given])),
     attemptTimeoutMs: whole(env, 'LANE_TIMEOUT_MS', 60_000, 110_000),
     stallTimeoutMs: whole(env, 'LANE_STALL_MS', 20_000, 110_000),
     retries: whole(env, 'LANE_RETRIES', 1, 5),

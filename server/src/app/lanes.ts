@@ -1,0 +1,30 @@
+import { createOfflineLane } from '../adapters/lanes/offline.ts'
+import { readLaneSettings } from '../adapters/lanes/settings.ts'
+import type { Catalog } from '../modules/catalog/catalog.ts'
+import type { Lane } from '../modules/runs/lane.ts'
+import type { Clock } from '../platform/clock.ts'
+import { type Config, ConfigError } from '../platform/config.ts'
+
+/** Who does the work: models where a provider is configured, else the offline lanes. A failing model fails the run, uncharged. */
+export async function openLane(config: Config, catalog: Pick<Catalog, 'all' | 'find'>, clock: Clock): Promise<Lane> {
+  if (config.LANE_PROVIDER === 'offline') return createOfflineLane()
+  const agentIds = [...catalog.all().map((lane) => lane.agentId), 'default']
+  const settings = readLaneSettings(laneEnv(config), agentIds)
+  if (!settings) throw new ConfigError('LANE_PROVIDER names no provider.')
+  const { createLiveLane } = await import('../adapters/lanes/ai-sdk.ts')
+  return createLiveLane(settings, { clock, modelOf: (agentId) => catalog.find(agentId)?.model ?? undefined })
+}
+
+/** The adapter reads one variable a lane; the table of settings has one list for all of them. */
+function laneEnv(config: Config): Record<string, string | undefined> {
+  const models = (config.LANE_MODELS ?? []).map((pair) => {
+    const [agentId, model] = pair.split('=')
+    if (!agentId || !model) throw new ConfigError(`LANE_MODELS '${pair}' is not usable: write agent-id=model.`)
+    return [`LANE_MODEL_${agentId.toUpperCase().replaceAll('-', '_')}`, model]
+  })
+  const names = Object.keys(config).filter(
+    (name) => name.startsWith('LANE_') && name !== 'LANE_MODELS',
+  ) as (keyof Config)[]
+  const given = names.flatMap((name) => (config[name] === undefined ? [] : [[name, String(config[name])]]))
+  return Object.fromEntries([...given, ...models])
+}
