@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { live, ops } from './model.ts'
-import { story, tellAndReplay } from './time-machine.ts'
+import { scripted, story, tellAndReplay } from './time-machine.ts'
 import { openWorld, richTenant, run, type World } from './world.ts'
 
 let world: World
@@ -16,7 +16,7 @@ test('simulate says of every past decision what was said live, and what the cont
     fc.asyncProperty(story, async (told) => {
       compared += await tellAndReplay(world, told)
     }),
-    { numRuns: 4, endOnFailure: true },
+    { examples: scripted.map((one) => [one]), numRuns: scripted.length + 3, endOnFailure: true },
   )
   expect(compared).toBeGreaterThan(20)
 }, 60_000)

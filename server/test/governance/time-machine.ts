@@ -239,3 +239,70 @@ export async function tellAndReplay(world: World, { drafts, ops }: Story): Promi
   }
   return compared
 }
+
+/** Stories that walk every comparison to its edge and over it; the random ones come after them. */
+export const scripted: Story[] = [
+  {
+    // To the last micro: 13 + 13 + 10 + 10 = 46 thousand; what failed and what was voided takes no place.
+    drafts: [
+      { mode: 'enforce', constraints: { max_per_run_usdc: 0.013, max_per_day_usdc: 0.046, max_per_month_usdc: 0.06 } },
+    ],
+    ops: [
+      { do: 'run', lane: 'writer-v1', fails: false },
+      { do: 'run', lane: 'writer-v1', fails: true },
+      { do: 'pay', lane: 'writer-v1', micro: 10_000, merchant: 'shop', end: 'voided' },
+      { do: 'run', lane: 'writer-v1', fails: false },
+      { do: 'run', lane: 'researcher-v2', fails: false },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'wait', ms: 86_400_000 },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+    ],
+  },
+  {
+    // Charged less than was held: the rest can be spent, to the last micro; a payment still counts as one.
+    drafts: [
+      { mode: 'enforce', constraints: { max_per_day_usdc: 0.024 } },
+      { mode: 'enforce', constraints: { max_runs_per_minute: 3 } },
+      { mode: 'warn', constraints: { max_per_day_usdc: 0.02, max_runs_per_minute: 1 } },
+    ],
+    ops: [
+      { do: 'pay', lane: 'coder-v1', micro: 20_000, merchant: 'shop', end: 4_000 },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'wait', ms: 60_000 },
+      { do: 'burst', lanes: ['comedian-v1', 'comedian-v1', 'support-v1'] },
+      { do: 'wait', ms: 86_400_000 },
+      { do: 'burst', lanes: ['comedian-v1', 'comedian-v1', 'comedian-v1', 'support-v1', 'writer-v1'] },
+      { do: 'run', lane: 'comedian-v1', fails: false },
+    ],
+  },
+  {
+    drafts: [
+      {
+        mode: 'enforce',
+        constraints: { require_approval_above_usdc: 0.013, denied_agents: ['coder-v1'], denied_merchants: ['shop'] },
+      },
+      {
+        mode: 'shadow',
+        agent_id: 'writer-v1',
+        constraints: { allowed_agents: ['comedian-v1'], allowed_hours_utc: [0, 1, 2] },
+      },
+      { mode: 'enforce', agent_id: 'support-v1', constraints: { require_preauth: true } },
+    ],
+    ops: [
+      { do: 'run', lane: 'writer-v1', fails: false },
+      { do: 'run', lane: 'researcher-v2', fails: false },
+      { do: 'run', lane: 'coder-v1', fails: false },
+      { do: 'run', lane: 'support-v1', fails: false },
+      { do: 'pay', lane: 'support-v1', micro: 13_000, merchant: 'market', end: 'open' },
+      { do: 'pay', lane: 'support-v1', micro: 13_001, merchant: 'market', end: 'open' },
+      { do: 'pay', lane: 'support-v1', micro: 5_000, merchant: 'shop', end: 'open' },
+      { do: 'wait', ms: 3_600_000 },
+      { do: 'run', lane: 'writer-v1', fails: false },
+    ],
+  },
+]
