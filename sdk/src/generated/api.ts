@@ -936,6 +936,60 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/route": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Which lane a run would take, at what price, and why
+         * @description Free. The same input and routing_version always give the same lane, with the words that decided it and why not the others. The quote is a signed promise that POST /api/run honours.
+         */
+        post: operations["route"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/routing-intel": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Recommended lane, estimated cost and routing posture of a task */
+        post: operations["routingIntel"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/route-intent": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /** Planned: actions routed to outside providers */
+        post: operations["routeIntent"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/audit": {
         parameters: {
             query?: never;
@@ -6076,7 +6130,26 @@ export interface operations {
                     };
                 };
             };
-            /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6090,9 +6163,25 @@ export interface operations {
                         retryable?: boolean;
                         details?: unknown;
                         next_action?: string;
-                        outcome?: string;
-                        decision_id?: string;
-                        approval_id?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
                     } & {
                         [key: string]: unknown;
                     };
@@ -6150,9 +6239,17 @@ export interface operations {
                         retryable?: boolean;
                         details?: unknown;
                         next_action?: string;
+                        /** @description blocked, review_required or rejected. */
                         outcome?: string;
-                        decision_id?: string;
-                        approval_id?: string;
+                        decision_id?: string | null;
+                        approval_id?: string | null;
+                        run_id?: string;
+                        policy_results?: {
+                            [key: string]: unknown;
+                        }[];
+                        smallest_change?: {
+                            [key: string]: unknown;
+                        }[];
                     } & {
                         [key: string]: unknown;
                     };
@@ -6381,7 +6478,26 @@ export interface operations {
                     };
                 };
             };
-            /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6395,9 +6511,25 @@ export interface operations {
                         retryable?: boolean;
                         details?: unknown;
                         next_action?: string;
-                        outcome?: string;
-                        decision_id?: string;
-                        approval_id?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            410: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
                     } & {
                         [key: string]: unknown;
                     };
@@ -6455,9 +6587,17 @@ export interface operations {
                         retryable?: boolean;
                         details?: unknown;
                         next_action?: string;
+                        /** @description blocked, review_required or rejected. */
                         outcome?: string;
-                        decision_id?: string;
-                        approval_id?: string;
+                        decision_id?: string | null;
+                        approval_id?: string | null;
+                        run_id?: string;
+                        policy_results?: {
+                            [key: string]: unknown;
+                        }[];
+                        smallest_change?: {
+                            [key: string]: unknown;
+                        }[];
                     } & {
                         [key: string]: unknown;
                     };
@@ -10741,9 +10881,17 @@ export interface operations {
                         retryable?: boolean;
                         details?: unknown;
                         next_action?: string;
+                        /** @description blocked, review_required or rejected. */
                         outcome?: string;
-                        decision_id?: string;
-                        approval_id?: string;
+                        decision_id?: string | null;
+                        approval_id?: string | null;
+                        run_id?: string;
+                        policy_results?: {
+                            [key: string]: unknown;
+                        }[];
+                        smallest_change?: {
+                            [key: string]: unknown;
+                        }[];
                     } & {
                         [key: string]: unknown;
                     };
@@ -12152,6 +12300,515 @@ export interface operations {
             };
             /** @description Something went wrong on our side. */
             500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    route: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description A task, and what the caller would ask of a run. `preferred_agent_id` is an alias of `agent_id`. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    task: string;
+                    agent_id?: string;
+                    preferred_agent_id?: string;
+                    constraints?: {
+                        max_cost_usdc?: number;
+                        priority?: "cheapest" | "balanced" | "quality" | "fastest";
+                        category?: string;
+                    };
+                    budget?: {
+                        budget_id?: string;
+                        max_price_usdc?: number;
+                        soft_max_price_usdc?: number;
+                        strict?: boolean;
+                        currency?: string;
+                    };
+                    policy?: {
+                        policy_ids?: string[];
+                        mode?: "enforce" | "warn" | "shadow";
+                    };
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        /** @description The same question and versions have the same id. */
+                        route_id: string;
+                        recommended_agent_id: string | null;
+                        /** @description How often the router is right when it is this sure. */
+                        confidence: number;
+                        reason: string;
+                        /** @description Named by the caller, clear from the text, probable, narrowed by a limit, or too vague for a lane of its own. */
+                        posture: "explicit" | "confident" | "leaning" | "constrained" | "fallback";
+                        /** @description The words and shapes of the task that spoke for the lane. */
+                        signals: {
+                            name: string;
+                            weight: number;
+                        }[];
+                        alternatives: {
+                            agent_id: string;
+                            score: number;
+                            price_usdc: number;
+                            why_not: string;
+                        }[];
+                        price_usdc: number | null;
+                        /** @description What governance would say to this run now: approved, pass, warning, downgrade, review_required or blocked. */
+                        decision: string;
+                        decision_reason: string | null;
+                        quote: {
+                            quote_id: string;
+                            /** Format: date-time */
+                            expires_at: string;
+                            signature: string;
+                        } | null;
+                        routing_version: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    routingIntel: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": {
+                    task: string;
+                };
+            };
+        };
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        recommended_lane: string;
+                        estimated_cost_usdc: number;
+                        /** @description Named by the caller, clear from the text, probable, narrowed by a limit, or too vague for a lane of its own. */
+                        routing_posture: "explicit" | "confident" | "leaning" | "constrained" | "fallback";
+                        /** @description How often the router is right when it is this sure. */
+                        confidence: number;
+                        reason: string;
+                        routing_version: string;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    routeIntent: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** @description Not read yet. */
+        requestBody: {
+            content: {
+                "application/json": {
+                    [key: string]: unknown;
+                };
+            };
+        };
+        responses: {
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            501: {
                 headers: {
                     [name: string]: unknown;
                 };
