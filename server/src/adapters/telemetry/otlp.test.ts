@@ -60,18 +60,18 @@ test('a request, its steps and their steps are one trace, in the caller’s own'
     await new Promise((done) => setTimeout(done, 5))
     return inner()
   })
-  app.get('/work/:id', async () => ({ n: await outer('canary-argument') }))
+  app.get('/task/:id', async () => ({ n: await outer('canary-argument') }))
   const traceId = 'a'.repeat(32)
   await app.inject({
-    url: '/work/canary-id?key=canary-query',
+    url: '/task/canary-id?key=canary-query',
     headers: { traceparent: `00-${traceId}-${'b'.repeat(16)}-01`, 'x-api-key': 'canary-key' },
   })
   const all = await spans()
   expect(received[0]).toMatch(/^\/v1\/traces Bearer t /)
   const byName = new Map(all.map((span) => [span.name, span]))
-  expect([...byName.keys()].sort()).toEqual(['GET /work/:id', 'inner', 'outer'])
+  expect([...byName.keys()].sort()).toEqual(['GET /task/:id', 'inner', 'outer'])
   expect(new Set(all.map((span) => span.traceId))).toEqual(new Set([traceId]))
-  const root = byName.get('GET /work/:id')!
+  const root = byName.get('GET /task/:id')!
   expect([root.parentSpanId, root.kind]).toEqual(['b'.repeat(16), 2])
   expect(byName.get('outer')!.parentSpanId).toBe(root.spanId)
   expect(byName.get('inner')!.parentSpanId).toBe(byName.get('outer')!.spanId)
