@@ -3,6 +3,7 @@
 import { spawn } from 'node:child_process'
 import { createRequire } from 'node:module'
 import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
 
 const WANTED_MAJOR = 24
 const require = createRequire(import.meta.url)
@@ -24,7 +25,13 @@ if (!node) {
   process.exit(1)
 }
 
-const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...process.argv.slice(2)], { stdio: 'inherit' })
+// Compiled code is kept beside the packages, so that a second start does not compile everything again.
+const NODE_COMPILE_CACHE =
+  process.env.NODE_COMPILE_CACHE ?? join(dirname(fileURLToPath(import.meta.url)), 'node_modules', '.cache', 'compile')
+const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...process.argv.slice(2)], {
+  stdio: 'inherit',
+  env: { ...process.env, NODE_COMPILE_CACHE },
+})
 // Ctrl-C reaches the whole foreground group by itself; a signal sent to this process alone is passed on.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 child.on('error', (error) => {
