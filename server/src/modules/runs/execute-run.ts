@@ -121,7 +121,7 @@ export const createExecuteRun = (d: Deps) => {
     if (taken === 'rules_changed' || taken === 'limit_reached') return lookAgain(taken === 'rules_changed')
     if (taken) return taken
     d.probe('admit')
-    const work = await execute(d, run)
+    const work = await execute(d, run).catch((error) => broken(d, run, error))
     if ('stage' in work) return abandon(d, run, work)
     d.probe('execute')
     if (run.terms.escrow_id && !work.verification.verified) return abandon(d, run, unverified(work))
@@ -379,6 +379,12 @@ async function recall(d: Deps, { id, tenantId, sessionId, request }: Run): Promi
     const message = 'The memory of the session could not be read.'
     return { stage: 'execute', reason: 'memory_unavailable', message, retryable: true }
   }
+}
+
+/** An admitted run comes to an end, whatever goes wrong on our side. */
+function broken(d: Deps, run: Run, error: unknown): Failure {
+  d.log.error({ err: error, run_id: run.id }, 'a run broke while it was worked on')
+  return { stage: 'execute', reason: 'internal_error', message: 'Something went wrong on our side.', retryable: true }
 }
 
 async function attempt(d: Deps, task: Parameters<Lane['execute']>[0]): Promise<LaneResult> {

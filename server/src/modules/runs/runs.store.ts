@@ -1,8 +1,9 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import { createSteps, type Step } from '../../platform/batch.ts'
-import type { Tx } from '../../platform/db.ts'
+import { isUnavailable, type Tx } from '../../platform/db.ts'
 import type { Runs, Settlements } from '../../platform/generated/db.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import type { RulingSummary } from '../governance/ruling.ts'
@@ -26,7 +27,8 @@ export type RunSteps = {
 }
 
 export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics): RunSteps {
-  const step = createSteps(pool, metrics)
+  const create = createSteps(pool, metrics)
+  const step = <Item, Result>(name: string): Step<Item, Result> => patient(create<Item, Result>(name))
   return {
     admit: step('admit_run'),
     keep: step('keep_run'),
@@ -37,6 +39,27 @@ export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics): 
     noteUnknown: step('note_unknown'),
     noteArrival: step('note_arrival'),
     finishRefund: step('finish_refund'),
+  }
+}
+
+const PATIENCE_MS = 20_000
+const PAUSE_MS = 250
+
+/**
+ * A database that is being restarted is waited for: a run that was left half-way would have to wait for its deadline
+ * instead. Every step finds itself when it is repeated, also when its first commit went through unheard.
+ */
+function patient<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
+  return async (item, locks) => {
+    const until = performance.now() + PATIENCE_MS
+    for (;;) {
+      try {
+        return await step(item, locks)
+      } catch (error) {
+        if (!isUnavailable(error) || performance.now() > until) throw error
+        await sleep(PAUSE_MS)
+      }
+    }
   }
 }
 
