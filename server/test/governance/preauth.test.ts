@@ -126,7 +126,7 @@ describe('pre-authorise, execute, close', () => {
     expect(read.body).toMatchObject({
       status: 'closed',
       token: null,
-      closed: { outcome: 'settled', charged: '3500000' },
+      closed: { outcome: 'settled', charged: '3500000', late: false, verified_onchain: null },
     })
     expect((await world.get('/api/runs?action=pre-auth', tenant.headers)).body.runs).toMatchObject([
       { run_id: made.body.run_id, outcome: 'completed', receipt_url: closed.body.receipt_url },

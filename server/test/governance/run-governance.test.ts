@@ -209,6 +209,23 @@ describe('policies', () => {
     expect(await counterFaults(world)).toEqual([])
   })
 
+  test('a velocity rule that only warns is counted all the same, and the answer says what was counted', async () => {
+    for (const [mode, decision, outcome] of [
+      ['warn', 'warning', 'warning'],
+      ['shadow', 'approved', 'pass'],
+    ]) {
+      const tenant = await richTenant(world)
+      await policy(tenant.headers, { mode, constraints: { max_per_day_usdc: 0.015 } })
+      expect((await run(world, tenant)).body).toMatchObject({
+        decision: 'approved',
+        policy_applied: [{ verdict: 'pass' }],
+      })
+      const racing = await Promise.all([run(world, tenant), run(world, tenant)])
+      for (const { body } of racing)
+        expect(body).toMatchObject({ decision, policy_applied: [{ mode, verdict: 'blocked', outcome }] })
+    }
+  })
+
   test('a policy on another node is in force for everything admitted after it was created', async () => {
     const tenant = await richTenant(world)
     expect((await run(world, tenant)).status).toBe(200)
