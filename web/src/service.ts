@@ -22,7 +22,7 @@ export const queries = new QueryClient({
       // What was refused is refused again; only silence and trouble are worth a second try.
       retry: (failures, error) => failures < 1 && isStatus(error, 0, 502, 503, 504),
       retryDelay: 500,
-      refetchInterval: 10_000,
+      refetchInterval: 15_000,
       staleTime: 2_000,
     },
   },

@@ -133,6 +133,24 @@ test('a part that is missing or broken leaves the rest of the page', async () =>
   await watched.close()
 })
 
+test('a guest who looks at every page and many receipts stays within the default limit of requests', async () => {
+  const limited = await startService({ env: { RATE_LIMIT_ANON_PER_MINUTE: '60', RATE_LIMIT_KEY_PER_MINUTE: '600' } })
+  const runs = await paidRuns(limited, 6)
+  const watched = await openPage(browser, limited.url)
+  const { page, open, problems } = watched
+  for (const [hash, , text] of publicPages.slice(1)) {
+    await open(hash)
+    await see(page, text)
+  }
+  for (const { receipt } of runs) {
+    await open(`receipts/${receipt.receipt_id}`)
+    await see(page, 'The receipt holds.')
+  }
+  expect(problems).toEqual([])
+  await watched.close()
+  await limited.close()
+})
+
 test('the keyboard alone reaches the content and every page', async () => {
   const watched = await openPage(browser, service.url)
   const { page, open } = watched

@@ -42,7 +42,7 @@ export function AnalyticsPart({ route }: PartProps) {
           {(report) => (
             <>
               <Totals report={report} />
-              <Series series={report.series} />
+              {report.totals.runs > 0 && <Series series={report.series} />}
             </>
           )}
         </Loaded>

@@ -1,6 +1,6 @@
 import type { Answer, Ask } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
-import type { FormEvent } from 'react'
+import { type FormEvent, useState } from 'react'
 import { useAction } from '../parts/action.tsx'
 import { Choice, Field } from '../parts/fields.tsx'
 import { NONE, usdc } from '../parts/format.ts'
@@ -67,11 +67,17 @@ const columns: Column<Budget>[] = [
 ]
 
 function BudgetForm() {
+  const [scope, setScope] = useState<string>('tenant')
   const put = useAction((body: BudgetUpdate) => service.post('/api/budgets', { body }))
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = event.currentTarget
-    put.mutate(readBudget(new FormData(form)), { onSuccess: () => form.reset() })
+    put.mutate(readBudget(new FormData(form)), {
+      onSuccess: () => {
+        form.reset()
+        setScope('tenant')
+      },
+    })
   }
   return (
     <details>
@@ -80,8 +86,10 @@ function BudgetForm() {
         <Field label="Name">
           {(id) => <input id={id} name="budget_id" pattern="[A-Za-z0-9_.:\-]{1,80}" required placeholder="monthly" />}
         </Field>
-        <Choice label="For" name="scope" value="tenant" options={scopes} />
-        <Field label="Agent, session or mandate">{(id) => <input id={id} name="scope_id" maxLength={200} />}</Field>
+        <Choice label="For" name="scope" value={scope} options={scopes} onPick={setScope} />
+        {scope !== 'tenant' && (
+          <Field label={`Which ${scope}`}>{(id) => <input id={id} name="scope_id" maxLength={200} required />}</Field>
+        )}
         <Choice label="Window" name="window" value="month" options={windows} />
         <Field label="Limit (USDC)">
           {(id) => <input id={id} name="limit_usdc" type="number" min="0" step="any" required />}

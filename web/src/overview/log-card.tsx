@@ -21,7 +21,7 @@ async function look(): Promise<LogView> {
 }
 
 export function LogCard() {
-  const log = useQuery({ queryKey: ['log'], queryFn: look })
+  const log = useQuery({ queryKey: ['log'], queryFn: look, refetchInterval: 30_000 })
   return (
     <Card title="Transparency log" note="Newest checkpoint, checked in this browser">
       <Loaded query={log}>

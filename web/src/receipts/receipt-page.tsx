@@ -7,7 +7,7 @@ import { Loaded } from '../parts/loaded.tsx'
 import { Card, Facts, Id, Title, When } from '../parts/parts.tsx'
 import { SaveButton } from '../parts/save.tsx'
 import { link } from '../route.ts'
-import { service, useKeySet } from '../service.ts'
+import { isStatus, service, useKeySet } from '../service.ts'
 import { examineValue } from './examine.ts'
 import { FindingView } from './finding.tsx'
 
@@ -32,10 +32,10 @@ export function ReceiptPage({ id }: { id: string }) {
       >
         Receipt
       </Title>
-      {receipt.error && !receipt.data ? (
+      {isStatus(receipt.error, 404) && !receipt.data ? (
         <Card title="Not found">
           <p className="soft">
-            There is no receipt <Id value={id} full />: {receipt.error.message}
+            There is no receipt <Id value={id} full />.
           </p>
         </Card>
       ) : (
