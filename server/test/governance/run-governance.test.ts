@@ -44,6 +44,14 @@ describe('the request’s own budget', () => {
       smallest_change: [{ path: 'budget.max_price_usdc', from: 0.02, to: 0.025 }],
     })
     expect(refused.body.decision_id).toMatch(/^dec_/)
+    const why = await world.get(`/api/decisions/${refused.body.decision_id}`, tenant.headers)
+    expect(why.body).toMatchObject({
+      run_id: refused.body.run_id,
+      overridable: false,
+      policy_results: refused.body.policy_results,
+    })
+    const { body: listed } = await world.get('/api/decisions?outcome=blocked', tenant.headers)
+    expect(listed).toEqual({ decisions: [why.body], has_more: false, next_cursor: null })
     expect(await runsOf(tenant.headers, '?outcome=blocked')).toMatchObject([
       { run_id: refused.body.run_id, outcome: 'blocked', receipt_url: null },
     ])
@@ -145,6 +153,15 @@ describe('policies', () => {
       error: 'policy_blocked',
       outcome: 'blocked',
     })
+    const { body: said } = await world.get(`/api/policies/${spend.id}/versions`, tenant.headers)
+    expect(
+      said.versions.map((one: { version: number; content_hash: string }) => [one.version, one.content_hash]),
+    ).toEqual([
+      [2, changed.body.content_hash],
+      [1, spend.content_hash],
+    ])
+    const older = await world.get(`/api/policies/${spend.id}/versions?limit=1&cursor=2`, tenant.headers)
+    expect(older.body).toMatchObject({ versions: [{ version: 1 }], has_more: false })
     expect((await world.call('DELETE', `/api/policies/${legacy.id}`, undefined, tenant.headers)).status).toBe(200)
     expect((await world.get(`/api/policies/${legacy.id}`, tenant.headers)).status).toBe(404)
     expect((await run(world, tenant, { agent_id: 'coder-v1' })).status).toBe(200)

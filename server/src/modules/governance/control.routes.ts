@@ -7,16 +7,18 @@ import { sendAnswered } from './answered.ts'
 import type { ApprovalsQuery } from './approvals.store.ts'
 import type { Approvals, Resolution } from './approvals.ts'
 import * as schema from './control.schema.ts'
+import type { Decisions, DecisionsQuery } from './decisions.ts'
 import type { AuthorizeInput } from './overrides.ts'
 
 const tags = ['Control']
 
 type Routes = {
   approvals: Approvals
+  decisions: Decisions
   authorize(tenant: TenantCaller, input: AuthorizeInput, idempotencyKey: string | undefined): Promise<Answered>
 }
 
-export function controlRoutes(app: App, { approvals, authorize }: Routes) {
+export function controlRoutes(app: App, { approvals, authorize, decisions }: Routes) {
   app.post(
     '/api/authorize',
     {
@@ -86,5 +88,33 @@ export function controlRoutes(app: App, { approvals, authorize }: Routes) {
       config: { auth: 'tenant', scope: 'read' },
     },
     async (request) => approvals.get(tenantOf(request.caller), request.params.id),
+  )
+  app.get(
+    '/api/decisions',
+    {
+      schema: {
+        operationId: 'listDecisions',
+        tags,
+        summary: 'What was refused or wanted a person, and why, newest first',
+        querystring: schema.DecisionsQuery,
+        response: { 200: schema.DecisionsResponse },
+      },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) => decisions.list(tenantOf(request.caller), request.query as DecisionsQuery),
+  )
+  app.get(
+    '/api/decisions/:id',
+    {
+      schema: {
+        operationId: 'getDecision',
+        tags,
+        summary: 'Why one thing was refused, rule by rule',
+        params: schema.ApprovalParams,
+        response: { 200: schema.DecisionRecord },
+      },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) => decisions.get(tenantOf(request.caller), request.params.id),
   )
 }

@@ -18,6 +18,7 @@ import { createAssessRun } from './assess-run.ts'
 import { createBooks } from './book.ts'
 import { createBudgets } from './budgets.ts'
 import { createClosePreauth } from './close-preauth.ts'
+import { createDecisions } from './decisions.ts'
 import { createMandates } from './mandates.ts'
 import { createOrphanSweep, type RaiseAlert } from './orphans.ts'
 import { createAuthorize } from './overrides.ts'
@@ -75,6 +76,7 @@ export function createGovernance(deps: GovernanceDeps) {
     closePreauth: createClosePreauth(deps),
     approvals,
     authorize: createAuthorize(deps),
+    decisions: createDecisions(deps),
 
     assess: createAssessRun({ ...deps, books }),
     judgeActions: createJudgeActions({ ...deps, books }),

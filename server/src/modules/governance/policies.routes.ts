@@ -72,6 +72,21 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
     },
     async (request) => policies.get(tenantOf(request.caller), request.params.id),
   )
+  app.get(
+    '/api/policies/:id/versions',
+    {
+      schema: {
+        operationId: 'listPolicyVersions',
+        tags,
+        summary: 'What a policy said in each version, newest first',
+        params: schema.PolicyParams,
+        querystring: schema.VersionsQuery,
+        response: { 200: schema.VersionsResponse },
+      },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) => policies.versions(tenantOf(request.caller), request.params.id, request.query),
+  )
   app.patch(
     '/api/policies/:id',
     {

@@ -72,6 +72,28 @@ export const PoliciesResponse = Type.Object({
   next_cursor: nullable(Type.String()),
 })
 
+export const VersionsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    cursor: Type.Optional(Type.Integer({ minimum: 1 })),
+  },
+  { additionalProperties: false },
+)
+
+export const VersionsResponse = Type.Object({
+  versions: Type.Array(
+    Type.Object({
+      version: Type.Integer(),
+      content_hash: Type.String(),
+      content: Type.Object({}, { additionalProperties: true }),
+      changed_by: Type.String(),
+      created_at: Type.String(),
+    }),
+  ),
+  has_more: Type.Boolean(),
+  next_cursor: nullable(Type.String()),
+})
+
 export const SimulateRequest = Type.Object(
   {
     policy: Type.Object(draft, { additionalProperties: false, description: 'The draft, in either shape.' }),

@@ -91,3 +91,13 @@ export async function writePolicy(
     .execute()
   return row
 }
+
+/** What a policy said in each version, newest first. */
+export async function listVersions(tx: Tx, policyId: string, page: { limit: number; before?: number }) {
+  let query = tx.selectFrom('policy_versions').selectAll().where('policy_id', '=', policyId)
+  if (page.before !== undefined) query = query.where('version', '<', page.before)
+  return query
+    .orderBy('version', 'desc')
+    .limit(page.limit + 1)
+    .execute()
+}

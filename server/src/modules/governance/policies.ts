@@ -9,7 +9,15 @@ import type { Books } from './book.ts'
 import { type Constraints, checkConstraints, type VelocityConstraint, velocityConstraints } from './constraints.ts'
 import { defineLimit, removeLimits, rulesChanged } from './counters.store.ts'
 import { page } from './page.ts'
-import { countPolicies, findPolicy, listPolicies, lockPolicy, type PolicyRow, writePolicy } from './policies.store.ts'
+import {
+  countPolicies,
+  findPolicy,
+  listPolicies,
+  listVersions,
+  lockPolicy,
+  type PolicyRow,
+  writePolicy,
+} from './policies.store.ts'
 import { contentHash, type IdentityType, type PolicyContent, velocityOf, velocityScope } from './policy.ts'
 import type { Mode } from './result.ts'
 import { type Rule, type RuleInput, readRule } from './rules.ts'
@@ -127,6 +135,20 @@ export function createPolicies(d: PoliciesDeps) {
       const row = await findPolicy(d.db, tenant.tenantId, id)
       if (!row) throw notFound('policy')
       return policyRecord(row)
+    },
+
+    /** What it said, version by version: a receipt names the hash, and here is what was hashed. */
+    async versions(tenant: TenantCaller, id: string, query: { limit?: number; cursor?: number }) {
+      if (!(await findPolicy(d.db, tenant.tenantId, id))) throw notFound('policy')
+      const limit = query.limit ?? 50
+      const rows = await listVersions(d.db, id, { limit, before: query.cursor })
+      const has_more = rows.length > limit
+      const versions = rows.slice(0, limit).map((row) => {
+        const { key_id: _, ...content } = row.content as Record<string, unknown>
+        const { version, content_hash, changed_by } = row
+        return { version, content_hash, content, changed_by, created_at: row.created_at.toISOString() }
+      })
+      return { versions, has_more, next_cursor: has_more ? String(versions.at(-1)!.version) : null }
     },
 
     /** A change is a new version; what it said before stays on record. */

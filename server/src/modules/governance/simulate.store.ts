@@ -25,13 +25,17 @@ export type Past = {
 
 export type PastQuery = { since?: Date; until?: Date; limit: number }
 
+/** Where our own runs are paid: a rule may name the address as well as the merchant. */
+export type Own = { network: string; payTo: string }
+
 /** The newest decisions about runs, loops and pre-authorisations, in the order in which they were taken. */
 export async function readPast(
   tx: Tx,
   tenantId: string,
   query: PastQuery,
+  own: Own,
 ): Promise<{ past: Past[]; has_more: boolean }> {
-  const [runs, preauths] = await Promise.all([pastRuns(tx, tenantId, query), pastPreauths(tx, tenantId, query)])
+  const [runs, preauths] = await Promise.all([pastRuns(tx, tenantId, query, own), pastPreauths(tx, tenantId, query)])
   // Ids begin with their time, whatever their prefix: without it they sort as one.
   const newest = [...runs, ...preauths].sort((a, b) => (timeOf(b.id) < timeOf(a.id) ? -1 : 1))
   const past = newest.slice(0, query.limit).sort((a, b) => (a.decidedSeq < b.decidedSeq ? -1 : 1))
@@ -40,7 +44,7 @@ export async function readPast(
 
 const timeOf = (id: string) => id.slice(id.indexOf('_') + 1)
 
-async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQuery): Promise<Past[]> {
+async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQuery, own: Own): Promise<Past[]> {
   let query = tx
     .selectFrom('runs')
     .select([
@@ -76,8 +80,8 @@ async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQ
         action: row.action,
         agentId: row.agent_id,
         amountMicro: row.price_micro,
-        merchants: [ruling.merchant ?? OWN_MERCHANT],
-        network: 'eip155:8453',
+        merchants: [ruling.merchant ?? OWN_MERCHANT, own.payTo.toLowerCase()],
+        network: own.network,
         sessionId: (row.request as { session_id?: string }).session_id ?? null,
         at: new Date(ruling.decided_at ?? row.created_at),
         preauthorised: ruling.preauth_id !== null,

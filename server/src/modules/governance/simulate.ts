@@ -7,9 +7,9 @@ import { findPolicy } from './policies.store.ts'
 import type { PolicyInput } from './policies.ts'
 import { contentHash, type Policy, type PolicyContent } from './policy.ts'
 import { type Change, type Replayed, recordedOutcome, replay } from './replay.ts'
-import { readPast } from './simulate.store.ts'
+import { type Own, readPast } from './simulate.store.ts'
 
-type Deps = { db: Db; draft(tenant: TenantCaller, input: PolicyInput): Promise<PolicyContent> }
+type Deps = Own & { db: Db; draft(tenant: TenantCaller, input: PolicyInput): Promise<PolicyContent> }
 
 export type SimulateInput = { policy: PolicyInput; replaces?: string; since?: string; until?: string; limit?: number }
 
@@ -33,11 +33,12 @@ export const createSimulate = (d: Deps) => async (tenant: TenantCaller, input: S
     keyIds: keys,
   }
 
-  const { past, has_more } = await readPast(d.db, tenant.tenantId, {
-    since,
-    until,
-    limit: input.limit ?? DEFAULT_LIMIT,
-  })
+  const { past, has_more } = await readPast(
+    d.db,
+    tenant.tenantId,
+    { since, until, limit: input.limit ?? DEFAULT_LIMIT },
+    { network: d.network, payTo: d.payTo },
+  )
   const replayed = replay(policy, past, replaces)
   const { key_id: _, ...shown } = content
   return {
