@@ -147,8 +147,12 @@ begin
       return jsonb_build_object('decision_id', earlier.decision_id, 'run_id', earlier.run_id, 'preauth_id', earlier.preauth_id, 'approval_id', earlier.id);
     end if;
     -- An approval whose time is over no longer stands in the way of a new one, whether the sweep has come by or not.
-    update approvals set status = 'rejected', resolution = 'expired', resolved_at = at
-    where tenant_id = d->>'tenant_id' and action_hash = a->>'action_hash' and status = 'pending';
+    for earlier in
+      update approvals set status = 'rejected', resolution = 'expired', resolved_at = at
+      where tenant_id = d->>'tenant_id' and action_hash = a->>'action_hash' and status = 'pending' returning *
+    loop
+      perform end_refused(earlier, at);
+    end loop;
   end if;
   if r <> 'null' then
     insert into runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq)

@@ -101,6 +101,13 @@ describe('pre-authorise, execute, close', () => {
     expect(verified).toMatchObject({ ok: true, claims: { amount: '5000000', network: 'eip155:8453' } })
     expect(await figures(tenant)).toEqual([0, 5, 3])
 
+    const viewer = await anotherKey(world, tenant, ['read'])
+    expect((await world.get(`/api/pre-auth/${made.body.preauth_id}`, viewer)).body).toMatchObject({
+      status: 'open',
+      token: null,
+    })
+    expect((await world.get('/api/pre-auth', viewer)).body.preauths).toMatchObject([{ token: null }])
+    expect((await world.get('/api/pre-auth', tenant.headers)).body.preauths).toMatchObject([{ token: made.body.token }])
     expect(
       (await close(tenant, { preauth_id: made.body.preauth_id, outcome: 'settled', actual_amount: '5000001' })).status,
     ).toBe(409)

@@ -81,8 +81,7 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
         params: schema.PreauthParams,
         response: { 200: schema.PreauthRecord },
       },
-      // The token spends, so who may only read does not get to see it.
-      config: { auth: 'tenant', scope: 'run' },
+      config: { auth: 'tenant', scope: 'read' },
     },
     async (request) => preauths.get(tenantOf(request.caller), request.params.id),
   )

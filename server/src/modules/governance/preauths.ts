@@ -76,7 +76,10 @@ export function createPreauths(d: PreauthsDeps) {
       const { item, locks } = openingOf(d, row, ruling, terms, at)
       await takeStep(tx, 'open_preauth', item, locks)
       const stored = (await findPreauth(tx, tenant.tenantId, id))!
-      return { status: 201, body: { ...preauthRecord(d, stored), remaining: await remainingOf(tx, ruling.holds) } }
+      return {
+        status: 201,
+        body: { ...preauthRecord(d, tenant, stored), remaining: await remainingOf(tx, ruling.holds) },
+      }
     })
   }
 
@@ -104,13 +107,13 @@ export function createPreauths(d: PreauthsDeps) {
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string; agent_id?: string }) {
       const limit = query.limit ?? 50
       const { rows, more } = page(await listPreauths(d.db, tenant.tenantId, { ...query, limit }), limit)
-      return { preauths: rows.map((row) => preauthRecord(d, row)), ...more }
+      return { preauths: rows.map((row) => preauthRecord(d, tenant, row)), ...more }
     },
 
     async get(tenant: TenantCaller, id: string) {
       const row = await findPreauth(d.db, tenant.tenantId, id)
       if (!row) throw notFound('pre-authorisation')
-      return preauthRecord(d, row)
+      return preauthRecord(d, tenant, row)
     },
   }
 }
@@ -261,9 +264,9 @@ async function remainingOf(tx: Tx, holds: readonly Hold[]): Promise<string | nul
   return left.reduce((least, one) => (one < least ? one : least)).toString()
 }
 
-/** The token is shown as long as it can be used; it is signed anew and comes out the same. */
-export function preauthRecord(d: Pick<PreauthsDeps, 'keys' | 'clock' | 'publicUrl'>, row: PreauthRow) {
-  const usable = row.status === 'open' && row.expires_at! > d.clock.now()
+/** The token is shown as long as it can be used, to who may spend; it is signed anew and comes out the same. */
+function preauthRecord(d: Pick<PreauthsDeps, 'keys' | 'clock' | 'publicUrl'>, tenant: TenantCaller, row: PreauthRow) {
+  const usable = row.status === 'open' && row.expires_at! > d.clock.now() && tenant.scopes.includes('run')
   const reserved = ['open', 'in_use', 'escalated'].includes(row.status) ? row.amount_micro : 0n
   return {
     preauth_id: row.id,
