@@ -13,7 +13,7 @@ export type Book = {
   keyIds: ReadonlySet<string>
 }
 
-export const RULES_CHANNEL = 'governance'
+const RULES_CHANNEL = 'governance'
 const MAX_BOOKS = 20_000
 
 /**

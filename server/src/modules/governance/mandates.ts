@@ -39,7 +39,7 @@ export type MandateInput = {
 }
 
 const DEFAULT_LIFE_MS = 365 * 86_400_000
-export const REMAINING_SCHEMA = 'mandate-remaining/v1'
+const REMAINING_SCHEMA = 'mandate-remaining/v1'
 
 export type Mandates = ReturnType<typeof createMandates>
 

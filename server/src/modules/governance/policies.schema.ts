@@ -8,7 +8,7 @@ const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const AgentId = Type.String({ minLength: 1, maxLength: 200 })
 const Rules = Type.Array(RuleSchema, { maxItems: 200 })
-export const ModeSchema = one('enforce', 'warn', 'shadow')
+const ModeSchema = one('enforce', 'warn', 'shadow')
 
 const shared = {
   name: Type.Optional(Name),

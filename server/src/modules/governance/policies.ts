@@ -275,7 +275,7 @@ const contentOf = (row: PolicyRow): PolicyContent => ({
 })
 
 /** The raw key was never stored; its prefix tells the owner which one it is. */
-export const policyRecord = (row: PolicyRow) => ({
+const policyRecord = (row: PolicyRow) => ({
   id: row.id,
   name: row.name,
   version: row.version,

@@ -33,7 +33,7 @@ export type PreauthTerms = {
   ttlSeconds: number
 }
 
-export const MAX_TTL_SECONDS = 600
+const MAX_TTL_SECONDS = 600
 
 export function readTerms(input: PreauthInput, own: { network: string; asset: string }): PreauthTerms {
   const network = input.network ?? own.network
