@@ -80,6 +80,8 @@ export type Overrides = {
   log?: Log
   lane?: Lane
   probe?: (step: RunStep | 'mined') => void
+  /** How many steps may share a commit; for the bench. */
+  maxBatch?: number
 }
 
 export type Service = Awaited<ReturnType<typeof createService>>
@@ -119,7 +121,15 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     closers.push(database.close)
     const { db, pool } = database
     // A connection that dies while a transaction holds it and waits has nobody else to tell; unheard, it ends the process.
-    pool.on('connect', (client) => client.on('error', (error) => log.debug({ err: error }, 'a connection died in use')))
+    const hear = (client: { on(event: 'error', heard: (error: Error) => void): unknown }) =>
+      client.on('error', (error) => log.debug({ err: error }, 'a connection died in use'))
+    pool.on('connect', hear)
+    const { connect } = database
+    database.connect = async () => {
+      const client = await connect()
+      hear(client)
+      return client
+    }
     await migrate(database)
     const notify = await createNotify(database, instance, log)
     closers.push(notify.close)
@@ -214,7 +224,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const outer = await openOuter(f)
     const runDeps = traceRun(outer.tracing, {
       db,
-      steps: createRunSteps(pool, metrics),
+      steps: createRunSteps(pool, metrics, overrides.maxBatch),
       clock,
       ids,
       log,
