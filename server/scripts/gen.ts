@@ -6,6 +6,7 @@ import { startEmbeddedPostgres } from '../src/adapters/postgres/embedded.ts'
 import { createService } from '../src/app.ts'
 import { readConfig } from '../src/platform/config.ts'
 import { openDatabase } from '../src/platform/db.ts'
+import { describeApi } from '../src/platform/http-openapi.ts'
 import { createLog } from '../src/platform/log.ts'
 import { migrate } from '../src/platform/migrate.ts'
 import { generateDbTypes } from './gen-db-types.ts'
@@ -59,7 +60,7 @@ try {
   })
   const service = await createService(config, { log })
   await service.app.ready()
-  const description = service.app.swagger()
+  const description = describeApi(service.app)
   await service.close()
   put('openapi.json', `${JSON.stringify(description, null, 2)}\n`)
   put(

@@ -283,6 +283,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       metrics,
       authenticate: tenants.authenticate,
       limiter: outer.limiter,
+      trustProxy: config.TRUST_PROXY,
       limits,
       publicUrl,
     })

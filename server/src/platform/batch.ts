@@ -31,7 +31,8 @@ type Verdict = { ok: true; result: unknown } | { ok: false; sqlstate: string; me
 const MAX_BATCH = 64
 const MAX_WAITING = 10_000
 
-export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics) {
+/** `most` is for the bench, which shows what sharing a commit is worth. */
+export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, most = MAX_BATCH) {
   return function step<Item, Result>(functionName: string): Step<Item, Result> {
     const waiting: Waiting[] = []
     let busy = false
@@ -39,7 +40,7 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics) {
     const drain = async () => {
       busy = true
       while (waiting.length > 0) {
-        const batch = waiting.splice(0, MAX_BATCH)
+        const batch = waiting.splice(0, most)
         metrics?.batchSize.observe({ step: functionName }, batch.length)
         await runBatch(batch)
       }

@@ -117,6 +117,11 @@ export const settings = {
     parse: oneOf('fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'),
     fallback: 'info',
   }),
+  TRUST_PROXY: optional({
+    group: 'server',
+    about: 'addresses or networks of your reverse proxies, separated by commas; they say who calls',
+    parse: list,
+  }),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional({
     group: 'server',
     about: 'OpenTelemetry collector that traces go to, over HTTP',

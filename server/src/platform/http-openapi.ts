@@ -80,7 +80,32 @@ export function describeErrors({ schema, url, route }: Described) {
     admin: [{ adminKey: [] }],
   }[auth]
   return {
-    schema: { ...schema, response: { ...given, ...errors }, ...(security && { security }) } as FastifySchema,
+    schema: {
+      ...schema,
+      ...(schema.querystring ? { querystring: withOptionalDefaults(schema.querystring) } : {}),
+      response: { ...given, ...errors },
+      ...(security && { security }),
+    } as FastifySchema,
     url,
   }
+}
+
+/** What has a default need not be sent. */
+function withOptionalDefaults(schema: unknown) {
+  const { properties = {}, required = [] } = schema as { properties?: Record<string, object>; required?: string[] }
+  return { ...(schema as object), required: required.filter((name) => !('default' in (properties[name] ?? {}))) }
+}
+
+type Body = { required?: boolean; content?: Record<string, { schema?: { required?: string[]; properties?: object } }> }
+type Document = { paths?: Record<string, Record<string, { requestBody?: Body }>> }
+
+/** The machine description. A body whose every member is optional may be left out, since no body counts as an empty one. */
+export function describeApi(app: { swagger(): object }): object {
+  const document = app.swagger() as Document
+  for (const operations of Object.values(document.paths ?? {}))
+    for (const { requestBody } of Object.values(operations)) {
+      const schema = requestBody?.content?.['application/json']?.schema
+      if (requestBody && schema?.properties && (schema.required ?? []).length === 0) requestBody.required = false
+    }
+  return document
 }

@@ -65,6 +65,8 @@ export type HttpDeps = {
   limiter: RateLimiter
   limits: { anonymousPerMinute: number; keyPerMinute: number }
   publicUrl: () => string
+  /** Whose word on the caller's address is taken: nobody's unless the operator says so. */
+  trustProxy?: string[]
 }
 
 const BODY_LIMIT = 256 * 1024
@@ -93,6 +95,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     // One logger for all: a child for every request costs more than the request id in the lines that want it.
     childLoggerFactory: (logger) => logger,
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
+    trustProxy: deps.trustProxy,
     return503OnClosing: true,
     forceCloseConnections: 'idle',
     frameworkErrors: (error, request, reply) => answerError(error, request, reply),
@@ -308,5 +311,15 @@ function validationMessage(error: FastifyFault): string {
   if (params?.additionalProperty !== undefined)
     return `${where} has the unknown property '${params.additionalProperty}'.`
   if (params?.allowedValues) return `${where} must be one of ${params.allowedValues.join(', ')}.`
+  const constants = constantsAt(error, first.instancePath)
+  if (constants.length > 0) return `${where} must be one of ${constants.join(', ')}.`
   return `${where} ${first.message ?? 'is not valid'}.`
 }
+
+/** A choice of constants is refused once for each of them; together they are what would have been right. */
+const constantsAt = (error: FastifyFault, path: string): unknown[] =>
+  error.validation!.flatMap(({ instancePath, params }) =>
+    instancePath === path && params && 'allowedValue' in (params as object)
+      ? [(params as { allowedValue: unknown }).allowedValue]
+      : [],
+  )

@@ -1,4 +1,5 @@
 import type { App } from './http.ts'
+import { describeApi } from './http-openapi.ts'
 import type { Metrics } from './metrics.ts'
 
 /** For operators and tools: metrics in Prometheus' format, and the machine description of this very service. */
@@ -8,7 +9,7 @@ export function operatorRoutes(app: App, metrics: Metrics) {
   )
   let description: string | undefined
   app.get('/openapi.json', { config: { unmetered: true } }, async (_request, reply) => {
-    description ??= JSON.stringify(app.swagger())
+    description ??= JSON.stringify(describeApi(app))
     return reply.header('content-type', 'application/json; charset=utf-8').send(description)
   })
 }

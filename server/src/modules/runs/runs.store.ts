@@ -26,8 +26,8 @@ export type RunSteps = {
   finishRefund: Step<unknown, { first: boolean }>
 }
 
-export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics): RunSteps {
-  const create = createSteps(pool, metrics)
+export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics, most?: number): RunSteps {
+  const create = createSteps(pool, metrics, most)
   const step = <Item, Result>(name: string): Step<Item, Result> => patient(create<Item, Result>(name))
   return {
     admit: step('admit_run'),
