@@ -1238,6 +1238,23 @@ export interface paths {
         patch: operations["updatePolicy"];
         trace?: never;
     };
+    "/api/policies/{id}/versions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What a policy said in each version, newest first */
+        get: operations["listPolicyVersions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/budgets": {
         parameters: {
             query?: never;
@@ -1447,6 +1464,40 @@ export interface paths {
         };
         /** One approval */
         get: operations["getApproval"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/decisions": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** What was refused or wanted a person, and why, newest first */
+        get: operations["listDecisions"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/decisions/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Why one thing was refused, rule by rule */
+        get: operations["getDecision"];
         put?: never;
         post?: never;
         delete?: never;
@@ -3156,7 +3207,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     display_name?: string;
@@ -4737,7 +4788,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     org_name?: string;
@@ -5089,7 +5140,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     name?: string;
@@ -5471,7 +5522,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     overlap_seconds?: number;
@@ -5935,7 +5986,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`. */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     task?: string;
@@ -6971,7 +7022,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     settlement_id?: string;
@@ -7837,7 +7888,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     name?: string;
@@ -8410,7 +8461,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     /** @description Atomic units (micro-USDC); authoritative. */
@@ -8817,7 +8868,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     reason?: string;
@@ -9068,7 +9119,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     reason?: string;
@@ -10510,7 +10561,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     idempotency_key?: string;
@@ -10725,7 +10776,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     /** @description Atomic units (micro-USDC); authoritative. */
@@ -11011,9 +11062,9 @@ export interface operations {
     };
     getLogCheckpoint: {
         parameters: {
-            query: {
+            query?: {
                 /** @description The newest checkpoint that a witness cosigned */
-                witnessed: boolean;
+                witnessed?: boolean;
             };
             header?: never;
             path?: never;
@@ -11504,7 +11555,7 @@ export interface operations {
     };
     listReceipts: {
         parameters: {
-            query: {
+            query?: {
                 agent_id?: string;
                 kind?: "run" | "loop" | "topup" | "preauth" | "rh_run" | "refund" | "correction" | "failure" | "audit_head";
                 run_id?: string;
@@ -11514,7 +11565,7 @@ export interface operations {
                 since?: string;
                 /** @description Issued before this time */
                 until?: string;
-                limit: number;
+                limit?: number;
                 /** @description next_cursor of the page before */
                 cursor?: string;
             };
@@ -11846,9 +11897,9 @@ export interface operations {
     };
     getReceiptProof: {
         parameters: {
-            query: {
+            query?: {
                 /** @description Prove it against the newest checkpoint that a witness cosigned */
-                witnessed: boolean;
+                witnessed?: boolean;
             };
             header?: never;
             path: {
@@ -11984,7 +12035,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     /** @description The receipt, as it was given out */
@@ -12704,7 +12755,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Not read yet. */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     [key: string]: unknown;
@@ -12849,7 +12900,7 @@ export interface operations {
     };
     listAuditEvents: {
         parameters: {
-            query: {
+            query?: {
                 type?: string;
                 /** @description What it happened to, for example a run id */
                 subject?: string;
@@ -12860,7 +12911,7 @@ export interface operations {
                 /** @description next_cursor of the page before */
                 cursor?: string;
                 /** @description ndjson exports the whole chain, oldest first, one event a line */
-                format: "json" | "ndjson";
+                format?: "json" | "ndjson";
                 /** @description With ndjson: only events after this one */
                 after_seq?: number;
             };
@@ -13736,7 +13787,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Other properties are accepted and change nothing. */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     is_active?: boolean;
@@ -13954,7 +14005,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     overlap_seconds?: number;
@@ -14190,7 +14241,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     idempotency_key?: string;
@@ -14597,7 +14648,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     idempotency_key?: string;
@@ -16190,7 +16241,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Either the legacy shape {name, rules}, or a spend policy {identity_type, api_key or agent_id, audit_trail_required, mode, constraints}; both may be mixed. */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     name?: string;
@@ -17104,7 +17155,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     name?: string;
@@ -17366,6 +17417,176 @@ export interface operations {
             };
         };
     };
+    listPolicyVersions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: number;
+            };
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        versions: {
+                            version: number;
+                            content_hash: string;
+                            content: {
+                                [key: string]: unknown;
+                            };
+                            changed_by: string;
+                            created_at: string;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
     getBudgets: {
         parameters: {
             query?: never;
@@ -17512,7 +17733,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     budget_id?: string;
@@ -18696,7 +18917,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     reason?: string;
@@ -20524,6 +20745,350 @@ export interface operations {
                         created_at: string;
                         resolved_at: string | null;
                         used_at: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    listDecisions: {
+        parameters: {
+            query?: {
+                limit?: number;
+                cursor?: string;
+                outcome?: "blocked" | "rejected" | "review_required";
+                agent_id?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        decisions: {
+                            decision_id: string;
+                            kind: "run" | "loop" | "preauth";
+                            run_id: string;
+                            preauth_id: string | null;
+                            agent_id: string;
+                            merchant: string;
+                            amount: string;
+                            amount_usdc: number;
+                            outcome: "blocked" | "rejected" | "review_required";
+                            error: string;
+                            message: string;
+                            /** @description Whether POST /api/authorize may override it. */
+                            overridable: boolean;
+                            policy_results: {
+                                [key: string]: unknown;
+                            }[];
+                            smallest_change: {
+                                [key: string]: unknown;
+                            }[];
+                            action_hash: string;
+                            asked_by: string;
+                            created_at: string;
+                        }[];
+                        has_more: boolean;
+                        next_cursor: string | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getDecision: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        decision_id: string;
+                        kind: "run" | "loop" | "preauth";
+                        run_id: string;
+                        preauth_id: string | null;
+                        agent_id: string;
+                        merchant: string;
+                        amount: string;
+                        amount_usdc: number;
+                        outcome: "blocked" | "rejected" | "review_required";
+                        error: string;
+                        message: string;
+                        /** @description Whether POST /api/authorize may override it. */
+                        overridable: boolean;
+                        policy_results: {
+                            [key: string]: unknown;
+                        }[];
+                        smallest_change: {
+                            [key: string]: unknown;
+                        }[];
+                        action_hash: string;
+                        asked_by: string;
+                        created_at: string;
                     };
                 };
             };
@@ -24028,7 +24593,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     reason?: string;
@@ -25089,7 +25654,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody: {
+        requestBody?: {
             content: {
                 "application/json": {
                     /** @description An id that matches nothing is answered all the same. */
