@@ -3207,7 +3207,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     display_name?: string;
@@ -4788,7 +4788,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     org_name?: string;
@@ -5986,7 +5986,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`. */
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     task?: string;
@@ -7022,7 +7022,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     settlement_id?: string;
@@ -8461,7 +8461,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     /** @description Atomic units (micro-USDC); authoritative. */
@@ -10776,7 +10776,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     /** @description Atomic units (micro-USDC); authoritative. */
@@ -12035,7 +12035,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     /** @description The receipt, as it was given out */
@@ -13787,7 +13787,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Other properties are accepted and change nothing. */
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     is_active?: boolean;
@@ -16241,7 +16241,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Either the legacy shape {name, rules}, or a spend policy {identity_type, api_key or agent_id, audit_trail_required, mode, constraints}; both may be mixed. */
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     name?: string;
@@ -17155,7 +17155,7 @@ export interface operations {
             };
             cookie?: never;
         };
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     name?: string;
@@ -17733,7 +17733,7 @@ export interface operations {
             cookie?: never;
         };
         /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
-        requestBody?: {
+        requestBody: {
             content: {
                 "application/json": {
                     budget_id?: string;

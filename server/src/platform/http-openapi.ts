@@ -99,13 +99,26 @@ function withOptionalDefaults(schema: unknown) {
 type Body = { required?: boolean; content?: Record<string, { schema?: { required?: string[]; properties?: object } }> }
 type Document = { paths?: Record<string, Record<string, { requestBody?: Body }>> }
 
-/** The machine description. A body whose every member is optional may be left out, since no body counts as an empty one. */
+// Members that only refine what the address already says; a body of nothing else may be left out.
+const refinements = new Set([
+  'idempotency_key',
+  'reason',
+  'name',
+  'overlap_seconds',
+  'scopes',
+  'expires_at',
+  'rh_account_id',
+])
+
+/** The machine description, with every body that may be left out marked so: no body counts as an empty one. */
 export function describeApi(app: { swagger(): object }): object {
   const document = app.swagger() as Document
   for (const operations of Object.values(document.paths ?? {}))
     for (const { requestBody } of Object.values(operations)) {
       const schema = requestBody?.content?.['application/json']?.schema
-      if (requestBody && schema?.properties && (schema.required ?? []).length === 0) requestBody.required = false
+      const members = Object.keys(schema?.properties ?? {})
+      const optional = (schema?.required ?? []).length === 0 && members.every((name) => refinements.has(name))
+      if (requestBody && schema?.properties && optional) requestBody.required = false
     }
   return document
 }
