@@ -257,7 +257,9 @@ type FastifyFault = {
 function answerError(error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const problem = error instanceof Problem ? error : translate(error as FastifyFault)
   const { status, code, retryable, retryAfterSeconds, details, nextAction, extra } = problem.options
-  if (status >= 500) request.log.error({ request_id: request.id, err: problem.options.cause ?? error }, problem.message)
+  // What is planned or not configured is an answer, not a fault.
+  if (status >= 500 && code !== 'planned' && code !== 'not_configured')
+    request.log.error({ request_id: request.id, err: problem.options.cause ?? error }, problem.message)
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
   reply
     .code(status)
