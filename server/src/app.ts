@@ -17,6 +17,7 @@ import { offerReceipts } from './app/offer-receipts.ts'
 import { openOuter, traceRun } from './app/outer.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
+import { findPreauth } from './modules/governance/grants.store.ts'
 import { benchmarkRoutes } from './modules/insights/benchmark.routes.ts'
 import { createBenchmark } from './modules/insights/benchmark.ts'
 import { envCheck } from './modules/insights/env-check.ts'
@@ -257,7 +258,11 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     const execute = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)
-    const settlements = createSettlements({ db, drive: reconciler.drive })
+    const settlements = createSettlements({
+      db,
+      drive: reconciler.drive,
+      runOfPreauth: async (tenantId, preauthId) => (await findPreauth(db, tenantId, preauthId))?.run_id,
+    })
     const payeeKeys = usesEmbeddedChain(config)
       ? [keys.evmKey('payee')]
       : (config.FACILITATOR_PRIVATE_KEY ?? []).map(keyBytes)

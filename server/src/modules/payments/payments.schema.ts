@@ -19,6 +19,13 @@ export const SettlementRecord = Type.Object({
   block: nullable(Type.Integer()),
   reason: nullable(Type.String()),
   attempts: Type.Integer(),
+  wallet_id: nullable(Type.String()),
+  refund: nullable(
+    Type.Object(
+      { payout_id: Type.String(), status: Type.String(), transaction: nullable(Type.String()) },
+      { description: 'A payment that arrived after its run had failed is paid back.' },
+    ),
+  ),
   created_at: Type.String(),
   updated_at: Type.String(),
 })
@@ -27,6 +34,19 @@ export const SettleRequest = Type.Object(
   {
     settlement_id: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
     run_id: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    preauth_id: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 80, description: 'The pre-authorisation that the run was made with.' }),
+    ),
+    payment_payload: Type.Optional(
+      Type.Object(
+        {},
+        {
+          additionalProperties: true,
+          description:
+            'The x402 payment itself, of either version. Alone it finds its settlement; beside an id it must be the payment of that settlement.',
+        },
+      ),
+    ),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
   { additionalProperties: false },

@@ -64,16 +64,24 @@ export function readPayment(headers: Headers): ReadPayment | undefined {
   const v1 = headers['x-payment']
   if (v2 === undefined && v1 === undefined) return undefined
   if (v2 !== undefined && v1 !== undefined) throw invalid('Send either PAYMENT-SIGNATURE or X-PAYMENT, not both.')
-  const payload = decode(v2 !== undefined ? 'PAYMENT-SIGNATURE' : 'X-PAYMENT', v2 ?? v1)
-  if (v2 !== undefined) {
-    if (!isV2.Check(payload)) throw invalid('PAYMENT-SIGNATURE is not an x402 version 2 payment of the scheme exact.')
+  const name = v2 !== undefined ? 'PAYMENT-SIGNATURE' : 'X-PAYMENT'
+  const version = v2 !== undefined ? 2 : 1
+  const read = readPayload(decode(name, v2 ?? v1))
+  if (read?.payment.x402Version !== version)
+    throw invalid(`${name} is not an x402 version ${version} payment of the scheme exact.`)
+  return read
+}
+
+/** A payment as it stands in a header or in a body, of either version; undefined when it is none of the scheme exact. */
+export function readPayload(payload: unknown): ReadPayment | undefined {
+  if (isV2.Check(payload)) {
     const { scheme, network, asset, amount, payTo, extra } = payload.accepted
     return {
       payment: toPayment(2, payload, payload.payload),
       accepted: { scheme, network, asset, amount, payTo, quote: extra?.quote },
     }
   }
-  if (!isV1.Check(payload)) throw invalid('X-PAYMENT is not an x402 version 1 payment of the scheme exact.')
+  if (!isV1.Check(payload)) return undefined
   const network = payload.network === V1_NETWORK ? NETWORK : payload.network
   return { payment: toPayment(1, payload, payload.payload), accepted: { scheme: payload.scheme, network } }
 }
