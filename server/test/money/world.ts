@@ -27,7 +27,8 @@ export async function startWorld(env: Record<string, string> = {}) {
     async pay(payer: Payer, path: string, body: unknown, headers: Record<string, string> = {}) {
       const asked = await service.post(path, body, headers)
       if (asked.status !== 402) throw new Error(`Expected a 402 and got ${asked.status}: ${asked.text}`)
-      const payment = await signPayment(payer, readChallenge(asked.headers))
+      const validBefore = BigInt(Math.floor(clock.now().getTime() / 1000) + 300)
+      const payment = await signPayment(payer, readChallenge(asked.headers), { validBefore })
       return { payment, answer: await service.post(path, body, { ...headers, ...payment }) }
     },
 
