@@ -1,0 +1,202 @@
+import { verifyReceipt } from '@countersign/proof'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Authorization } from '../../src/modules/payments/facilitator.ts'
+import { createPayoutRail } from '../../src/modules/payments/payout-rail.ts'
+import { readChallenge, signAuthorization, signPayment } from '../harness.ts'
+import { failing, type World } from './world.ts'
+
+export function settlementTests(use: () => World) {
+  let world: World
+  beforeAll(() => {
+    world = use()
+  })
+
+  const joke = { task: 'Tell me a joke about clocks.', agent_id: 'comedian-v1' }
+  const chainAccount = async () => {
+    const { total } = await world.db
+      .selectFrom('ledger_entries')
+      .select((on) => on.fn.sum('amount_micro').as('total'))
+      .where('account', '=', 'assets:chain:usdc')
+      .where('layer', '=', 'posted')
+      .executeTakeFirstOrThrow()
+    return BigInt(total ?? 0)
+  }
+
+  describe('a withdrawal', () => {
+    test('is the operator’s alone, leaves once, and is on the chain', async () => {
+      const tenant = await world.tenantWithWallet(0.5)
+      const path = `/api/admin/wallets/${tenant.walletId}/withdraw`
+      const to = (await world.payer(0)).address
+      const body = { to, amount: '200000' }
+      expect((await world.post(path, body, tenant.headers)).status).toBe(401)
+      const headers = { ...world.admin, 'idempotency-key': 'out-1' }
+      const asked = await world.post(path, body, headers)
+      expect(asked.status, asked.text).toBe(201)
+      expect((await world.post(path, body, headers)).text).toBe(asked.text)
+      const { body: payout } = await world.get(`/api/admin/payouts/${asked.body.payout_id}`, world.admin)
+      expect(payout).toMatchObject({ kind: 'withdrawal', status: 'paid', method: 'chain', amount: '200000' })
+      expect(payout.transaction).toMatch(/^0x[0-9a-f]{64}$/)
+      expect(await world.balance(to)).toBe(200_000n)
+      expect(await world.balanceOf(tenant)).toMatchObject({ available: '300000', reserved: '0' })
+      const tooMuch = await world.post(path, { to, amount: '300001' }, world.admin)
+      expect(tooMuch.status).toBe(409)
+      expect(await chainAccount()).toBe(await world.balance(await world.payee()))
+    })
+
+    test('that is signed and sent again and again moves the money once', async () => {
+      const payee = await world.payer(1)
+      const { facilitator, reader: chain, asset } = world.service.chain
+      const sign = async (authorization: Authorization) => {
+        const { signature } = await signAuthorization(
+          payee,
+          { amount: '', payTo: '', asset, network: '', maxTimeoutSeconds: 0, extra: {} },
+          authorization,
+        )
+        return signature
+      }
+      const rail = createPayoutRail({
+        facilitator,
+        chain,
+        clock: { now: () => new Date() },
+        asset,
+        payTo: payee.address,
+        sign,
+      })
+      const to = (await world.payer(0)).address
+      const send = () => rail.send({ id: 'pay_1', to, amountMicro: 50_000n })
+      const sent = [...(await Promise.all([send(), send(), send()])), await send()]
+      expect(sent.at(-1)).toMatchObject({ state: 'paid' })
+      expect(await world.balance(to)).toBe(50_000n)
+      expect(await rail.send({ id: 'pay_1', to: payee.address, amountMicro: 1n })).toEqual({
+        state: 'open',
+        reason: 'transfer_not_found',
+      })
+      const { transaction } = sent.at(-1) as { transaction: string }
+      expect(await rail.proves(transaction, to, 50_000n)).toBe(true)
+      expect(await rail.proves(transaction, to, 50_001n)).toBe(false)
+      expect(await rail.proves(`0x${'0'.repeat(64)}`, to, 50_000n)).toBe(false)
+    })
+  })
+
+  describe('a payment that arrives for a run that has failed', () => {
+    test('is owed, paid back, and told in receipts that hang together', async () => {
+      const tenant = await world.onboard()
+      const payer = await world.payer(1)
+      const challenge = readChallenge((await world.post('/api/run', joke, tenant.headers)).headers)
+      const payment = await signPayment(payer, challenge)
+      world.behave(failing)
+      const failed = await world.post('/api/run', joke, { ...tenant.headers, ...payment })
+      world.behave(undefined)
+      expect(failed.body).toMatchObject({ charged: false, stage: 'execute' })
+      // Whoever was shown the payment can still bring it to the chain.
+      const paymentPayload = JSON.parse(Buffer.from(payment['payment-signature'], 'base64').toString())
+      const sent = await world.post('/facilitator/settle', {
+        x402Version: 2,
+        paymentPayload,
+        paymentRequirements: challenge.accepts[0],
+      })
+      expect(sent.body.success, sent.text).toBe(true)
+      expect(await world.balance(payer.address)).toBe(990_000n)
+
+      world.advance(61_000)
+      await world.service.refunds.sweepGivenUp()
+      await world.service.payouts.sweep()
+      expect(await world.balance(payer.address)).toBe(1_000_000n)
+      const settlementId = failed.body.settlement.settlement_id
+      const { body: settlement } = await world.get(`/api/settle/${settlementId}`, tenant.headers)
+      expect(settlement).toMatchObject({ status: 'refunded', transaction: sent.body.transaction })
+      // The answer that was given stays the answer.
+      expect((await world.post('/api/run', joke, { ...tenant.headers, ...payment })).text).toBe(failed.text)
+
+      const { body: listed } = await world.get(`/api/receipts?run_id=${failed.body.run_id}`)
+      const chain = listed.receipts.reverse()
+      expect(chain.map((one: { kind: string }) => one.kind)).toEqual(['failure', 'correction', 'refund'])
+      expect(chain.map((one: { charged: boolean }) => one.charged)).toEqual([false, true, false])
+      const jwks = (await world.get('/.well-known/jwks.json')).body
+      for (const [index, receipt] of chain.entries()) {
+        expect(verifyReceipt({ ...receipt, log: null }, { jwks })).toMatchObject({ ok: true })
+        const { hash } = (await world.get(`/api/receipts/${receipt.receipt_id}/proof`)).body
+        if (chain[index + 1]) expect(chain[index + 1].prev_hash).toBe(hash)
+      }
+      expect(chain[2].settlement.refund).toMatchObject({
+        to: payer.address.toLowerCase(),
+        amount: '10000',
+        status: 'paid',
+      })
+      const types = (await world.events(tenant.tenantId)).map((event) => event.type)
+      expect(types).toEqual(expect.arrayContaining(['run.failed', 'settlement.settled', 'settlement.refunded']))
+      const { body: ledger } = await world.get('/api/ledger?limit=100', tenant.headers)
+      expect(ledger.invariants.balanced).toBe(true)
+      expect(ledger.accounts).toContainEqual(expect.objectContaining({ account: 'liabilities:refunds', balance: '0' }))
+      expect(await chainAccount()).toBe(await world.balance(await world.payee()))
+    })
+
+    test('a payment that stays unused is let go after its time', async () => {
+      const payer = await world.payer(1)
+      world.behave(failing)
+      const { answer } = await world.pay(payer, '/api/run', joke)
+      world.behave(undefined)
+      const find = () =>
+        world.db
+          .selectFrom('settlements')
+          .select(['state', 'next_attempt_at'])
+          .where('id', '=', answer.body.settlement.settlement_id)
+          .executeTakeFirstOrThrow()
+      world.advance(61_000)
+      await world.service.refunds.sweepGivenUp()
+      expect((await find()).next_attempt_at).not.toBeNull()
+      world.advance(900_000)
+      // A later block is what tells that the time is over.
+      await world.post('/api/dev/faucet', { address: payer.address, amount_usdc: 1 })
+      await world.service.refunds.sweepGivenUp()
+      expect(await find()).toEqual({ state: 'failed', next_attempt_at: null })
+    })
+  })
+
+  const payloadOf = (payment: { 'payment-signature': string }) =>
+    JSON.parse(Buffer.from(payment['payment-signature'], 'base64').toString())
+
+  test('a settlement is found by its id, its run, its payment, and by them only when they agree', async () => {
+    const payer = await world.payer(1)
+    const [one, other] = [await world.pay(payer, '/api/run', joke), await world.pay(payer, '/api/run', joke)]
+    const settle = (body: unknown) => world.post('/api/settle', body)
+    const { settlement_id } = one.answer.body.settlement
+    const { run_id } = one.answer.body
+    const payment_payload = payloadOf(one.payment)
+    for (const named of [
+      { settlement_id },
+      { run_id },
+      { payment_payload },
+      { settlement_id, run_id, payment_payload },
+    ]) {
+      const found = await settle(named)
+      expect(found.status, found.text).toBe(200)
+      expect(found.body).toMatchObject({ settlement_id, run_id, status: 'settled', refund: null, wallet_id: null })
+    }
+    expect((await settle({ settlement_id, payment_payload: payloadOf(other.payment) })).status).toBe(409)
+    expect((await settle({ settlement_id, run_id: other.answer.body.run_id })).status).toBe(404)
+    expect((await settle({ payment_payload: { x402Version: 2 } })).status).toBe(400)
+    expect((await settle({})).status).toBe(400)
+    expect((await settle({ preauth_id: 'pa_nothing' })).status).toBe(404)
+    // Knowing a nonce is not enough: it takes the signature.
+    const forged = structuredClone(payment_payload)
+    forged.payload.signature = `0x${'1'.repeat(130)}`
+    expect((await settle({ payment_payload: forged })).status).toBe(409)
+  })
+
+  test('a tenant finds the settlement of its pre-authorised run, and a stranger does not', async () => {
+    const [tenant, stranger] = [await world.onboard(), await world.onboard()]
+    const asked = { agent_id: 'comedian-v1', merchant: { id: 'countersign' }, amount_usdc: 0.01 }
+    const { body: preauth, text } = await world.post('/api/pre-auth', asked, tenant.headers)
+    expect(preauth.token, text).toBeTruthy()
+    const { preauth_id } = preauth
+    expect((await world.post('/api/settle', { preauth_id }, tenant.headers)).status).toBe(404)
+    const payer = await world.payer(1)
+    const { answer } = await world.pay(payer, '/api/run', { ...joke, preauth_token: preauth.token }, tenant.headers)
+    expect(answer.status, answer.text).toBe(200)
+    const found = await world.post('/api/settle', { preauth_id }, tenant.headers)
+    expect(found.body, found.text).toMatchObject({ run_id: answer.body.run_id, status: 'settled' })
+    expect((await world.post('/api/settle', { preauth_id }, stranger.headers)).status).toBe(404)
+    expect((await world.post('/api/settle', { preauth_id })).status).toBe(404)
+  })
+}

@@ -1,0 +1,230 @@
+import { verifyReceipt } from '@countersign/proof'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { readChallenge, signPayment } from '../harness.ts'
+import { failing, saying, type World } from './world.ts'
+
+export function walletTests(use: () => World) {
+  let world: World
+  beforeAll(() => {
+    world = use()
+  })
+
+  const joke = { task: 'Tell me a joke about clocks.', agent_id: 'comedian-v1' }
+
+  describe('a wallet', () => {
+    test('is opened once for one key, and is unknown to everybody else', async () => {
+      const [one, other] = [await world.onboard(), await world.onboard()]
+      const headers = { ...one.headers, 'idempotency-key': 'open-1' }
+      const opened = await world.post('/api/wallets', { name: 'Agents' }, headers)
+      expect(opened.status, opened.text).toBe(201)
+      expect(opened.body).toMatchObject({
+        name: 'Agents',
+        network: 'eip155:8453',
+        balance: { available: '0', pending: '0', escrowed: '0', reserved: '0' },
+      })
+      expect((await world.post('/api/wallets', { name: 'Agents' }, headers)).text).toBe(opened.text)
+      expect((await world.post('/api/wallets', { name: 'Others' }, headers)).status).toBe(409)
+      const path = `/api/wallets/${opened.body.wallet_id}`
+      expect((await world.get(path, one.headers)).body).toEqual(opened.body)
+      const foreign = await world.get(path, other.headers)
+      const unknown = await world.get('/api/wallets/wal_nothing', other.headers)
+      expect([foreign.status, unknown.status]).toEqual([404, 404])
+      expect(foreign.body.message).toBe(unknown.body.message)
+      for (const call of ['topup', 'escrow'])
+        expect((await world.post(`${path}/${call}`, { amount_usdc: 1 }, other.headers)).status).toBe(404)
+      expect((await world.get('/api/wallets', other.headers)).body.wallets).toEqual([])
+      expect((await world.get(path)).status).toBe(401)
+    })
+
+    test('is filled by the official client, with a receipt, once', async () => {
+      const tenant = await world.tenantWithWallet(0)
+      const path = `/api/wallets/${tenant.walletId}/topup`
+      const payee = await world.payee()
+      const before = await world.balance(payee)
+      const paid = await tenant.payer.fetch(`${world.url}${path}`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json', ...tenant.headers },
+        body: JSON.stringify({ amount_usdc: 0.5 }),
+      })
+      const body = await paid.json()
+      expect(paid.status, JSON.stringify(body)).toBe(200)
+      expect(body).toMatchObject({
+        wallet_id: tenant.walletId,
+        amount: '500000',
+        settlement: { status: 'settled', method: 'x402' },
+      })
+      expect((await world.balance(payee)) - before).toBe(500_000n)
+      expect(await world.balanceOf(tenant)).toEqual({ available: '500000', pending: '0', escrowed: '0', reserved: '0' })
+      const { body: receipt } = await world.get(body.receipt_url)
+      expect(receipt).toMatchObject({
+        kind: 'topup',
+        charged: true,
+        agent_id: null,
+        settlement: { transaction: body.settlement.transaction },
+      })
+      expect(verifyReceipt(body.receipt, { jwks: (await world.get('/.well-known/jwks.json')).body })).toMatchObject({
+        ok: true,
+      })
+      const types = (await world.events(tenant.tenantId)).map((event) => event.type)
+      expect(types).toEqual(expect.arrayContaining(['settlement.settled', 'wallet.topped_up', 'receipt.issued']))
+      expect((await world.get('/api/loops', tenant.headers)).body.count).toBe(0)
+    })
+
+    test('the same top-up again gets the same bytes; its payment is good for no other wallet', async () => {
+      const tenant = await world.tenantWithWallet(0)
+      const path = `/api/wallets/${tenant.walletId}/topup`
+      const headers = { ...tenant.headers, 'idempotency-key': 'fill-1' }
+      const { payment, answer } = await world.pay(tenant.payer, path, { amount: '300000' }, headers)
+      expect(answer.status, answer.text).toBe(200)
+      expect((await world.post(path, { amount: '300000' }, { ...headers, ...payment })).text).toBe(answer.text)
+      // The same key with a fresh payment charges nothing.
+      const challenge = readChallenge((await world.post(path, { amount: '300000' }, tenant.headers)).headers)
+      const fresh = await signPayment(tenant.payer, challenge)
+      expect((await world.post(path, { amount: '300000' }, { ...headers, ...fresh })).text).toBe(answer.text)
+      const { body: second } = await world.post('/api/wallets', {}, tenant.headers)
+      expect(
+        (
+          await world.post(
+            `/api/wallets/${second.wallet_id}/topup`,
+            { amount: '300000' },
+            { ...tenant.headers, ...payment },
+          )
+        ).status,
+      ).toBe(409)
+      expect((await world.balanceOf(tenant)).available).toBe('300000')
+      expect(await world.balance(tenant.payer.address)).toBe(700_000n)
+    })
+  })
+
+  describe('a run paid from a wallet', () => {
+    test('touches no chain, and is replayed by its key', async () => {
+      const tenant = await world.tenantWithWallet(0.05)
+      const payee = await world.payee()
+      const before = await world.balance(payee)
+      const body = { ...joke, payment: { wallet_id: tenant.walletId } }
+      const headers = { ...tenant.headers, 'idempotency-key': 'run-1' }
+      const run = await world.post('/api/run', body, headers)
+      expect(run.status, run.text).toBe(200)
+      expect(run.body.settlement).toMatchObject({
+        status: 'settled',
+        method: 'wallet',
+        transaction: null,
+        payer: tenant.walletId,
+        amount: '10000',
+      })
+      expect(run.headers.get('payment-response')).toBeNull()
+      expect(await world.balance(payee)).toBe(before)
+      const again = await world.post('/api/run', body, headers)
+      expect(again.text).toBe(run.text)
+      expect(again.headers.get('idempotent-replayed')).toBe('true')
+      expect((await world.balanceOf(tenant)).available).toBe('40000')
+      const loop = await world.post(
+        '/api/loop',
+        { input: 'hello', payment: { wallet_id: tenant.walletId } },
+        tenant.headers,
+      )
+      expect(loop.status, loop.text).toBe(200)
+      expect((await world.balanceOf(tenant)).available).toBe('35000')
+      const { body: settlement } = await world.get(`/api/settle/${run.body.settlement.settlement_id}`, tenant.headers)
+      expect(settlement).toMatchObject({ status: 'settled', method: 'wallet', transaction: null })
+    })
+
+    test('is refused to guests, to strangers, with a second means, and to an empty wallet', async () => {
+      const [tenant, stranger] = [await world.tenantWithWallet(0), await world.onboard()]
+      const body = { ...joke, payment: { wallet_id: tenant.walletId } }
+      expect((await world.post('/api/run', body)).status).toBe(401)
+      const foreign = await world.post('/api/run', body, stranger.headers)
+      expect(foreign.status).toBe(404)
+      const challenge = readChallenge((await world.post('/api/run', joke)).headers)
+      const payment = await signPayment(tenant.payer, challenge, { accepted: { extra: {} } })
+      expect((await world.post('/api/run', body, { ...tenant.headers, ...payment })).status).toBe(400)
+      const empty = await world.post('/api/run', body, tenant.headers)
+      expect(empty.status).toBe(402)
+      expect(empty.headers.get('payment-required')).toBeNull()
+      expect(empty.body).toMatchObject({
+        error: 'payment_required',
+        reason: 'wallet_balance',
+        available: '0',
+        accepts: [],
+      })
+    })
+
+    test('that fails gives everything back', async () => {
+      const tenant = await world.tenantWithWallet(0.02)
+      world.behave(failing)
+      const failed = await world.post('/api/run', { ...joke, payment: { wallet_id: tenant.walletId } }, tenant.headers)
+      world.behave(undefined)
+      expect(failed.status).toBe(500)
+      expect(failed.body).toMatchObject({
+        charged: false,
+        stage: 'execute',
+        settlement: { method: 'wallet', status: 'failed' },
+      })
+      expect(await world.balanceOf(tenant)).toEqual({ available: '20000', pending: '0', escrowed: '0', reserved: '0' })
+    })
+
+    test('forty race for the money of ten: exactly ten win, and not a unit is missing', async () => {
+      const tenant = await world.tenantWithWallet(0.105)
+      const body = { ...joke, payment: { wallet_id: tenant.walletId } }
+      const answers = await Promise.all(Array.from({ length: 40 }, () => world.post('/api/run', body, tenant.headers)))
+      const count = (status: number) => answers.filter((answer) => answer.status === status).length
+      expect([count(200), count(402)]).toEqual([10, 30])
+      expect(await world.balanceOf(tenant)).toEqual({ available: '5000', pending: '0', escrowed: '0', reserved: '0' })
+      const { body: ledger } = await world.get('/api/ledger?limit=100', tenant.headers)
+      expect(ledger.invariants).toEqual({ balanced: true, wallets_match: true })
+    })
+
+    test('in escrow is paid for when the output holds, and not when it does not', async () => {
+      const tenant = await world.tenantWithWallet(0.05)
+      const body = { ...joke, payment: { wallet_id: tenant.walletId, escrow: true } }
+      const good = await world.post('/api/run', body, tenant.headers)
+      expect(good.status, good.text).toBe(200)
+      expect(await world.balanceOf(tenant)).toEqual({ available: '40000', pending: '0', escrowed: '0', reserved: '0' })
+      world.behave(saying(' '))
+      const bad = await world.post('/api/run', body, tenant.headers)
+      world.behave(undefined)
+      expect(bad.status, bad.text).toBe(500)
+      expect(bad.body).toMatchObject({ stage: 'verify', charged: false })
+      expect(bad.body.output).toBeUndefined()
+      expect((await world.balanceOf(tenant)).available).toBe('40000')
+      const { body: held } = await world.get(`/api/wallets/${tenant.walletId}/escrow`, tenant.headers)
+      expect(held.escrows.map((one: { status: string }) => one.status)).toEqual(['refunded', 'released'])
+      const types = (await world.events(tenant.tenantId)).map((event) => event.type)
+      expect(types.filter((type) => type.startsWith('escrow.'))).toEqual([
+        'escrow.held',
+        'escrow.released',
+        'escrow.held',
+        'escrow.refunded',
+      ])
+      const own = await world.post(`/api/escrow/${held.escrows[0].escrow_id}/release`, {}, tenant.headers)
+      expect(own.status).toBe(409)
+    })
+  })
+
+  describe('a payer', () => {
+    test('can have only so much checked and not yet settled', async () => {
+      const payer = await world.payer(3)
+      const body = { task: 'What stands out in 3, 5 and 9?', agent_id: 'analyst-v1' }
+      let release = () => {}
+      const gate = new Promise<void>((open) => {
+        release = open
+      })
+      const challenge = readChallenge((await world.post('/api/run', body)).headers)
+      expect(challenge.accepts[0].amount).toBe('25000')
+      const payments = await Promise.all(Array.from({ length: 41 }, () => signPayment(payer, challenge)))
+      world.behave(async () => void (await gate))
+      const answers = payments.map((payment) => world.post('/api/run', body, payment))
+      const refused = await Promise.any(answers)
+      expect(refused.status, refused.text).toBe(429)
+      expect(refused.body).toMatchObject({ code: 'rate_limited', retryable: true })
+      release()
+      const all = await Promise.all(answers)
+      world.behave(undefined)
+      expect(all.filter((answer) => answer.status === 200)).toHaveLength(40)
+      // Settled money is no longer exposed: the payment that was refused is still good.
+      const late = await world.post('/api/run', body, payments[all.findIndex((answer) => answer.status === 429)])
+      expect(late.status, late.text).toBe(200)
+      expect(await world.balance(payer.address)).toBe(3_000_000n - 41n * 25_000n)
+    })
+  })
+}
