@@ -22,7 +22,7 @@ import { holdItem } from './hold-item.ts'
 import { page } from './page.ts'
 import { factsOf, termsOf } from './preauth-case.ts'
 import { lockNames, type PreauthsDeps, timesOf } from './preauths.ts'
-import { MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
+import { beforeNextLook, MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
 
 export type ApprovalsDeps = PreauthsDeps & { outbox: Outbox }
 
@@ -124,6 +124,7 @@ export function createApprovals(d: ApprovalsDeps) {
           if (!(error instanceof StepRefused)) throw error
           if (!shouldLookAgain(error)) throw await refusalOf(error)
           d.books.forget(tenant.tenantId)
+          await beforeNextLook(look)
         }
       }
       throw unavailable('The limits of this payment keep changing; nothing was decided.', 1)

@@ -25,7 +25,7 @@ import {
 } from './refusals.ts'
 import { policyIds } from './result.ts'
 import type { Hold, Refused } from './ruling.ts'
-import { MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
+import { beforeNextLook, MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
 
 export type PreauthsDeps = AssessDeps &
   Pick<RefusalDeps, 'approvalWindowSeconds'> & {
@@ -93,12 +93,14 @@ export function createPreauths(d: PreauthsDeps) {
           if (error instanceof Rejected) {
             const problem = await reject(d, tenant, error)
             if (problem) throw problem
+            await beforeNextLook(look)
             continue
           }
           if (error instanceof StepRefused && error.message === 'override_used')
             throw conflict('This override has been used; it works once.')
           if (!shouldLookAgain(error)) throw error
           d.books.forget(tenant.tenantId)
+          await beforeNextLook(look)
         }
       }
       throw unavailable('The limits of this payment keep changing; nothing was held.', 1)
