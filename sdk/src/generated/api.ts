@@ -7027,6 +7027,12 @@ export interface operations {
                 "application/json": {
                     settlement_id?: string;
                     run_id?: string;
+                    /** @description The pre-authorisation that the run was made with. */
+                    preauth_id?: string;
+                    /** @description The x402 payment itself, of either version. Alone it finds its settlement; beside an id it must be the payment of that settlement. */
+                    payment_payload?: {
+                        [key: string]: unknown;
+                    };
                     idempotency_key?: string;
                 };
             };
@@ -7054,6 +7060,12 @@ export interface operations {
                         block: number | null;
                         reason: string | null;
                         attempts: number;
+                        wallet_id: string | null;
+                        refund: {
+                            payout_id: string;
+                            status: string;
+                            transaction: string | null;
+                        } | null;
                         created_at: string;
                         updated_at: string;
                     };
@@ -7246,6 +7258,12 @@ export interface operations {
                         block: number | null;
                         reason: string | null;
                         attempts: number;
+                        wallet_id: string | null;
+                        refund: {
+                            payout_id: string;
+                            status: string;
+                            transaction: string | null;
+                        } | null;
                         created_at: string;
                         updated_at: string;
                     };
@@ -7423,6 +7441,12 @@ export interface operations {
                             block: number | null;
                             reason: string | null;
                             attempts: number;
+                            wallet_id: string | null;
+                            refund: {
+                                payout_id: string;
+                                status: string;
+                                transaction: string | null;
+                            } | null;
                             created_at: string;
                             updated_at: string;
                         }[];
