@@ -1,8 +1,13 @@
 import { verifyReceipt } from '@countersign/proof'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { transfer } from '../../src/modules/ledger/accounts.ts'
+import { createPayouts } from '../../src/modules/ledger/payouts.ts'
 import type { Authorization } from '../../src/modules/payments/facilitator.ts'
 import { createPayoutRail } from '../../src/modules/payments/payout-rail.ts'
-import { readChallenge, signAuthorization, signPayment } from '../harness.ts'
+import { createIdempotency } from '../../src/platform/idempotency.ts'
+import { createIds } from '../../src/platform/ids.ts'
+import { createKeys } from '../../src/platform/keys.ts'
+import { readChallenge, signAuthorization, signPayment, silent } from '../harness.ts'
 import { failing, type World } from './world.ts'
 
 export function settlementTests(use: () => World) {
@@ -29,6 +34,8 @@ export function settlementTests(use: () => World) {
       const to = (await world.payer(0)).address
       const body = { to, amount: '200000' }
       expect((await world.post(path, body, tenant.headers)).status).toBe(401)
+      for (const nowhere of [await world.payee(), `0x${'0'.repeat(40)}`])
+        expect((await world.post(path, { ...body, to: nowhere }, world.admin)).status).toBe(400)
       const headers = { ...world.admin, 'idempotency-key': 'out-1' }
       const asked = await world.post(path, body, headers)
       expect(asked.status, asked.text).toBe(201)
@@ -41,6 +48,58 @@ export function settlementTests(use: () => World) {
       const tooMuch = await world.post(path, { to, amount: '300001' }, world.admin)
       expect(tooMuch.status).toBe(409)
       expect(await chainAccount()).toBe(await world.balance(await world.payee()))
+    })
+
+    test('waits for a person where our key is kept elsewhere, and is believed only if the chain agrees', async () => {
+      const tenant = await world.tenantWithWallet(0.3)
+      const clock = { now: () => new Date() }
+      const keys = createKeys({ signing: 'a secret of this test', encryption: 'another' })
+      const paid = `0x${'ab'.repeat(32)}`
+      const payouts = createPayouts({
+        db: world.db,
+        clock,
+        ids: createIds(clock),
+        log: silent,
+        idempotency: createIdempotency({ db: world.db, keys, clock }),
+        rail: {
+          from: await world.payee(),
+          automatic: false,
+          send: () => Promise.reject(new Error('must not be asked')),
+          proves: async (transaction) => transaction === paid,
+        },
+        finishRefund: () => Promise.reject(new Error('is no refund')),
+      })
+      const ask = async () => {
+        const to = tenant.payer.address
+        return JSON.parse((await payouts.withdraw(tenant.walletId, undefined, {}, { to, amountMicro: 100_000n })).text)
+      }
+      const [one, two, three] = [await ask(), await ask(), await ask()]
+      expect(one).toMatchObject({ status: 'pending', method: 'manual' })
+      expect(await world.balanceOf(tenant)).toMatchObject({ available: '0', reserved: '300000' })
+      await payouts.sweep()
+      await expect(payouts.confirm(one.payout_id, { transaction: `0x${'00'.repeat(32)}` })).rejects.toThrow(
+        'does not move 0.1 USDC',
+      )
+      const confirmed = await payouts.confirm(one.payout_id, { transaction: paid })
+      expect(confirmed).toMatchObject({ status: 'paid', transaction: paid })
+      expect(await payouts.confirm(one.payout_id, { transaction: paid })).toEqual(confirmed)
+      await expect(payouts.confirm(two.payout_id, { transaction: paid })).rejects.toThrow('another payout')
+      for (const payout of [two, three])
+        expect(await payouts.cancel(payout.payout_id)).toMatchObject({ status: 'cancelled' })
+      await expect(payouts.cancel(one.payout_id)).rejects.toThrow('is paid')
+      expect(await world.balanceOf(tenant)).toMatchObject({ available: '200000', reserved: '0' })
+      // Nobody has really paid it: put it back, so that the books of this world stay true.
+      const back = transfer('assets:chain:usdc', 'revenue:orchestration', 100_000n)
+      const entries = back.map(({ account, amount_micro }) => ({ account, amountMicro: amount_micro }))
+      await world.service.ledger.post(world.db, {
+        tenantId: null,
+        code: 'test',
+        ref: 'test',
+        asset: 'USDC',
+        entries,
+        at: new Date(),
+      })
+      await world.db.deleteFrom('payouts').where('id', '=', one.payout_id).execute()
     })
 
     test('that is signed and sent again and again moves the money once', async () => {

@@ -11,7 +11,6 @@ export type EntryRow = {
   ref: string
   created_at: Date
   status: 'pending' | 'posted' | 'voided'
-  balance_micro: bigint
 }
 
 export type Position = { transactionId: string; line: number }
@@ -34,19 +33,27 @@ export async function listEntries(
       ? sql`true`
       : sql`t.id <= ${before.transactionId} and e.transaction_id <= ${before.transactionId} and (e.transaction_id, e.line) < (${before.transactionId}, ${before.line})`
   const { rows } = await sql<EntryRow>`
-    with page as (
-      select e.transaction_id, e.line, e.account, e.asset, e.amount_micro, t.code, t.ref, t.created_at,
-        case when t.kind <> 'pend' then 'posted' when r.id is null then 'pending' else 'voided' end as status
-      from ledger_transactions t
-      join ledger_entries e on e.transaction_id = t.id
-      left join ledger_transactions r on r.pending_id = t.id
-      where t.tenant_id = ${tenantId} and ${inAccount} and ${ofRef} and ${older}
-        and (e.layer = 'posted' or (t.kind = 'pend' and (r.id is null or r.kind = 'void')))
-      order by e.transaction_id desc, e.line desc limit ${limit}
-    )
-    select page.*, ledger_balance_at(${tenantId}, page.account, page.asset, page.transaction_id, page.line) as balance_micro
-    from page order by transaction_id desc, line desc`.execute(tx)
+    select e.transaction_id, e.line, e.account, e.asset, e.amount_micro, t.code, t.ref, t.created_at,
+      case when t.kind <> 'pend' then 'posted' when r.id is null then 'pending' else 'voided' end as status
+    from ledger_transactions t
+    join ledger_entries e on e.transaction_id = t.id
+    left join ledger_transactions r on r.pending_id = t.id
+    where t.tenant_id = ${tenantId} and ${inAccount} and ${ofRef} and ${older}
+      and (e.layer = 'posted' or (t.kind = 'pend' and (r.id is null or r.kind = 'void')))
+    order by e.transaction_id desc, e.line desc limit ${limit}`.execute(tx)
   return rows
+}
+
+/** What accounts stood at after these entries, in the order of the entries. */
+export async function readBalancesAt(tx: Tx, tenantId: string, entries: readonly EntryRow[]): Promise<bigint[]> {
+  if (entries.length === 0) return []
+  const column = <K extends keyof EntryRow>(name: K) => entries.map((entry) => entry[name])
+  const { rows } = await sql<{ balance_micro: bigint }>`
+    select ledger_balance_at(${tenantId}, account, asset, transaction_id, line) as balance_micro
+    from unnest(${column('account')}::text[], ${column('asset')}::text[], ${column('transaction_id')}::text[], ${column('line')}::int[])
+      with ordinality as asked(account, asset, transaction_id, line, place)
+    order by place`.execute(tx)
+  return rows.map((row) => row.balance_micro)
 }
 
 export type AccountRow = { account: string; asset: string; balance_micro: bigint }

@@ -12,6 +12,7 @@ import {
   listEntries,
   type Position,
   readAccounts,
+  readBalancesAt,
   readWalletFigures,
   type WalletFigures,
 } from './ledger.store.ts'
@@ -57,7 +58,9 @@ export function createLedger({ db, ids }: LedgerDeps) {
           })
           const books = await readAccounts(tx, caller.tenantId)
           const wallets = await readWalletFigures(tx, caller.tenantId)
-          const entries = rows.slice(0, limit).map(entryRecord)
+          const shown = rows.slice(0, limit)
+          const balances = await balancesAfter(tx, caller.tenantId, shown, query.ref === undefined)
+          const entries = shown.map((row, index) => entryRecord(row, balances[index]!))
           const has_more = rows.length > limit
           return {
             entries,
@@ -106,7 +109,31 @@ function readEntryId(id: string): Position {
 
 const notAnEntry = () => invalid('The cursor is not the id of an entry.')
 
-const entryRecord = (row: EntryRow) => ({
+/**
+ * A page without gaps holds every entry of its accounts between its first and its last: then the balance at the oldest of
+ * each account is enough, and the others follow by adding up.
+ */
+async function balancesAfter(tx: Tx, tenantId: string, rows: readonly EntryRow[], gapless: boolean): Promise<bigint[]> {
+  if (!gapless) return readBalancesAt(tx, tenantId, rows)
+  const accountOf = ({ account, asset }: EntryRow) => `${asset} ${account}`
+  const oldest = [...new Map(rows.map((row) => [accountOf(row), row])).values()]
+  const standing = await readBalancesAt(tx, tenantId, oldest)
+  const balances = new Map(oldest.map((row, index) => [accountOf(row), standing[index]!]))
+  const seen = new Set<string>()
+  const after = rows.toReversed().map((row) => {
+    const account = accountOf(row)
+    const first = !seen.has(account)
+    seen.add(account)
+    // What is only pending, or came to nothing, has not moved the balance.
+    const moved = first || row.status !== 'posted' ? 0n : row.amount_micro
+    const balance = balances.get(account)! + moved
+    balances.set(account, balance)
+    return balance
+  })
+  return after.reverse()
+}
+
+const entryRecord = (row: EntryRow, balanceMicro: bigint) => ({
   id: entryId(row),
   transaction_id: row.transaction_id,
   account: row.account,
@@ -117,7 +144,7 @@ const entryRecord = (row: EntryRow) => ({
   code: row.code,
   ref: row.ref,
   created_at: row.created_at.toISOString(),
-  balance_after: normalBalance(row.account, row.balance_micro).toString(),
+  balance_after: normalBalance(row.account, balanceMicro).toString(),
 })
 
 const accountRecord = ({ account, asset, balance_micro }: AccountRow) => ({

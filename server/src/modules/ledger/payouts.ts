@@ -21,6 +21,8 @@ import {
 
 /** The way by which USDC leaves our own address; the payments module provides it. */
 export type PayoutRail = {
+  /** Our own address. */
+  from: string
   /** Whether the key of our address is ours to sign with. Where it is not, a person pays and says in which transaction. */
   automatic: boolean
   /** May be called again and again: the chain takes each payout's nonce once. `open` means that it may or may not arrive. */
@@ -48,6 +50,7 @@ export type Payouts = ReturnType<typeof createPayouts>
 
 const SWEEP_AT_MOST = 50
 const FIRST_TRY_MS = 30_000
+const NOWHERE = `0x${'0'.repeat(40)}`
 
 /** Write before you act: the intent with the money set aside, then the transfer, then what came of it. */
 export function createPayouts(deps: PayoutsDeps) {
@@ -109,6 +112,8 @@ export function createPayouts(deps: PayoutsDeps) {
       body: unknown,
       wanted: { to: string; amountMicro: bigint },
     ) {
+      if ([NOWHERE, rail.from.toLowerCase()].includes(wanted.to.toLowerCase()))
+        throw invalid('body/to must be an address that is neither empty nor our own.')
       const route = `POST /api/admin/wallets/${walletId}/withdraw`
       const id = ids.next('pay')
       const asked = await refusing(

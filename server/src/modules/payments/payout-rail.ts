@@ -28,6 +28,7 @@ export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign
   const from = payTo.toLowerCase() as Hex
 
   return {
+    from,
     automatic: sign !== undefined && chain !== undefined,
 
     async send({ id, to, amountMicro }) {
