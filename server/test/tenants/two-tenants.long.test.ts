@@ -111,6 +111,11 @@ test('the victim has left something to be stolen', () => {
   expect(routes.length).toBeGreaterThan(40)
 })
 
+/** The interface itself prescribes these: routed actions are planned, and OAuth is not configured here. */
+const isPrescribed = (path: string, status: number) =>
+  (path === '/api/route-intent' && status === 501) ||
+  (['/api/rh/auth', '/api/rh/auth/callback'].includes(path) && status === 503)
+
 test('no route gives one tenant’s rows to another, or lets it change them', async () => {
   // What the service itself still has to do with the victim's rows is done first.
   let earlier = ''
@@ -135,7 +140,8 @@ test('no route gives one tenant’s rows to another, or lets it change them', as
       asked += 2
       const where = `${route.method} ${route.path} with ${id}`
       if (foreign.text.replaceAll(id, '').includes(SECRET_WORD)) leaks.push(`${where} shows the victim's word`)
-      if (foreign.status >= 500) leaks.push(`${where} answers ${foreign.status}`)
+      if (foreign.status >= 500 && !isPrescribed(route.path, foreign.status))
+        leaks.push(`${where} answers ${foreign.status}`)
       if (route.path.includes('{') && foreign.status !== unknown.status)
         leaks.push(`${where} answers ${foreign.status}, an unknown id ${unknown.status}`)
       if (route.path.includes('{') && plain(foreign.text, id) !== plain(unknown.text, unknownLike(id)))
