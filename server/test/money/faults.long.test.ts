@@ -158,7 +158,8 @@ for (const { name, faults, runs, chain } of [
       answers: {},
     }))
     const began = performance.now()
-    const stop = moveOnWhenStuck(jobs, advance)
+    // Without a chain nobody could tell what became of a payment whose time is over, so there time goes its own way.
+    const stop = chain ? moveOnWhenStuck(jobs, advance) : () => {}
     await race(jobs, 128, seller)
     stop()
     await until(
