@@ -121,16 +121,6 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: config.DATABASE_POOL, log })
     closers.push(database.close)
     const { db, pool } = database
-    // A connection that dies while a transaction holds it and waits has nobody else to tell; unheard, it ends the process.
-    const hear = (client: { on(event: 'error', heard: (error: Error) => void): unknown }) =>
-      client.on('error', (error) => log.debug({ err: error }, 'a connection died in use'))
-    pool.on('connect', hear)
-    const { connect } = database
-    database.connect = async () => {
-      const client = await connect()
-      hear(client)
-      return client
-    }
     await migrate(database)
     const notify = await createNotify(database, instance, log)
     closers.push(notify.close)

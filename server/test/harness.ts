@@ -5,45 +5,15 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { ExactEvmScheme } from '@x402/evm'
 import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
-import pg from 'pg'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { createService, type Overrides } from '../src/app.ts'
 import { readConfig } from '../src/platform/config.ts'
-import { type Database, openDatabase } from '../src/platform/db.ts'
-import { createLog } from '../src/platform/log.ts'
+import { createTestDatabase, silent } from './database.ts'
+
+export { createTestDatabase, silent }
 
 /** What tests stand on: a database of their own, a running service, and clients that really pay. */
-export const silent = createLog('silent')
 export const USDC = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
-
-export async function createTestDatabase(): Promise<{
-  url: string
-  open(max?: number): Database
-  drop(): Promise<void>
-}> {
-  const server = process.env.COUNTERSIGN_TEST_DATABASE
-  if (!server) throw new Error('The test database is not up: run the tests through vitest with its global set-up.')
-  const name = `t_${randomBytes(6).toString('hex')}`
-  const asAdmin = async (statement: string) => {
-    const client = new pg.Client({ connectionString: server })
-    await client.connect()
-    try {
-      // Two clones of one template at the same moment are refused, so clones queue up.
-      await client.query(`select pg_advisory_lock(42)`)
-      await client.query(statement)
-    } finally {
-      await client.end()
-    }
-  }
-  await asAdmin(`create database ${name} template template_test`)
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  return {
-    url: url.href,
-    open: (max = 10) => openDatabase(url.href, { max, log: silent }),
-    drop: () => asAdmin(`drop database if exists ${name} with (force)`),
-  }
-}
 
 export type TestService = Awaited<ReturnType<typeof startService>>
 

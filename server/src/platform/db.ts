@@ -37,7 +37,11 @@ export function openDatabase(connection: Connection, options: { max: number; log
     statement_timeout: 30_000,
     idle_in_transaction_session_timeout: 30_000,
   }
+  // A connection that dies while its holder waits for something else has nobody to tell; unheard, it ends the process.
+  const hear = (client: pg.ClientBase) =>
+    client.on('error', (error) => options.log.debug({ err: error }, 'a database connection died in use'))
   const pool = new pg.Pool(settings)
+  pool.on('connect', hear)
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'))
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
   return {
@@ -45,10 +49,15 @@ export function openDatabase(connection: Connection, options: { max: number; log
     pool,
     async connect() {
       const client = new pg.Client({ ...where, types, application_name: 'countersign', connectionTimeoutMillis: 5_000 })
+      hear(client)
       await client.connect()
       return client
     },
-    close: () => db.destroy(),
+    async close() {
+      // Kysely ends the pool only if it has used it.
+      await db.destroy()
+      if (!pool.ending) await pool.end()
+    },
   }
 }
 

@@ -1,5 +1,5 @@
 import type { PrivateKeyAccount } from 'viem/accounts'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { createTestDatabase, readChallenge, signPayment, spawnService, startService } from '../harness.ts'
 import { counterFaults, flakyLane, richTenant, run } from './world.ts'
 
@@ -104,7 +104,8 @@ test('what failed lanes gave back is spent by later runs, to the last one; limit
 
   lane.failing = true
   const doomed = Array.from({ length: 80 }, () => ask(own))
-  await new Promise((wait) => setTimeout(wait, 100))
+  // The others come once some of these hold their money and are about to fail.
+  await vi.waitUntil(() => lane.failed > 0, 60_000)
   const first = await Promise.all([...doomed, ...Array.from({ length: 120 }, (_, index) => ask(nodes[index % 3]!))])
   lane.failing = false
   const [won, failed] = [countOf(first, 200), countOf(first, 500)]

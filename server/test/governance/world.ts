@@ -6,7 +6,7 @@ import { startService, type TestService } from '../harness.ts'
 /** A service whose clock stands still until it is moved, whose lane fails when told to, and tenants with money in a wallet. */
 export type World = TestService & { clock: TestClock; lane: FlakyLane }
 
-export type FlakyLane = Lane & { failing: boolean; slowMs: number }
+export type FlakyLane = Lane & { failing: boolean; slowMs: number; failed: number }
 
 export function flakyLane(): FlakyLane {
   const offline = createOfflineLane()
@@ -14,8 +14,10 @@ export function flakyLane(): FlakyLane {
     ...offline,
     failing: false,
     slowMs: 0,
+    failed: 0,
     async execute(task) {
       if (this.failing) {
+        this.failed += 1
         await new Promise((wait) => setTimeout(wait, this.slowMs))
         return { ok: false, reason: 'unavailable', message: 'The lane was told to fail.', retryable: true }
       }

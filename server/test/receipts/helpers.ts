@@ -1,34 +1,20 @@
-import { randomBytes } from 'node:crypto'
 import { sql } from 'kysely'
-import { pino } from 'pino'
 import { createAudit } from '../../src/modules/audit/audit.ts'
 import { createReceipts, type ReceiptsDeps } from '../../src/modules/receipts/receipts.ts'
 import type { ReceiptDraft } from '../../src/modules/receipts/sign-receipt.ts'
 import { createTestClock } from '../../src/platform/clock.ts'
-import { type Database, openDatabase } from '../../src/platform/db.ts'
+import type { Database } from '../../src/platform/db.ts'
 import { createIds } from '../../src/platform/ids.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createSequencer } from '../../src/platform/sequencer.ts'
+import { createTestDatabase as cloneTemplate, silent } from '../database.ts'
 
-export const silent = pino({ level: 'silent' })
+export { silent }
 
-/** A fresh database for one test, cloned from the template of the test run. */
+/** A fresh database for one test, with a way to start again. */
 export async function createTestDatabase() {
-  const server = process.env.COUNTERSIGN_TEST_DATABASE!
-  const name = `receipts_${randomBytes(6).toString('hex')}`
-  const asAdmin = async (statement: string) => {
-    const admin = await openDatabase(server, { max: 1, log: silent }).connect()
-    try {
-      // Two clones of one template at the same moment are refused, so clones queue up.
-      await admin.query('select pg_advisory_lock(42)')
-      await admin.query(statement)
-    } finally {
-      await admin.end()
-    }
-  }
-  await asAdmin(`create database ${name} template template_test`)
-  const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
-  const database = openDatabase(url, { max: 5, log: silent })
+  const { url, open, drop } = await cloneTemplate()
+  const database = open(5)
   return {
     database,
     url,
@@ -42,7 +28,7 @@ export async function createTestDatabase() {
     },
     async drop() {
       await database.close()
-      await asAdmin(`drop database ${name} with (force)`)
+      await drop()
     },
   }
 }

@@ -1,11 +1,10 @@
-import { randomBytes } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import pg from 'pg'
 import { createPublicClient, createWalletClient, custom, parseAbi, parseSignature } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { createTestDatabase } from '../../../test/database.ts'
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { createTestClock } from '../../platform/clock.ts'
 import { createOwnFacilitator } from '../facilitators/own.ts'
@@ -217,19 +216,12 @@ const split = (signature: Hex) => {
 journalContract('a journal in memory', async () => ({ journal: createMemoryJournal(), close: async () => {} }))
 
 journalContract('a journal in PostgreSQL', async () => {
-  const server = process.env.COUNTERSIGN_TEST_DATABASE!
-  const name = `chain_${randomBytes(6).toString('hex')}`
-  const admin = new pg.Client({ connectionString: server })
-  await admin.connect()
-  await admin.query(`create database ${name}`)
-  const url = new URL(server)
-  url.pathname = `/${name}`
-  const pool = new pg.Pool({ connectionString: url.href, max: 4 })
+  const database = await createTestDatabase({ empty: true })
+  const { pool } = database.open(4)
   await pool.query(readFileSync(new URL('../../../migrations/0002_chain.sql', import.meta.url), 'utf8'))
   const close = async () => {
     await pool.end()
-    await admin.query(`drop database ${name} with (force)`)
-    await admin.end()
+    await database.drop()
   }
   return { journal: createPostgresJournal(pool), close }
 })

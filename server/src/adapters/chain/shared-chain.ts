@@ -36,9 +36,18 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
   let ownUrl: string | undefined
   let closed = false
 
+  let takingOver: Promise<boolean> | undefined
+  /** However many requests find the owner gone, one of them looks after it. */
+  const takeOver = (): Promise<boolean> => {
+    if (!mayOwn || closed) return Promise.resolve(false)
+    takingOver ??= tryLock().finally(() => {
+      takingOver = undefined
+    })
+    return takingOver
+  }
+
   /** The lock lives on a connection of its own: when that is lost, so is the right to the chain. */
-  const takeOver = async (): Promise<boolean> => {
-    if (!mayOwn) return false
+  const tryLock = async (): Promise<boolean> => {
     const client = await connect()
     const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`)
     if (!rows[0]!.got || closed) {
@@ -77,7 +86,10 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
     here: (chain: EmbeddedChain) => Promise<T>,
   ): Promise<T> => {
     try {
-      return await ask(await ownerUrl())
+      const url = await ownerUrl()
+      // The last owner was this very process, and it has lost its lock: asking itself would never end.
+      if (url === ownUrl) throw new ChainUnreachable('The next owner of the embedded chain is not known yet.')
+      return await ask(url)
     } catch (error) {
       if (!(error instanceof ChainUnreachable)) throw error
       if (await takeOver().catch(() => false)) return here(embedded!)

@@ -67,7 +67,7 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
   const curve = loadCurve(deps.log)
   const ownCall = deps.call ? undefined : createHttpCall()
   const call = deps.call ?? ownCall!
-  const once = createSettleOnce()
+  const once = createSettleOnce({ remember: false })
   /** Payments of which a settle was sent and no answer understood. */
   const ambiguous = new Set<string>()
   const servers = urls.map((url) => ({

@@ -70,7 +70,7 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
     createSender({ request, curve, privateKey, chainId, receiptTimeoutMs }),
   )
   const queues = senders.map((sender) => createSettlementQueue({ request, reader, sender, maxBatch }))
-  const once = createSettleOnce()
+  const once = createSettleOnce({ remember: true })
 
   const hasCode = async (address: Hex) => (await request('eth_getCode', [address, 'latest'])) !== '0x'
 

@@ -5,8 +5,11 @@ const MAX_REMEMBERED = 10_000
 
 export type SettleOnce = (digest: string, work: () => Promise<SettleResult>) => Promise<SettleResult>
 
-/** Only `settled` is remembered: it is the one answer that cannot change. */
-export function createSettleOnce(): SettleOnce {
+/**
+ * Only `settled` is remembered: it is the one answer that cannot change. And only when it is our own: what somebody else
+ * claims may turn out false, and then asking again must ask them again.
+ */
+export function createSettleOnce({ remember }: { remember: boolean }): SettleOnce {
   const underWay = new Map<string, Promise<SettleResult>>()
   const settled = new Map<string, SettleResult>()
 
@@ -17,7 +20,7 @@ export function createSettleOnce(): SettleOnce {
     underWay.set(digest, started)
     try {
       const result = await started
-      if (result.state === 'settled') {
+      if (remember && result.state === 'settled') {
         if (settled.size >= MAX_REMEMBERED) settled.delete(settled.keys().next().value!)
         settled.set(digest, result)
       }

@@ -1,0 +1,60 @@
+import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { createTestDatabase, silent, type TestDatabase } from '../../../test/database.ts'
+import { systemClock } from '../../platform/clock.ts'
+import type { Database } from '../../platform/db.ts'
+import { createChainReader } from './chain-reader.ts'
+import { USDC } from './edr.ts'
+import { createSharedChain } from './shared-chain.ts'
+
+let testDatabase: TestDatabase
+let database: Database
+
+beforeAll(async () => {
+  testDatabase = await createTestDatabase()
+  database = testDatabase.open(4)
+})
+afterAll(async () => {
+  await database?.close()
+  await testDatabase?.drop()
+})
+
+const open = (mayOwn = true) =>
+  createSharedChain({ pool: database.pool, connect: database.connect, clock: systemClock, log: silent, mayOwn })
+const PAYER = '0x00000000000000000000000000000000000000aa'
+
+/** As when the database is restarted under a running process: the connection that holds the lock is gone. */
+const cutTheLock = () =>
+  database.pool.query(
+    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database =
+       (select oid from pg_database where datname = current_database())`,
+  )
+
+test('an owner that loses its lock takes the chain up again with the next request, however many there are', async () => {
+  const chain = await open()
+  await chain.announce('http://127.0.0.1:1')
+  await chain.mint(PAYER, 5n)
+  await cutTheLock()
+  await vi.waitUntil(() => !chain.owned(), 5_000)
+
+  const { balanceOf } = createChainReader(chain)
+  const answers = await Promise.all(Array.from({ length: 50 }, () => balanceOf(USDC, PAYER)))
+  expect(new Set(answers)).toEqual(new Set([5n]))
+  expect(chain.owned()).toBe(true)
+  await chain.close()
+})
+
+test('a process that owns nothing and reaches nobody says so, and one that may not own never does', async () => {
+  const owner = await open()
+  await owner.announce('http://127.0.0.1:1')
+  const second = await open()
+  await expect(second.request('eth_blockNumber', [])).rejects.toThrow('The node gave no answer.')
+  expect(second.owned()).toBe(false)
+
+  await owner.close()
+  const worker = await open(false)
+  await expect(worker.request('eth_blockNumber', [])).rejects.toThrow('The node gave no answer.')
+  expect(await second.request('eth_chainId', [])).toBe('0x2105')
+  expect(second.owned()).toBe(true)
+  await worker.close()
+  await second.close()
+})
