@@ -160,7 +160,14 @@ describe('an ambiguous settle is unknown, and nobody else is asked', () => {
     ]
     const { facilitator, terms, payment } = await world({ settle: () => answers.shift() })
     expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'unknown' })
-    expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'unknown' })
+    expect(await facilitator.settle(payment, terms, true)).toMatchObject({ state: 'unknown' })
+  })
+
+  test('a "settled" that proved false is not remembered: asked again, the facilitator may do what it claimed', async () => {
+    const { facilitator, terms, payment, servers } = await world({ settle: () => settledAnswer() })
+    await facilitator.settle(payment, terms)
+    expect(await facilitator.settle(payment, terms, true)).toMatchObject({ state: 'settled' })
+    expect(servers[0]!.calls.settle).toBe(2)
   })
 })
 

@@ -38,7 +38,6 @@ type Supported = Awaited<ReturnType<Facilitator['supported']>>
 
 const SUPPORTED_KEPT_MS = 5 * 60_000
 const SUPPORTED_TIMEOUT_MS = 3_000
-const MAX_AMBIGUOUS = 10_000
 
 /** Refusals that stay true whatever happened before: such a payment can never have moved anything. */
 const NEVER_VALID: ReadonlySet<string> = new Set([
@@ -68,8 +67,6 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
   const ownCall = deps.call ? undefined : createHttpCall()
   const call = deps.call ?? ownCall!
   const once = createSettleOnce({ remember: false })
-  /** Payments of which a settle was sent and no answer understood. */
-  const ambiguous = new Set<string>()
   const servers = urls.map((url) => ({
     url: url.replace(/\/+$/, ''),
     breaker: createBreaker(clock),
@@ -139,15 +136,15 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
     throw new FacilitatorUnavailable('No facilitator could check this payment.')
   }
 
-  const settle = async (payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
+  const settle = async (payment: ExactPayment, terms: PaymentTerms, again = false): Promise<SettleResult> => {
     const checked = await precheck(payment, terms)
-    if (!('reason' in checked)) return once(checked.digest, () => send(payment, terms, checked.digest))
+    if (!('reason' in checked)) return once(checked.digest, () => send(payment, terms, again))
     if (NEVER_VALID.has(checked.reason)) return { state: 'failed', ...checked }
     // Its time is over. Whether an earlier attempt made it in time, only the chain can tell.
     return { state: 'unknown', ...checked }
   }
 
-  const send = async (payment: ExactPayment, terms: PaymentTerms, digest: string): Promise<SettleResult> => {
+  const send = async (payment: ExactPayment, terms: PaymentTerms, again: boolean): Promise<SettleResult> => {
     const body = facilitatorBody(payment, terms)
     for await (const server of candidates(payment.x402Version, terms.network)) {
       const answer = await call('POST', `${server.url}/settle`, body, settleTimeoutMs)
@@ -157,11 +154,9 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
       }
       const result: SettleResult =
         answer.kind === 'answer'
-          ? readSettle(answer.body, payment, terms, ambiguous.has(digest))
+          ? readSettle(answer.body, payment, terms, again)
           : { state: 'unknown', reason: REASON.pending, message: `The facilitator gave no answer: ${answer.message}` }
       note(server, answer, answer.kind === 'answer' && typeof answer.body.success === 'boolean')
-      if (result.state === 'unknown' && ambiguous.size < MAX_AMBIGUOUS) ambiguous.add(digest)
-      if (result.state === 'settled') ambiguous.delete(digest)
       return result
     }
     return {
@@ -223,11 +218,11 @@ function readVerify(body: Json, payment: ExactPayment): VerifyResult | undefined
   return { valid: false, reason, message: textOf(body.invalidMessage, 'The facilitator refused this payment.') }
 }
 
-function readSettle(body: Json, payment: ExactPayment, terms: PaymentTerms, triedBefore: boolean): SettleResult {
+function readSettle(body: Json, payment: ExactPayment, terms: PaymentTerms, again: boolean): SettleResult {
   if (body.success === true) return readSettled(body, payment, terms)
   const reason = textOf(body.errorReason, 'unexpected_settle_error')
   const message = textOf(body.errorMessage, 'The facilitator did not settle this payment.')
-  const certain = NEVER_VALID.has(reason) || (NOT_THIS_TIME.has(reason) && !triedBefore)
+  const certain = NEVER_VALID.has(reason) || (NOT_THIS_TIME.has(reason) && !again)
   // A transaction that was sent may be mined yet, whatever the reason says.
   const sentSomething = typeof body.transaction === 'string' && body.transaction !== ''
   return { state: body.success === false && certain && !sentSomething ? 'failed' : 'unknown', reason, message }

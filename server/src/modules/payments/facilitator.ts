@@ -52,8 +52,11 @@ export type Facilitator = {
   sharesTransactions?: boolean
   /** Throws `FacilitatorUnavailable` when no answer can be had: that is a 503, never a 402 and never free. */
   verify(payment: ExactPayment, terms: PaymentTerms): Promise<VerifyResult>
-  /** Never throws for what the network does: what is not known is `unknown`. */
-  settle(payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult>
+  /**
+   * Never throws for what the network does: what is not known is `unknown`. `again`: it was sent before and may have gone
+   * through then, so that a refusal of this attempt alone proves nothing.
+   */
+  settle(payment: ExactPayment, terms: PaymentTerms, again?: boolean): Promise<SettleResult>
   supported(): Promise<{ kinds: SupportedKind[]; extensions: string[]; signers: Record<string, string[]> }>
 }
 

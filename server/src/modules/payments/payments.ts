@@ -74,8 +74,8 @@ export function createPayments(deps: PaymentsDeps) {
     },
 
     /** Puts the payment on the chain. Whatever does not fit what was asked is `unknown`: the chain will tell. */
-    async settle({ payment, terms }: OpenSettlement): Promise<SettleResult> {
-      const told = believe(await deps.facilitator.settle(payment, terms), payment, terms)
+    async settle({ payment, terms }: OpenSettlement, again = false): Promise<SettleResult> {
+      const told = believe(await deps.facilitator.settle(payment, terms, again), payment, terms)
       if (told.state !== 'settled' || !deps.chain || deps.facilitator.sharesTransactions) return told
       // Somebody else's word, and a chain to hold it against.
       try {
@@ -105,7 +105,7 @@ export function createPayments(deps: PaymentsDeps) {
     async reconcile(settlement: OpenSettlement): Promise<SettleResult> {
       const { payment, terms } = settlement
       const { from, nonce, validBefore } = payment.authorization
-      if (!deps.chain) return this.settle(settlement)
+      if (!deps.chain) return this.settle(settlement, true)
       try {
         // The time first: an authorisation that is unused at a moment after its last one will never be used.
         const headTime = await deps.chain.headTime()
@@ -116,7 +116,7 @@ export function createPayments(deps: PaymentsDeps) {
       } catch (error) {
         return { state: 'unknown', reason: 'chain_unreachable', message: (error as Error).message }
       }
-      return this.settle(settlement)
+      return this.settle(settlement, true)
     },
 
     /** Whether a payment can be looked for on a chain at all. */
