@@ -437,6 +437,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/runs/{id}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** One run, with the answer that was given for it */
+        get: operations["getRun"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/settle": {
         parameters: {
             query?: never;
@@ -6869,6 +6886,7 @@ export interface operations {
                 after?: string;
                 outcome?: "completed" | "blocked" | "pending" | "approved" | "escalated" | "failed";
                 action?: string;
+                agent_id?: string;
                 since?: string;
                 until?: string;
             };
@@ -6939,6 +6957,175 @@ export interface operations {
             };
             /** @description The credential lacks the right. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+        };
+    };
+    getRun: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        run_id: string;
+                        outcome: string;
+                        action: string;
+                        agent_id: string;
+                        price_usdc: number;
+                        created_at: string;
+                        receipt_url: string | null;
+                        answer: {
+                            status: number;
+                            body: {
+                                [key: string]: unknown;
+                            };
+                        } | null;
+                    };
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": {
+                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+                        message: string;
+                        code?: string;
+                        request_id?: string;
+                        retryable?: boolean;
+                        details?: unknown;
+                        next_action?: string;
+                    } & {
+                        [key: string]: unknown;
+                    };
+                };
+            };
+            /** @description No such record. */
+            404: {
                 headers: {
                     [name: string]: unknown;
                 };

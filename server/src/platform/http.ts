@@ -8,6 +8,7 @@ import fastify, {
   type FastifyRequest,
   type FastifyTypeProvider,
   LogController,
+  type preValidationHookHandler,
   type RawReplyDefaultExpression,
   type RawRequestDefaultExpression,
   type RawServerDefault,
@@ -166,8 +167,14 @@ function useStrictBodies(app: App) {
       done(error instanceof JsonRefused ? invalid(error.message) : (error as Error))
     }
   })
-  app.addHook('preValidation', async (request) => {
-    if (request.body === undefined && request.routeOptions.schema?.body) request.body = {}
+  // Only where a body is described: the other routes are spared the hook.
+  app.addHook('onRoute', (route) => {
+    if (!route.schema?.body) return
+    const missing: preValidationHookHandler = (request, _reply, done) => {
+      if (request.body === undefined) request.body = {}
+      done()
+    }
+    route.preValidation = [missing, ...[route.preValidation ?? []].flat()]
   })
 }
 
@@ -183,13 +190,13 @@ function useValidators(app: App) {
 }
 
 function refuseDoubledHeaders(request: FastifyRequest) {
-  const seen = new Set<string>()
   const raw = request.raw.rawHeaders
+  let seen: string[] | undefined
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!.toLowerCase()
     if (!singleHeaders.has(name)) continue
-    if (seen.has(name)) throw invalid(`The header ${name} was sent more than once.`)
-    seen.add(name)
+    if (seen?.includes(name)) throw invalid(`The header ${name} was sent more than once.`)
+    seen = seen ? [...seen, name] : [name]
   }
 }
 

@@ -188,6 +188,11 @@ describe('a tenant', () => {
     expect((await service.get('/api/runs', mine.headers)).body.runs).toMatchObject([
       { run_id: id, outcome: 'completed', receipt_url: run.body.receipt_url },
     ])
+    expect((await service.get('/api/runs?agent_id=nobody-v1', mine.headers)).body.runs).toEqual([])
+    const again = await service.get(`/api/runs/${id}`, mine.headers)
+    expect(again.body).toMatchObject({ run_id: id, outcome: 'completed', answer: { status: 200, body: run.body } })
+    expect((await service.get(`/api/runs/${id}`, other.headers)).status).toBe(404)
+    expect((await service.get('/api/runs/run_x', mine.headers)).status).toBe(404)
     expect((await service.get('/api/loops', mine.headers)).body).toMatchObject({
       count: 1,
       loops: [{ run_id: id, paid: true }],

@@ -17,6 +17,8 @@ import {
   PaymentRequiredResponse,
   RecentLoopsResponse,
   RunErrorResponse,
+  RunParams,
+  RunRecord,
   RunRequest,
   RunSuccessResponse,
   RunsQuery,
@@ -120,6 +122,20 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
       config: { auth: 'tenant', scope: 'read' },
     },
     async (request) => runs.list(tenantOf(request.caller), request.query),
+  )
+  app.get(
+    '/api/runs/:id',
+    {
+      schema: {
+        operationId: 'getRun',
+        tags: ['Execution'],
+        summary: 'One run, with the answer that was given for it',
+        params: RunParams,
+        response: { 200: RunRecord },
+      },
+      config: { auth: 'tenant', scope: 'read' },
+    },
+    async (request) => runs.get(tenantOf(request.caller), request.params.id),
   )
 }
 

@@ -270,24 +270,37 @@ export const RunsQuery = Type.Object(
       ),
     ),
     action: Type.Optional(Type.String({ maxLength: 80 })),
+    agent_id: Type.Optional(Type.String({ maxLength: 80 })),
     since: Type.Optional(Type.String({ format: 'date-time' })),
     until: Type.Optional(Type.String({ format: 'date-time' })),
   },
   { additionalProperties: false },
 )
 
+const RunItem = {
+  run_id: Type.String(),
+  outcome: Type.String(),
+  action: Type.String(),
+  agent_id: Type.String(),
+  price_usdc: Usdc,
+  created_at: Type.String(),
+  receipt_url: nullable(Type.String()),
+}
+
 export const RunsResponse = Type.Object({
-  runs: Type.Array(
-    Type.Object({
-      run_id: Type.String(),
-      outcome: Type.String(),
-      action: Type.String(),
-      agent_id: Type.String(),
-      price_usdc: Usdc,
-      created_at: Type.String(),
-      receipt_url: nullable(Type.String()),
-    }),
-  ),
+  runs: Type.Array(Type.Object(RunItem)),
   has_more: Type.Boolean(),
   next_after: nullable(Type.String()),
+})
+
+export const RunParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) })
+
+export const RunRecord = Type.Object({
+  ...RunItem,
+  answer: nullable(
+    Type.Object(
+      { status: Type.Integer(), body: Type.Object({}, { additionalProperties: true }) },
+      { description: 'What POST /api/run answered or would have: null while it is not decided.' },
+    ),
+  ),
 })

@@ -151,6 +151,7 @@ export type RunsQuery = {
   after?: string
   outcome?: string
   action?: string
+  agent_id?: string
   since?: string
   until?: string
 }
@@ -160,10 +161,23 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
   if (query.after !== undefined) select = select.where('id', '<', query.after)
   if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
   if (query.action !== undefined) select = select.where('action', '=', query.action)
+  if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
   if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))
   if (query.until !== undefined) select = select.where('created_at', '<=', new Date(query.until))
   return select
     .orderBy('id', 'desc')
     .limit(query.limit + 1)
     .execute()
+}
+
+/** A pre-authorised payment stands in the same list and has no answer of its own. */
+export async function findListed(tx: Tx, tenantId: string, id: string) {
+  return tx
+    .selectFrom('run_history')
+    .leftJoin('runs', 'runs.id', 'run_history.id')
+    .selectAll('run_history')
+    .select(['runs.answer_status', 'runs.answer_body'])
+    .where('run_history.id', '=', id)
+    .where('run_history.tenant_id', '=', tenantId)
+    .executeTakeFirst()
 }

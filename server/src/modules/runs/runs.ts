@@ -1,8 +1,11 @@
+import type { Selectable } from 'kysely'
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
+import type { DB } from '../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import { notFound } from '../../platform/problem.ts'
 import type { RunResult } from './run.ts'
-import { listLoops, listRuns, type RunsQuery } from './runs.store.ts'
+import { findListed, listLoops, listRuns, type RunsQuery } from './runs.store.ts'
 
 /** What a tenant can look up of its runs and loops. Doing them is `execute-run.ts`. */
 export function createRuns({ db }: { db: Db }) {
@@ -29,19 +32,29 @@ export function createRuns({ db }: { db: Db }) {
     async list(tenant: TenantCaller, query: Omit<RunsQuery, 'limit'> & { limit?: number }) {
       const limit = query.limit ?? 20
       const rows = await listRuns(db, tenant.tenantId, { ...query, limit })
-      const runs = rows.slice(0, limit).map((row) => ({
-        run_id: row.id!,
-        outcome: row.outcome!,
-        action: row.action!,
-        agent_id: row.agent_id!,
-        price_usdc: usdcFromMicro(row.price_micro!),
-        created_at: row.created_at!.toISOString(),
-        receipt_url: row.receipt_id === null ? null : `/api/receipts/${row.receipt_id}`,
-      }))
+      const runs = rows.slice(0, limit).map(listed)
       const has_more = rows.length > limit
       return { runs, has_more, next_after: has_more ? runs.at(-1)!.run_id : null }
     },
+
+    /** With the answer that was given, for whoever lost it: the same bytes that the same payment would get again. */
+    async get(tenant: TenantCaller, id: string) {
+      const row = await findListed(db, tenant.tenantId, id)
+      if (!row) throw notFound('run')
+      const { answer_status: status, answer_body: body } = row
+      return { ...listed(row), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
+    },
   }
 }
+
+const listed = (row: Selectable<DB['run_history']>) => ({
+  run_id: row.id!,
+  outcome: row.outcome!,
+  action: row.action!,
+  agent_id: row.agent_id!,
+  price_usdc: usdcFromMicro(row.price_micro!),
+  created_at: row.created_at!.toISOString(),
+  receipt_url: row.receipt_id === null ? null : `/api/receipts/${row.receipt_id}`,
+})
 
 export type Runs = ReturnType<typeof createRuns>
