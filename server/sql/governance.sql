@@ -108,17 +108,20 @@ begin
     'budget_outcome', case when ruling->>'budget_outcome' in ('pass', 'warning') then case when budget_warned then 'warning' else 'pass' end else ruling->>'budget_outcome' end);
 end $$;
 
--- A refusal for want of room is written only while there is still no room; else the caller judges anew.
--- needs: [{scope, period, amount_micro}]: counters of which each left no room.
-create or replace function need_no_room(needs jsonb) returns void language plpgsql as $$
+-- A refusal is written only while every counter is as it was judged, so that it stands in the true order of decisions:
+-- one without room has none yet, and one with room has not been filled by somebody else. Else the caller judges anew.
+-- needs: [{scope, period, amount_micro, room}]
+drop function if exists need_no_room(jsonb);
+create or replace function need_same_room(needs jsonb) returns void language plpgsql as $$
 begin
   if exists (
     select 1 from jsonb_array_elements(needs) as n
     left join limit_definitions d on d.scope = n->>'scope'
     left join limits l on l.scope = n->>'scope' and l.period = n->>'period'
-    where d.scope is null or coalesce(l.spent_micro + l.reserved_micro, 0) + (n->>'amount_micro')::bigint <= d.limit_micro
+    where d.scope is null
+       or (coalesce(l.spent_micro + l.reserved_micro, 0) + (n->>'amount_micro')::bigint <= d.limit_micro) <> (n->>'room')::boolean
   ) then
-    perform refuse(409, 'room_again');
+    perform refuse(409, 'room_changed');
   end if;
 end $$;
 
@@ -138,7 +141,7 @@ begin
     return jsonb_build_object('decision_id', d->>'id', 'run_id', d->>'run_id', 'preauth_id', d->>'preauth_id', 'approval_id', a->>'id');
   end if;
   perform need_rules_version(d->>'tenant_id', (i->>'rules_version')::bigint);
-  perform need_no_room(i->'needs');
+  perform need_same_room(i->'needs');
   if a <> 'null' then
     select * into earlier from approvals
     where tenant_id = d->>'tenant_id' and action_hash = a->>'action_hash' and consumed_by is null and status <> 'rejected' and expires_at > at

@@ -305,4 +305,13 @@ export const scripted: Story[] = [
       { do: 'run', lane: 'writer-v1', fails: false },
     ],
   },
+  {
+    // While one run takes the last room of the minute, others ask for an approval: whoever comes after it is blocked.
+    drafts: [{ mode: 'enforce', constraints: { max_runs_per_minute: 2, require_approval_above_usdc: 0.02 } }],
+    ops: Array.from({ length: 12 }, (): Op[] => [
+      { do: 'run', lane: 'comedian-v1', fails: false },
+      { do: 'burst', lanes: ['coder-v1', 'comedian-v1', 'coder-v1', 'researcher-v2', 'coder-v1'] },
+      { do: 'wait', ms: 60_000 },
+    ]).flat(),
+  },
 ]

@@ -124,7 +124,7 @@ export function draftRefusal(
       separate_approver: review.separateApprover,
       expires_at: expiresAt,
     },
-    needs: ruling.needs.map(({ scope, period, amountMicro }) => ({ scope, period, amount_micro: amountMicro })),
+    needs: ruling.needs.map(({ amountMicro, ...need }) => ({ ...need, amount_micro: amountMicro })),
     rules_version: ruling.rulesVersion,
     audit: {
       id: d.ids.next('aud'),

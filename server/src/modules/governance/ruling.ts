@@ -81,8 +81,8 @@ export type Allowed = {
   runId?: string
 }
 
-/** Counters without room, to be looked at again when the refusal is written. */
-export type Need = { scope: string; period: string; amountMicro: bigint }
+/** A counter as the judgement saw it, to be looked at again when the refusal is written. */
+export type Need = { scope: string; period: string; amountMicro: bigint; room: boolean }
 
 export type Refused = {
   refused: true

@@ -23,7 +23,7 @@ export async function takeStep<Result>(tx: Tx, step: string, item: unknown, lock
 
 /** The world moved between looking and acting: look again. */
 export const shouldLookAgain = (error: unknown): boolean =>
-  error instanceof StepRefused && ['rules_changed', 'room_again', 'limit_reached'].includes(error.message)
+  error instanceof StepRefused && ['rules_changed', 'room_changed', 'limit_reached'].includes(error.message)
 
 /** How often something is judged anew because the world keeps moving. */
 export const MAX_LOOKS = 12

@@ -86,10 +86,13 @@ export const holdsOf = (judged: Judged, results: readonly RuleResult[], ids: Ids
     ]
   })
 
+/** Every counter that was looked at, with what was seen; what a person let pass is no longer in question. */
 export const needsOf = (judged: Judged, results: readonly RuleResult[]): Need[] =>
-  judged.demands
-    .filter(({ demand }) => results.some((one) => one.counter === demand.scope && refuses(one)))
-    .map(({ demand: { scope, period, amountMicro } }) => ({ scope, period, amountMicro }))
+  judged.demands.flatMap(({ demand: { scope, period, amountMicro } }) => {
+    const result = results.find((one) => one.counter === scope)
+    if (!result || result.granted_by !== undefined) return []
+    return [{ scope, period, amountMicro, room: result.verdict === 'pass' }]
+  })
 
 /** One hash for all the policies that spoke, in the versions that spoke. */
 export function policyHash({ policies }: Judged): string | null {
