@@ -12,6 +12,8 @@ export default defineConfig({
     pool: 'forks',
     maxWorkers: 2,
     testTimeout: slow ? 300_000 : 30_000,
+    // What is waited for comes at once, except on a machine that is busy with something else.
+    expect: { poll: { timeout: 20_000 } },
     hookTimeout: slow ? 180_000 : 60_000,
   },
 })

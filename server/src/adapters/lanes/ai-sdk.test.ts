@@ -356,10 +356,10 @@ describe('retry, fallback, deadline', () => {
     const second = await startModelServer(openAi(['Too late.']))
     const run = new AbortController()
     setTimeout(() => run.abort(), 60)
-    const started = performance.now()
+    // Longer than this test may take: only the abort can end it.
     const result = await live([provider(slow.url), provider(second.url)], {
-      stallTimeoutMs: 5000,
-      attemptTimeoutMs: 5000,
+      stallTimeoutMs: 120_000,
+      attemptTimeoutMs: 120_000,
     }).execute(task({ signal: run.signal }))
     expect(result).toMatchObject({
       ok: false,
@@ -367,7 +367,6 @@ describe('retry, fallback, deadline', () => {
       retryable: true,
       message: 'The run reached its deadline.',
     })
-    expect(performance.now() - started).toBeLessThan(2000)
     expect(second.seen).toHaveLength(0)
   })
 
@@ -375,7 +374,7 @@ describe('retry, fallback, deadline', () => {
     const server = await startModelServer(status(429, { 'retry-after': '9' }))
     const started = performance.now()
     await live([provider(server.url)], { retries: 2 }).execute(task({ deadline: new Date(Date.now() + 500) }))
-    expect(performance.now() - started).toBeLessThan(2000)
+    expect(performance.now() - started).toBeLessThan(8000)
     expect(server.seen).toHaveLength(1)
   })
 })

@@ -164,9 +164,10 @@ test('hostile text neither throws nor takes long', async () => {
   ]
   for (const bomb of bombs) {
     for (const agentId of AGENTS) {
-      const started = performance.now()
+      const before = process.cpuUsage()
       expect(typeof (await outputOf(agentId, bomb))).toBe('string')
-      expect(performance.now() - started).toBeLessThan(3000)
+      // Its own work, whatever else the machine does meanwhile.
+      expect(process.cpuUsage(before).user / 1000).toBeLessThan(3000)
     }
   }
 })
