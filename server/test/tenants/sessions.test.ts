@@ -60,6 +60,7 @@ test('a write with a session needs its own token and its own origin', async () =
     ask(node, 'DELETE /api/session', undefined, { headers: { cookie, ...headers } })
   expect((await write({})).status).toBe(403)
   expect((await write({ 'x-csrf-token': another.csrf })).status).toBe(403)
+  expect((await write({ 'x-csrf-token': 'é'.repeat(csrf.length) })).status).toBe(403)
   expect((await write({ 'x-csrf-token': csrf, origin: 'https://evil.test' })).status).toBe(403)
   expect((await write({ 'x-csrf-token': csrf, origin: 'null' })).status).toBe(403)
   expect((await write({ 'x-csrf-token': csrf, 'sec-fetch-site': 'cross-site' })).status).toBe(403)

@@ -110,5 +110,8 @@ function cookieOf({ headers }: SessionRequest): string | undefined {
   return found !== undefined && COOKIE_SHAPE.test(found) ? found : undefined
 }
 
-const same = (one: string, other: string) =>
-  one.length === other.length && timingSafeEqual(Buffer.from(one), Buffer.from(other))
+/** Lengths are those of the bytes: a header may hold letters that take more than one. */
+function same(one: string, other: string): boolean {
+  const [left, right] = [Buffer.from(one), Buffer.from(other)]
+  return left.length === right.length && timingSafeEqual(left, right)
+}
