@@ -91,11 +91,21 @@ test('rates, interval, median latency and price of a success are what they say',
     success_rate: 0.5,
     score: { mean: 0.625 },
     latency_ms: 30,
-    price_per_verified_success_usdc: 0.04,
+    // The last task was never done and so never charged.
+    price_per_verified_success_usdc: 0.03,
   })
   const [low, high] = result!.score.ci95
   expect(low).toBeLessThan(0.1)
   expect(high).toBe(1)
+})
+
+test('a lane that did everything right is not said to be perfect', async () => {
+  const tasks = Array.from({ length: 12 }, (_, at) => ({ id: `t${at}`, agent_id: 'x', task: 'a', checks: [] }))
+  const lane = scripted({ a: 'A river.' }, () => {})
+  const verify = async () => ({ verified: true, score: 1 })
+  const suite = { suite_version: 't', tasks }
+  const [result] = await runBenchmark({ lane, clock: systemClock, verify }, [{ agentId: 'x', priceUsdc: 1 }], suite)
+  expect(result!.score).toEqual({ mean: 1, ci95: [0.7575, 1] })
 })
 
 test('what is not verified is no success, and a lane without one has no price of success', async () => {

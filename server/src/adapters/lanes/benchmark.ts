@@ -19,11 +19,11 @@ export type LaneBenchmark = {
   n: number
   /** Share of tasks that were done, passed all checks and were verified. */
   success_rate: number
-  /** Mean score and the 95 % interval of that mean, all within 0..1. */
+  /** Mean score and the 95 % interval of that mean, all within 0..1; never of no width, since no suite proves perfection. */
   score: { mean: number; ci95: [number, number] }
   /** The median. */
   latency_ms: number
-  /** What one verified success costs at this success rate; null when there was none. */
+  /** What was charged for each verified success; null when there was none. */
   price_per_verified_success_usdc: number | null
 }
 
@@ -62,7 +62,8 @@ export async function runBenchmark(
   return results
 }
 
-type Mark = { success: boolean; score: number; latencyMs: number }
+/** What failed is not charged; what was done is, good or not. */
+type Mark = { success: boolean; charged: boolean; score: number; latencyMs: number }
 
 async function markTask(deps: BenchmarkDeps, task: BenchmarkTask): Promise<Mark> {
   const started = deps.clock.now()
@@ -76,8 +77,8 @@ async function markTask(deps: BenchmarkDeps, task: BenchmarkTask): Promise<Mark>
     signal: AbortSignal.timeout(limit),
   })
   const latencyMs = deps.clock.now().getTime() - started.getTime()
-  if (!result.ok) return { success: false, score: 0, latencyMs }
-  return { ...(await judge(deps, task, result)), latencyMs }
+  if (!result.ok) return { success: false, charged: false, score: 0, latencyMs }
+  return { ...(await judge(deps, task, result)), charged: true, latencyMs }
 }
 
 /** The score is how many checks hold, times how far the output was verified: neither alone is quality. */
@@ -116,18 +117,39 @@ function isJson(output: string): boolean {
 function summarise(lane: BenchmarkLane, marks: readonly Mark[]): LaneBenchmark {
   const n = marks.length
   const successes = marks.filter((mark) => mark.success).length
+  const charged = marks.filter((mark) => mark.charged).length
   const mean = marks.reduce((sum, mark) => sum + mark.score, 0) / n
-  const variance = n > 1 ? marks.reduce((sum, mark) => sum + (mark.score - mean) * (mark.score - mean), 0) / (n - 1) : 0
-  const half = (studentT(n - 1) * Math.sqrt(variance)) / Math.sqrt(n)
   const latencies = marks.map((mark) => mark.latencyMs).sort((a, b) => a - b)
   return {
     agent_id: lane.agentId,
     n,
     success_rate: round(successes / n, 4),
-    score: { mean: round(mean, 4), ci95: [round(Math.max(0, mean - half), 4), round(Math.min(1, mean + half), 4)] },
+    score: {
+      mean: round(mean, 4),
+      ci95: intervalOf(
+        mean,
+        marks.map((mark) => mark.score),
+      ),
+    },
     latency_ms: latencies[Math.floor(n / 2)]!,
-    price_per_verified_success_usdc: successes > 0 ? round((lane.priceUsdc * n) / successes, 6) : null,
+    price_per_verified_success_usdc: successes > 0 ? round((lane.priceUsdc * charged) / successes, 6) : null,
   }
+}
+
+/**
+ * The wider of two intervals: Student's, which knows how the scores spread, and Wilson's, which keeps a width where all
+ * scores were the same. Twelve good answers of twelve do not prove that the thirteenth will be good.
+ */
+function intervalOf(mean: number, scores: readonly number[]): [number, number] {
+  const n = scores.length
+  const variance = n > 1 ? scores.reduce((sum, score) => sum + (score - mean) * (score - mean), 0) / (n - 1) : 0
+  const student = (studentT(n - 1) * Math.sqrt(variance)) / Math.sqrt(n)
+  const z = 1.96
+  const centre = (mean + (z * z) / (2 * n)) / (1 + (z * z) / n)
+  const wilson = (z * Math.sqrt((mean * (1 - mean)) / n + (z * z) / (4 * n * n))) / (1 + (z * z) / n)
+  const low = Math.max(0, Math.min(mean - student, centre - wilson))
+  const high = Math.min(1, Math.max(mean + student, centre + wilson))
+  return [round(low, 4), round(high, 4)]
 }
 
 /** The two-sided 95 % quantile of Student's t. Suites are small, and the normal's 1.96 would promise too narrow an interval. */

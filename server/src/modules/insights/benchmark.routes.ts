@@ -25,7 +25,10 @@ const BenchmarkResponse = Type.Object({
       }),
       latency_ms: Type.Number({ description: 'The median.' }),
       price_per_verified_success_usdc: nullable(
-        Type.Number({ description: 'What a verified success costs at this success rate; null when there was none.' }),
+        Type.Number({
+          description:
+            'What was charged for each verified success; a run that failed is not charged. Null when there was none.',
+        }),
       ),
     }),
   ),
