@@ -88,6 +88,9 @@ const ORDERS: readonly RegExp[] = [
   /\b(?:reveal|print|show|leak) (?:me )?(?:your|the) (?:system prompt|signing keys?|private keys?)\b/i,
 ]
 
+/** The earliest order of any kind, found in one pass: thirty passes over every sentence would cost more than the choice itself. */
+const ANY_ORDER = new RegExp(ORDERS.map((order) => order.source).join('|'), 'i')
+
 /** Words that only lead into an order; they go with it. */
 const LEAD_IN =
   /(?:(?:\b(?:please|also|and|then|now|but|so|important|attention|note|begin|from now on|the operator says|use|you must|just|this (?:must|has to|should) be|whatever (?:happens|this is(?: about)?|it is(?: about)?)|p\.? ?s\.?)\b|\b(?:system|admin|router|operator)\b(?: (?:override|note|prompt|message|says))?|\bas (?:the|an?) (?:system )?(?:administrator|admin|operator),? ?i?(?: hereby)?(?: authori[sz]e you to)?)[\s,:;!]*|[([{<"'#*!\s-]+)+$/i
@@ -100,7 +103,7 @@ const FIELD_REACH = 14
 
 function withoutOrder(sentence: string): string {
   if (!SUSPECT.test(sentence)) return sentence
-  const start = Math.min(serviceOrderStart(sentence), ...ORDERS.map((order) => startOf(order, sentence)))
+  const start = Math.min(serviceOrderStart(sentence), startOf(ANY_ORDER, sentence))
   if (start === Number.POSITIVE_INFINITY) return sentence
   const from = Math.max(0, start - LOOK_BACK)
   return sentence.slice(0, from) + sentence.slice(from, start).replace(LEAD_IN, '')
