@@ -1,11 +1,13 @@
--- What runs amounted to, by tenant, hour and lane. `costs` is what a run of each lane is thought to cost us: {agent_id: micro}.
+-- What runs amounted to, by tenant, hour and lane. A run cost what its lane's use of models cost; where that was not written
+-- down, what a run of the lane is thought to cost us: `costs`, {agent_id: micro}. Rounded run by run, so that sums of sums agree.
 create or replace function sum_runs(ids text[], costs jsonb)
 returns table (tenant_id text, hour timestamptz, agent_id text, runs bigint, completed bigint, blocked bigint, failed bigint, spend_micro bigint, cost_micro bigint)
 language sql stable as $$
   select r.tenant_id, date_trunc('hour', r.created_at, 'UTC'), r.agent_id, count(*),
          count(*) filter (where r.state = 'completed'), count(*) filter (where r.state = 'blocked'), count(*) filter (where r.state = 'failed'),
          coalesce(sum(r.price_micro) filter (where r.state = 'completed'), 0)::bigint,
-         (count(*) filter (where r.state = 'completed') * coalesce((costs->>r.agent_id)::bigint, 0))::bigint
+         coalesce(sum(round(coalesce((r.result#>>'{execution,usage,cost_usd}')::numeric * 1000000, (costs->>r.agent_id)::numeric, 0)))
+           filter (where r.state = 'completed'), 0)::bigint
   from runs r
   where r.id = any(ids) and r.tenant_id is not null and r.kind in ('run', 'loop') and r.state in ('completed', 'blocked', 'failed')
   group by 1, 2, 3

@@ -90,7 +90,7 @@ test('a model does the work, and its use and cost are told', async () => {
   expect(answer.body.execution).toMatchObject({
     mode: 'live',
     model: 'first-model',
-    usage: { inputTokens: 11, outputTokens: 7, costUsd: 0.000025 },
+    usage: { input_tokens: 11, output_tokens: 7, cost_usd: 0.000025 },
   })
   expect(balance).toBe(990_000n)
 })

@@ -75,6 +75,15 @@ test('the figures are those of the rows, before they are summed and after', asyn
   expect(await analytics('?window=24h')).toEqual(before)
 })
 
+test('the margin rests on what each run used, not on what the price list expects', async () => {
+  await addRun(node, database, { tenantId, agentId: 'coder-v1', priceMicro: 25_000n, costUsd: 0.0123 })
+  await addRun(node, database, { tenantId, agentId: 'coder-v1', priceMicro: 25_000n, costUsd: 0 })
+  const before = await analytics('?window=24h')
+  expect(before.totals).toMatchObject({ spend_usdc: 0.05, cost_usd: 0.0123, margin_usd: 0.0377 })
+  await node.tick()
+  expect(await analytics('?window=24h')).toEqual(before)
+})
+
 test('a window leaves out what is older, and a tenant without runs has zeros', async () => {
   await addRun(node, database, { tenantId, at: new Date(node.clock.now().getTime() - 40 * 86_400_000) })
   await node.tick()
@@ -128,6 +137,7 @@ test('the control tower shows what waits and what is at risk, of this tenant alo
     [node.ids.next('pa'), tenantId, node.ids.next('run'), new Date(node.clock.now().getTime() - 90_000)],
   )
   await ask(node, 'POST /api/predictive/alerts', { severity: 'info', type: 't', message: 'm' }, { key })
+  await ask(node, `PATCH /api/admin/tenants/${tenantId}`, { plan: 'builder' }, { admin: true })
   const view = await tower()
   expect(view).toMatchObject({
     as_of: node.clock.now().toISOString(),

@@ -7,6 +7,7 @@ export type SeedRun = {
   state?: 'completed' | 'failed' | 'blocked' | 'executing' | 'pending_approval'
   priceMicro?: bigint
   latencyMs?: number
+  costUsd?: number
   at?: Date
 }
 
@@ -27,7 +28,12 @@ export async function addRun(node: Node, database: Database, run: SeedRun): Prom
       state,
       outcome,
       priceMicro.toString(),
-      { execution: { latency_ms: latencyMs } },
+      {
+        execution: {
+          latency_ms: latencyMs,
+          ...(run.costUsd !== undefined && { usage: { input_tokens: 1, output_tokens: 1, cost_usd: run.costUsd } }),
+        },
+      },
       at,
     ],
   )

@@ -29,7 +29,13 @@ test('a paid run is told to its tenant, summed in its figures, and a freeze stop
   expect(first.status).toBe(200)
   const { run_id } = (await first.json()) as { run_id: string }
   const analytics = await service.get('/api/analytics?window=24h', tenant.headers)
-  expect(analytics.body.totals).toMatchObject({ runs: 1, completed: 1, spend_usdc: 0.01, cost_usd: 0.0015 })
+  expect(analytics.body.totals).toMatchObject({
+    runs: 1,
+    completed: 1,
+    spend_usdc: 0.01,
+    cost_usd: 0,
+    margin_usd: 0.01,
+  })
   await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBe(1)
   const [{ body, headers }] = receiver.received as [Receiver['received'][number]]
   expect(new Webhook(made.body.signingSecret).verify(body, headers)).toMatchObject({

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 
-/** What a run of each lane is thought to cost us, in micro-dollars. */
+/** What a run of each lane is thought to cost us, in micro-dollars, for runs that do not say what they cost. */
 export type LaneCosts = () => Record<string, number>
 
 /**

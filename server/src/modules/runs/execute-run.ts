@@ -353,7 +353,11 @@ async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
       model: done.model,
       mode: done.mode,
       latency_ms,
-      usage: done.usage,
+      usage: {
+        input_tokens: done.usage.inputTokens,
+        output_tokens: done.usage.outputTokens,
+        cost_usd: done.usage.costUsd,
+      },
       fallbacks: done.fallbacks,
     },
     verification: { verification_id: d.ids.next('ver'), ...judged } as RunResult['verification'],

@@ -1,6 +1,5 @@
 import type { RulingSummary } from '../governance/ruling.ts'
 import type { Hex } from '../payments/facilitator.ts'
-import type { LaneUsage } from './lane.ts'
 
 /** One paid unit, as it is written down in transaction A and carried to its end. */
 type Unit = {
@@ -57,7 +56,7 @@ export type RunResult = {
     model: string
     mode: 'live' | 'offline'
     latency_ms: number
-    usage: LaneUsage
+    usage: { input_tokens: number; output_tokens: number; cost_usd: number }
     fallbacks: readonly { provider: string; model: string; reason: string }[]
   }
   verification: Verification
