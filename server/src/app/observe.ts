@@ -67,7 +67,8 @@ export function composeObservability(f: Foundation, parts: { tenants: Tenants; c
   })
   f.onClose(sequencer.stop)
 
-  const alerts = createAlerts({ db, clock, ids, idempotency, needFeature: tenants.needFeature })
+  const { needFeature, hasFeature } = tenants
+  const alerts = createAlerts({ db, clock, ids, idempotency, needFeature, hasFeature })
   const predictions = createPredictions({ db, clock, alerts })
   const frozen = createFrozenAgents({ db, clock, notify })
   const analytics = createAnalytics({ db, clock, costs })

@@ -61,6 +61,11 @@ test('reading is a feature of the plan, writing and marking are not', async () =
   expect(made.status).toBe(201)
   const answer = await ask(node, 'GET /api/predictive/alerts', undefined, { key: free.api_key })
   expect([answer.status, answer.body.code]).toEqual([403, 'forbidden'])
+  const towerOf = async (apiKey: string) =>
+    (await ask(node, 'GET /api/control-tower', undefined, { key: apiKey })).body.alerts
+  expect(await towerOf(free.api_key)).toEqual([])
+  const paid = await ask(node, 'POST /api/predictive/alerts', alert, { key })
+  expect(await towerOf(key)).toMatchObject([{ id: paid.body.id }])
   const marked = await ask(node, 'PATCH /api/predictive/alerts', { id: made.body.id }, { key: free.api_key })
   expect(marked.status).toBe(200)
   expect((await ask(node, 'GET /api/predictive/alerts')).status).toBe(401)
@@ -171,6 +176,23 @@ test('orphans, unknown settlements and failing webhooks are each told once, howe
     'webhook_disabled critical',
     'webhook_failing warning',
   ])
+})
+
+test('what was told long ago does not keep what is new from being told', async () => {
+  const now = node.clock.now()
+  await database.pool.query(
+    `insert into webhook_subscriptions (id, tenant_id, url, events, secret, is_active, disabled_reason, disabled_at, created_at, updated_at)
+     select 'whk_old_' || n, $1, 'https://example.com', '{*}', '', false, 'gone', $2, $2, $2 from generate_series(1, 500) n`,
+    [tenantId, now],
+  )
+  await database.pool.query(
+    `insert into webhook_subscriptions (id, tenant_id, url, events, secret, failing_since, failures, created_at, updated_at)
+     values ('whk_new', $1, 'https://example.com', '{*}', '', $2, 3, $2, $2)`,
+    [tenantId, new Date(now.getTime() - 10 * 60_000)],
+  )
+  expect(await node.predictions.sweep()).toBe(500)
+  expect(await node.predictions.sweep()).toBe(1)
+  expect((await listAlerts('?severity=warning')).map(({ type }) => type)).toEqual(['webhook_failing'])
 })
 
 test('a degraded lane is told to those who use it, and to nobody else', async () => {

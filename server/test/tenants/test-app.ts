@@ -100,7 +100,14 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     tasks: [createDispatch({ clock, ids, heard: createFoldRuns(laneCosts) })],
     leaseMs: 60_000,
   })
-  const alerts = createAlerts({ db: database.db, clock, ids, idempotency, needFeature: tenants.needFeature })
+  const alerts = createAlerts({
+    db: database.db,
+    clock,
+    ids,
+    idempotency,
+    needFeature: tenants.needFeature,
+    hasFeature: tenants.hasFeature,
+  })
   const predictions = createPredictions({ db: database.db, clock, alerts })
   const frozen = createFrozenAgents({ db: database.db, clock, notify })
   const analytics = createAnalytics({ db: database.db, clock, costs: laneCosts })

@@ -13,6 +13,7 @@ export type AlertsDeps = {
   ids: Ids
   idempotency: Idempotency
   needFeature: Tenants['needFeature']
+  hasFeature: Tenants['hasFeature']
 }
 
 /** What the service saw by itself. `cause` names it: the same cause is told once. */
@@ -77,9 +78,10 @@ export function createAlerts(deps: AlertsDeps) {
       return raised
     },
 
-    /** For the control tower: what nobody has read yet, newest first. */
-    async unread(tenantId: string, most: number) {
-      const rows = await store.listAlerts(deps.db, tenantId, { limit: most, unread: true })
+    /** For the control tower: what nobody has read yet, newest first; nothing where the plan does not let them be read. */
+    async unread(caller: TenantCaller, most: number) {
+      if (!(await deps.hasFeature(caller, 'predictive_alerts'))) return []
+      const rows = await store.listAlerts(deps.db, caller.tenantId, { limit: most, unread: true })
       return rows.slice(0, most).map(alertRecord)
     },
   }

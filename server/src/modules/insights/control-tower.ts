@@ -41,7 +41,7 @@ export function createControlTower(deps: ControlTowerDeps) {
       sumsSince(monthStart),
       readWaiting(deps.db, tenantId),
       readOutlooks(deps.db, now, tenantId),
-      deps.alerts.unread(tenantId, MOST_ALERTS),
+      deps.alerts.unread(caller, MOST_ALERTS),
       deps.frozen.list(tenantId),
       deps.logCheckpoint(),
     ])

@@ -2,7 +2,14 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Alerts, Finding } from './alerts.ts'
 import { findingOf, readOutlooks, sampleBudgets } from './budget-watch.ts'
-import { findDegradedLanes, findFailingWebhooks, findOrphans, findUnknownSettlements } from './predict.store.ts'
+import {
+  findFailingWebhooks,
+  findOrphans,
+  findUnknownSettlements,
+  findUsersOf,
+  type LaneRecord,
+  readLaneRecords,
+} from './predict.store.ts'
 
 const MOST_AT_ONCE = 500
 const WEBHOOK_FAILING_MS = 5 * 60_000
@@ -23,14 +30,29 @@ export function createPredictions(deps: { db: Db; clock: Clock; alerts: Pick<Ale
     return [
       ...outlooks.flatMap((outlook) => findingOf(outlook, now) ?? []),
       ...(await findOrphans(deps.db, MOST_AT_ONCE)).map(orphanFinding),
-      ...(await findUnknownSettlements(deps.db, before(now, SETTLEMENT_UNKNOWN_MS), MOST_AT_ONCE)).map((row) =>
-        settlementFinding(row, now),
-      ),
+      ...(await unknownSettlements(now)).map((row) => settlementFinding(row, now)),
       ...(await findFailingWebhooks(deps.db, before(now, WEBHOOK_FAILING_MS), MOST_AT_ONCE)).map(webhookFinding),
-      ...(await findDegradedLanes(deps.db, before(now, LANE_WINDOW_MS), MOST_AT_ONCE))
-        .filter((lane) => isDegraded(lane))
-        .map((lane) => laneFinding(lane, now)),
+      ...(await degradedLanes(now)),
     ]
+  }
+
+  const unknownSettlements = (now: Date) =>
+    findUnknownSettlements(
+      deps.db,
+      before(now, SETTLEMENT_UNKNOWN_MS),
+      before(now, SETTLEMENT_CRITICAL_MS),
+      MOST_AT_ONCE,
+    )
+
+  const degradedLanes = async (now: Date): Promise<Finding[]> => {
+    const since = before(now, LANE_WINDOW_MS)
+    const findings: Finding[] = []
+    for (const lane of (await readLaneRecords(deps.db, since)).filter(isDegraded)) {
+      const cause = `lane_degraded:${lane.agent_id}:${now.toISOString().slice(0, 10)}`
+      const users = await findUsersOf(deps.db, lane.agent_id, since, cause, MOST_AT_ONCE)
+      findings.push(...users.map(({ tenant_id }) => laneFinding(lane, tenant_id, cause)))
+    }
+    return findings
   }
 
   return {
@@ -60,7 +82,7 @@ const orphanFinding = (row: Orphan): Finding => ({
 
 type Unknown = Awaited<ReturnType<typeof findUnknownSettlements>>[number]
 const settlementFinding = (row: Unknown, now: Date): Finding => ({
-  tenantId: row.tenant_id!,
+  tenantId: row.tenant_id,
   severity: now.getTime() - row.created_at.getTime() >= SETTLEMENT_CRITICAL_MS ? 'critical' : 'warning',
   type: 'settlement_unknown',
   message: `It is not known yet whether the payment of run ${row.run_id} arrived; the service keeps asking the chain.`,
@@ -81,7 +103,7 @@ const webhookFinding = (row: Failing): Finding => {
           ? `Webhook ${row.id} was switched off: its target answered 410.`
           : `Webhook ${row.id} was switched off: its target failed for about a day.`,
       data,
-      cause: `webhook_disabled:${row.id}:${row.disabled_at.toISOString()}`,
+      cause: row.cause,
     }
   return {
     tenantId: row.tenant_id,
@@ -89,14 +111,12 @@ const webhookFinding = (row: Failing): Finding => {
     type: 'webhook_failing',
     message: `Webhook ${row.id} has been failing since ${row.failing_since!.toISOString()}.`,
     data,
-    cause: `webhook_failing:${row.id}:${row.failing_since!.toISOString()}`,
+    cause: row.cause,
   }
 }
 
-type Lane = Awaited<ReturnType<typeof findDegradedLanes>>[number]
-
 /** With 95 % confidence more than one in five fails: three bad runs of four are not yet an outage. */
-function isDegraded({ completed, failed }: Lane): boolean {
+function isDegraded({ completed, failed }: LaneRecord): boolean {
   const total = Number(completed + failed)
   if (total < LANE_LEAST_RUNS) return false
   const z = 1.96
@@ -106,11 +126,11 @@ function isDegraded({ completed, failed }: Lane): boolean {
   return (centre - spread) / (1 + (z * z) / total) > LANE_FAILING_SHARE
 }
 
-const laneFinding = (row: Lane, now: Date): Finding => ({
-  tenantId: row.tenant_id,
+const laneFinding = (lane: LaneRecord, tenantId: string, cause: string): Finding => ({
+  tenantId,
   severity: 'warning',
   type: 'lane_degraded',
-  message: `Lane '${row.agent_id}' is failing: ${row.failed} of its last ${row.completed + row.failed} runs did not complete.`,
-  data: { agent_id: row.agent_id, completed: Number(row.completed), failed: Number(row.failed) },
-  cause: `lane_degraded:${row.agent_id}:${now.toISOString().slice(0, 10)}`,
+  message: `Lane '${lane.agent_id}' is failing: ${lane.failed} of its last ${lane.completed + lane.failed} runs did not complete.`,
+  data: { agent_id: lane.agent_id, completed: Number(lane.completed), failed: Number(lane.failed) },
+  cause,
 })

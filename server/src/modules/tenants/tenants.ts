@@ -166,10 +166,15 @@ export function createTenants(deps: TenantsDeps) {
       return { plan, features }
     },
 
-    /** For the features that a plan has to include; the refusal says which plan has them. */
+    /** For the features that a plan has to include; the refusal says which plan lacks them. */
     async needFeature(caller: TenantCaller, feature: Feature) {
       const { plan } = await tenantRow(deps.db, caller.tenantId)
       if (!planOf(plan).features[feature]) throw forbidden(`The plan '${plan}' does not include ${feature}.`)
+    },
+
+    async hasFeature(caller: TenantCaller, feature: Feature) {
+      const { plan } = await tenantRow(deps.db, caller.tenantId)
+      return planOf(plan).features[feature]
     },
 
     /** The limit of the tenant's plan, with the tenant held so that what is counted next stays true until commit. */
