@@ -46,6 +46,46 @@ test('the analyst reads CSV, groups by category and finds correlation', async ()
   expect(output).toMatch(/sales and cost: r = 0\.\d+ \(strong\)/)
 })
 
+test('the analyst draws no trend through rows without an order, and says who moved', async () => {
+  const output = await outputOf(
+    'analyst-v1',
+    'region,q1,q2\nnorth,200,240\nsouth,180,150\nwest,90,135\nWhich region drove the growth?',
+  )
+  expect(output).toContain('the total moved by +55: west +45, 50 %; north +40, 20 %; south -30, -16.7 %.')
+  expect(output).not.toMatch(/(?:rising|falling) trend|column 2/)
+})
+
+test('the analyst tells a trend from scatter, reads named series and works out the percentile asked for', async () => {
+  expect(await outputOf('analyst-v1', 'Signups: 112, 118, 97, 140, 155, 149, 162. Real or noise?')).toContain(
+    'more than chance at 95 % confidence',
+  )
+  const scattered = await outputOf('analyst-v1', 'p95 of 12 15 11 240 13 16 14 12 900 13')
+  expect(scattered).toContain('No trend stands out from the scatter.')
+  expect(scattered).toContain('p95 is 603.')
+  expect(await outputOf('analyst-v1', 'Correlate: spend 10,20,30,40; revenue 14,22,35,41')).toContain(
+    'spend and revenue: r = 0.9908 (strong)',
+  )
+})
+
+test('an empty cell does not move the others to another row', async () => {
+  const output = await outputOf(
+    'analyst-v1',
+    'date,temp,sales\n2024-01-01,3,30\n2024-01-02,5,\n2024-01-03,,70\n2024-01-04,9,90\n2024-01-05,11,110\n2024-01-06,60,600',
+  )
+  expect(output).toContain('Outliers: 60 (2024-01-06)')
+  expect(output).toContain('temp and sales: r = 1 (strong)')
+})
+
+test('the analyst makes no series of figures that belong to different things', async () => {
+  const output = await outputOf(
+    'analyst-v1',
+    'Churn went from 3.1% to 4.4% after the price change. Is that significant with 2,300 customers?',
+  )
+  expect(output).toContain('3.1% → 4.4%: +1.3 percentage points, 41.9 %')
+  expect(output).toContain('2.32 standard errors')
+  expect(output).not.toContain('## Statistics')
+})
+
 test('the analyst without numbers says so instead of inventing some', async () => {
   expect(await outputOf('analyst-v1', 'Analyse the mood of our team')).toContain('no numbers, table or JSON')
 })
@@ -86,6 +126,35 @@ test('the writer tightens given words and adds no fact', async () => {
   expect(output).toContain('To use the new system, all staff must decide before the end of the month.')
 })
 
+test('the writer mends slips, keeps to the subject and knows what the text is for', async () => {
+  expect(await outputOf('writer-v1', 'Proofread: Their going too the libary tomorow.')).toContain(
+    "They're going to the library tomorrow.",
+  )
+  const copy = await outputOf(
+    'writer-v1',
+    'I need a product description for a cast iron skillet, warm tone, about 80 words',
+  )
+  expect(copy).toContain('Headline: A cast iron skillet')
+  expect(copy).not.toMatch(/about 80|I need/)
+  const letter = await outputOf('writer-v1', 'Draft a polite email declining a wedding invitation')
+  expect(letter).toContain('I am sorry to say that I cannot accept.')
+  const notes = await outputOf(
+    'writer-v1',
+    'Turn my bullet notes into a newsletter: new oven, bread class in May, closed on Mondays',
+  )
+  for (const piece of ['**New oven**', '**Bread class in May**', '**Closed on Mondays**'])
+    expect(notes).toContain(piece)
+})
+
+test('the support desk puts several tickets in the order to take them', async () => {
+  const output = await outputOf(
+    'support-v1',
+    'Triage these tickets:\n1. Typo on the pricing page\n2. I need a refund by Friday\n3. The site is down for all of our users',
+  )
+  const rows = [...output.matchAll(/^\| (\d) \| (P\d) \|/gm)].map((row) => `${row[1]} ${row[2]}`)
+  expect(rows).toEqual(['3 P1', '2 P2', '1 P3'])
+})
+
 test('the support desk triages, reads the facts and sees the chargeback coming', async () => {
   const output = await outputOf(
     'support-v1',
@@ -123,6 +192,54 @@ test('the coder reads Python, SQL and JSON too', async () => {
   )
 })
 
+test('the coder finds code behind a question, and its test skeleton parses', async () => {
+  const loop = await outputOf('coder-v1', 'Why does this loop never end? while (i < 10) { console.log(i) }')
+  expect(loop).toContain('The code parses.')
+  expect(loop).toContain('Nothing in this loop changes what its condition tests')
+  expect(await outputOf('coder-v1', 'Is this valid? {"a": 1, "b": [1,2,}')).toContain('A trailing comma is not allowed')
+  const reviewed = await outputOf(
+    'coder-v1',
+    'Review:\n```js\nasync function load(ids, url) { for (const id of ids) await get(url, id) }\n```',
+  )
+  expect(reviewed).toContain('`await` inside a loop')
+  const skeleton = /```ts\n([\s\S]+?)\n```/.exec(reviewed)![1]!
+  expect(() => new Function(skeleton)).not.toThrow()
+})
+
+test('loops that may end are not called endless', async () => {
+  for (const loop of [
+    'while (i < 3) i++',
+    'while (!done) work()',
+    'while (a) { if (b) break }',
+    'while (true) {}',
+    'while (next()) {}',
+  ])
+    expect(await outputOf('coder-v1', `Review:\n\`\`\`js\n${loop}\n\`\`\``)).not.toContain('Nothing in this loop')
+})
+
+test('the strategist reads every option, its criteria and scores from plain words', async () => {
+  const three = await outputOf(
+    'strategist-v1',
+    'Choose between Postgres, DynamoDB and Mongo: weigh cost, staff skills and growth',
+  )
+  for (const row of [
+    '| Postgres | 3 |',
+    '| DynamoDB | 3 |',
+    '| Mongo | 3 |',
+    'staff skills (33.3 %)',
+    'What would settle it',
+  ])
+    expect(three).toContain(row)
+  expect(await outputOf('strategist-v1', 'buy or lease delivery vans')).toContain(
+    '“buy delivery vans” and “lease delivery vans” are level',
+  )
+  const scored = await outputOf(
+    'strategist-v1',
+    'Options: A) hire 2 engineers, B) outsource, C) delay. Criteria: cost (40%), speed (40%), risk (20%). Scores: A cost 2 speed 3 risk 4; B cost 4 speed 4 risk 2; C cost 5 speed 1 risk 3',
+  )
+  expect(scored).toContain('“outsource” leads with 3.6 of 5, ahead of “delay” by 0.6.')
+})
+
 test('the strategist weighs a given matrix and says which weight would change the answer', async () => {
   const output = await outputOf(
     'strategist-v1',
@@ -136,6 +253,22 @@ test('the comedian keeps to the topic and to the number asked for', async () => 
   const output = await outputOf('comedian-v1', 'Tell me four jokes about databases')
   expect(output).toContain('4 jokes')
   expect(output.match(/databases/gi)!.length).toBeGreaterThanOrEqual(4)
+})
+
+test('the comedian writes the form asked for, about what is asked', async () => {
+  expect(
+    (await outputOf('comedian-v1', 'a limerick on spreadsheets')).match(/spreadsheets.+\n.+\n.+\n.+\n.+/),
+  ).toBeTruthy()
+  expect(await outputOf('comedian-v1', 'Roast my houseplants. I have killed eleven ferns.')).toContain(
+    '# Your houseplants: 3 jokes',
+  )
+})
+
+test('what steers a terminal does not come back', async () => {
+  for (const agentId of AGENTS) {
+    const output = await outputOf(agentId, 'Review \u001b[31mthis\u202e plan \u0007')
+    for (const unseen of ['\u0007', '\u001b', '\u202e']) expect(output).not.toContain(unseen)
+  }
 })
 
 test('every lane says that it is no model and stays within its bound', async () => {
@@ -187,14 +320,14 @@ test('the same task gives the same bytes on every machine; other bytes need a ne
   }
   expect(digests).toMatchInlineSnapshot(`
     {
-      "analyst-v1": "739f8146553ab56a",
+      "analyst-v1": "42147d90905d9e22",
       "coder-v1": "f45f411d664b0497",
-      "comedian-v1": "765fa75d3ff55ba0",
-      "default": "3d06bc3605469b32",
+      "comedian-v1": "027ef49898104a3c",
+      "default": "cd8dc308a74bd3c3",
       "researcher-v2": "d4ac95a32eef3272",
-      "strategist-v1": "11747f61abe44627",
-      "support-v1": "f315f551219b44bb",
-      "writer-v1": "b275e81f2a7b4da7",
+      "strategist-v1": "24b55b8e140c1485",
+      "support-v1": "ed9d975a87d52931",
+      "writer-v1": "2a6928e6a2698c2f",
     }
   `)
 })

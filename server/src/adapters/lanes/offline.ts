@@ -5,7 +5,7 @@ import type { Report } from './offline/report.ts'
 import { render } from './offline/report.ts'
 
 /** Raised whenever any offline lane could give other bytes for the same task: a verifier compares within one version. */
-const VERSION = 1
+const VERSION = 2
 
 type Worker = (brief: Brief) => Report | Promise<Report>
 

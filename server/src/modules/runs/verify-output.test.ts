@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createOfflineLane } from '../../adapters/lanes/offline.ts'
 import { type VerifyOutputInput, verifyOutput } from './verify-output.ts'
 
 const TASK =
@@ -20,6 +21,23 @@ test('a sound answer is verified with grade A and a reason for every check', asy
   const result = await verifyOutput(input())
   expect(result).toMatchObject({ verified: true, score: 1, grade: 'A' })
   for (const check of result.checks) expect(check.reason).toMatch(/\.$/)
+})
+
+test('an answer that says it is something else than what was asked for is honest, and no A', async () => {
+  const lane = createOfflineLane()
+  for (const [agentId, task] of [
+    ['writer-v1', 'Translate into French: Good morning, the train is late.'],
+    ['researcher-v2', 'Who invented the turnstile?'],
+    ['coder-v1', 'Write a function that parses dates'],
+    ['analyst-v1', 'How large is the average household in Sweden?'],
+  ] as const) {
+    const signal = AbortSignal.timeout(10_000)
+    const done = await lane.execute({ runId: 'r', agentId, task, context: [], deadline: new Date(), signal })
+    if (!done.ok) throw new Error(done.message)
+    const result = await verifyOutput({ agentId, task, output: done.output, mode: 'offline' })
+    expect([agentId, result.verified, result.grade === 'A']).toEqual([agentId, true, false])
+    expect(result.checks.find((check) => check.name === 'answered')?.passed).toBe(false)
+  }
 })
 
 test('an empty output is never verified', async () => {

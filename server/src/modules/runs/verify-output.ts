@@ -105,13 +105,22 @@ function answered(output: string): OutputCheck {
     /\b(?:i(?:'m| am)? (?:sorry|unable|not able)\b.{0,60}\b(?:can(?:'|no)?t|cannot|unable|not able|won't)|i (?:cannot|can't|won't) (?:help|assist|comply|do that)|as an ai (?:language )?model)/i.test(
       head,
     )
+  const leftUndone = LEFT_UNDONE.test(head)
   return {
     name: 'answered',
-    passed: !refuses,
-    reason: refuses ? 'The output declines the task.' : 'The output does not decline the task.',
+    passed: !refuses && !leftUndone,
+    reason: refuses
+      ? 'The output declines the task.'
+      : leftUndone
+        ? 'The output says that the task itself was not done.'
+        : 'The output does not decline the task.',
     weight: 2,
   }
 }
+
+/** The words in which a lane without a model says that it gives something else than what was asked for. Honest, but no A. */
+const LEFT_UNDONE =
+  /does not translate|does not write programs|this lane invents none|no figure to report|it will not guess an answer|does not say what kind of work it wants/i
 
 const COMMON = new Set(
   (

@@ -29,9 +29,13 @@ const COMMANDS = new Set(
   ).split(' '),
 )
 
+/** What steers a terminal or turns the reading direction, and is never part of what somebody wrote. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: control characters are what it is about.
+const UNSEEN = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u202a-\u202e\u2066-\u2069]/g
+
 /** Splits a task into instruction and material. When in doubt everything is the instruction and nothing is material. */
 export function readBrief(task: string, context: readonly string[] = []): Brief {
-  const clean = task.replace(/\r\n?/g, '\n').trim()
+  const clean = task.replace(/\r\n?/g, '\n').replace(UNSEEN, '').trim()
   const fences = fencesOf(clean)
   const { instruction, material } = fences.length > 0 ? fencedParts(clean, fences) : plainParts(clean)
   return { instruction, material, fences, context, task: clean, wish: readWish(instruction || clean) }
@@ -67,7 +71,11 @@ function fencedParts(text: string, fences: readonly Fence[]) {
   return { instruction: outside.join('\n').trim(), material: fences.map((fence) => fence.code).join('\n\n') }
 }
 
-function plainParts(text: string): { instruction: string; material: string } {
+type Parts = { instruction: string; material: string }
+
+function plainParts(text: string): Parts {
+  const data = dataFirst(text)
+  if (data) return data
   const gap = text.search(/\n\s*\n/)
   if (gap > 0 && gap <= 600) {
     const head = text.slice(0, gap).trim()
@@ -79,7 +87,7 @@ function plainParts(text: string): { instruction: string; material: string } {
     }
   }
   const colon = text.search(/:(\s|$)/)
-  if (colon > 0 && colon <= 300 && isMaterial(text.slice(colon + 1))) {
+  if (colon > 0 && colon <= 300 && isMaterial(text.slice(0, colon), text.slice(colon + 1))) {
     return { instruction: text.slice(0, colon).trim(), material: text.slice(colon + 1).trim() }
   }
   const line = text.indexOf('\n')
@@ -99,8 +107,41 @@ function plainParts(text: string): { instruction: string; material: string } {
   return { instruction: text, material: '' }
 }
 
+/** Some paste first and ask afterwards: JSON with a question behind it, or a table whose first line is its header. */
+function dataFirst(text: string): Parts | undefined {
+  if (/^[[{]/.test(text)) {
+    const end = Math.max(text.lastIndexOf(']'), text.lastIndexOf('}')) + 1
+    const rest = text.slice(end).trim()
+    return isJson(text.slice(0, end)) && rest ? { instruction: rest, material: text.slice(0, end) } : undefined
+  }
+  const lines = text.split('\n')
+  const cells = (line: string | undefined) => line?.split(/[,;|\t]/).length ?? 0
+  const width = cells(lines[0])
+  if (width < 2 || cells(lines[1]) !== width || cells(lines[2]) !== width) return undefined
+  const end = lines.findIndex((line) => cells(line) !== width)
+  if (end < 0) return { instruction: '', material: text }
+  const rest = lines.slice(end).join('\n').trim()
+  return rest ? { instruction: rest, material: lines.slice(0, end).join('\n') } : undefined
+}
+
+function isJson(text: string): boolean {
+  try {
+    JSON.parse(text)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** What is asked for here is done to a text, so whatever follows the colon is that text, however short. */
+const ON_A_TEXT =
+  /\b(?:proofread|rewrite|rephrase|paraphrase|shorten|simplify|polish|edit|correct|improve|tighten|summari[sz]e|translate|shorter|clearer|formal|informal|turn|classify|triage|reply to|respond to|customer (?:says|writes|wrote))\b/i
+
 /** A few words after a colon belong to the request; figures, lines or a longer text were brought along. */
-const isMaterial = (rest: string) => rest.trim().length >= 50 || /\d|\n/.test(rest.trim())
+const isMaterial = (head: string, rest: string) =>
+  rest.trim().length >= 50 ||
+  /\d|\n/.test(rest.trim()) ||
+  (ON_A_TEXT.test(head) && wordsOf(rest.slice(0, 200)).length >= 3)
 
 const lastParagraph = (text: string) => text.slice(text.lastIndexOf('\n') + 1).trim()
 
@@ -119,13 +160,13 @@ export function readWish(instruction: string): Wish {
     /\b(?:as|in|into|return|output|respond with|reply with|valid|only|give me|produce)(?: a| an| the| only| valid| strict| plain| raw)* json\b|\bjson (?:only|format|output|object|array)\b/.test(
       text,
     )
-  const list = /\b(?:bullet(?:ed)?(?: point)?s?|numbered list|as a list|checklist)\b/.test(text)
+  const list = /\b(?:bullet(?:ed)?(?: point)?s?(?! notes)|numbered list|as a list|checklist)\b/.test(text)
   return { form: json ? 'json' : list ? 'list' : 'markdown', items: readCount(text), maxWords: readMaxWords(text) }
 }
 
 function readCount(text: string): number | undefined {
   const found =
-    /\b(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten)(?: [a-z-]+){0,2}? (?:jokes?|puns?|bullets?|points?|bullet points|items|takeaways|findings|ideas|options|tips|one-liners?|roasts?|headlines?|sentences|insights|facts|reasons|steps)\b/.exec(
+    /\b(\d{1,2}|one|two|three|four|five|six|seven|eight|nine|ten)(?: [a-z-]+){0,2}? (?:jokes?|puns?|bullets?|points?|bullet points|items|takeaways|findings|ideas|options|tips|one-liners?|roasts?|headlines?|slogans?|taglines?|titles?|names|sentences|insights|facts|reasons|steps)\b/.exec(
       text,
     )
   const top = found ? found[1]! : /\btop (\d{1,2})\b/.exec(text)?.[1]
@@ -143,18 +184,23 @@ function readMaxWords(text: string): number | undefined {
   return words >= 10 ? words : undefined
 }
 
+/** "…, warm tone, about 80 words" says how, not what. */
+const LENGTH_OR_TONE =
+  /(?:,? ?\b(?:in|of|with|about|around|under|at most|up to|max(?:imum)?|no more than)? ?\b(?:an? )?(?:\d{1,4} (?:words?|sentences|lines)|[a-z]+ tone)\b)+[^a-z]*$/i
+
 /** What the task is about, for titles and drafts: the instruction without its verb, its politeness and its form. */
 export function topicOf(brief: Brief, limit = 80): string {
   const source = (brief.instruction || brief.task).split('\n')[0]!.slice(0, 400)
-  const about = /\b(?:about|regarding|concerning|on the topic of|on the subject of)\s+(.{3,})$/i.exec(source)?.[1]
+  const about = /\b(?:about|regarding|concerning|on the topic of|on the subject of)\s+(?!\d)(.{3,})$/i.exec(source)?.[1]
   const bare = (about ?? source)
     .replace(
-      /^(?:please|can you|could you|would you|i need you to|i want you to|help me(?: to)?|kindly|hi|hello|hey)[,\s]+/i,
+      /^(?:(?:please|can you|could you|would you|i need you to|i want you to|(?:i|we) (?:need|want|would like)|i'd like|give me|help me(?: to)?|kindly|hi|hello|hey)[,\s]+){1,3}/i,
       '',
     )
     .replace(/^(?:to )?[a-z]+(?: me| us)? (?:an? |the |some |my |our |this |\d+ )?/i, (head) =>
       about || !looksLikeCommand(head) ? head : '',
     )
+    .replace(LENGTH_OR_TONE, '')
     .replace(/[.?!:,;\s]+$/, '')
   return bare.length > limit ? bare.slice(0, Math.max(20, bare.lastIndexOf(' ', limit))) : bare
 }

@@ -4,6 +4,8 @@ import { contentWordsOf, sentencesOf, stem, wordsOf } from './text.ts'
 
 export type Criterion = { name: string; weight: number }
 export type Option = { name: string; scores: readonly number[]; evidence: readonly string[] }
+/** An option as the task lists it; a label is the A of "A) hire". */
+type Named = { name: string; label: string | undefined }
 export type Choice = {
   options: readonly Option[]
   criteria: readonly Criterion[]
@@ -61,9 +63,12 @@ const STANDING: readonly { name: string; scores: readonly number[] }[] = [
 export function readChoice(brief: Brief): Choice {
   const given = readScored(brief)
   if (given) return given
-  const names = readOptions(brief)
+  const listed = readOptions(brief).map(withoutLabel)
+  const names = listed.map(({ name }) => name)
   const named = readCriteria(brief.task)
   const criteria = named ?? CUES.map(({ name, weight }) => ({ name, weight }))
+  const inline = names.length >= 2 ? readInlineScores(listed, criteria, brief.task) : undefined
+  if (inline) return { options: inline, criteria, origin: 'given' }
   if (names.length < 2) {
     const scores = (fixed: readonly number[]) =>
       criteria.map((criterion, at) => (named ? standingScore(criterion.name, fixed) : fixed[at]!))
@@ -114,6 +119,39 @@ function readScored(brief: Brief): Choice | undefined {
   }
 }
 
+function withoutLabel(text: string): Named {
+  const [, label, name] = /^([A-H]|\d)[.):] ?(.{2,})$/.exec(text) ?? []
+  return name === undefined ? { name: text, label: undefined } : { name: name.trim(), label }
+}
+
+/** "A cost 2 speed 3; B cost 4 speed 4": a stretch that speaks of one option and gives numbers for criteria. */
+function readInlineScores(
+  listed: readonly Named[],
+  criteria: readonly Criterion[],
+  task: string,
+): Option[] | undefined {
+  const found = listed.map(() => criteria.map((): number | undefined => undefined))
+  for (const stretch of task.slice(0, 8000).split(/[;\n]|\. |\bscores?:/i)) {
+    const about = listed.flatMap((option, at) => (speaksOf(stretch, option) ? [at] : []))
+    if (about.length !== 1) continue
+    criteria.forEach(({ name }, at) => {
+      const score = new RegExp(`\\b${escaped(name)}\\b *[:=(]? *(\\d{1,3}(?:\\.\\d{1,3})?)(?! *%)`, 'i').exec(stretch)
+      if (score) found[about[0]!]![at] ??= Number(score[1])
+    })
+  }
+  if (found.some((scores) => scores.includes(undefined))) return undefined
+  const all = found as number[][]
+  const highest = Math.max(...all.flat())
+  const scale = highest > 5 ? 5 / highest : 1
+  return listed.map(({ name }, at) => ({ name, scores: all[at]!.map((score) => score * scale), evidence: [] }))
+}
+
+const speaksOf = (stretch: string, { name, label }: Named) =>
+  stretch.toLowerCase().includes(name.toLowerCase()) ||
+  (label !== undefined && new RegExp(`(?:^|[\\s,(])${label}(?=[\\s:),=])`).test(stretch))
+
+const escaped = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&')
+
 function readOptions(brief: Brief): string[] {
   const text = brief.task.slice(0, 8000)
   const bullets = text.split('\n').flatMap(
@@ -124,7 +162,12 @@ function readOptions(brief: Brief): string[] {
         ?.trim() ?? [],
   )
   if (bullets.length >= 2) return unique(bullets)
+  const lettered = [...text.matchAll(/\boption ([A-H]|\d)\s*[:=]\s*([^.;\n]{2,80})/gi)].map(
+    (match) => `${match[1]}) ${match[2]!.trim()}`,
+  )
+  if (lettered.length >= 2) return unique(lettered)
   const listed =
+    /^(?:prioriti[sz]e|rank|compare|order|choose)\s*: *([^\n.]{5,400})/i.exec(text)?.[1] ??
     /\b(?:options?|alternatives|choices|candidates|ideas|projects|features)\b[^:\n]{0,40}: *([^\n.]{5,400})/i.exec(
       text,
     )?.[1]
@@ -134,20 +177,41 @@ function readOptions(brief: Brief): string[] {
   }
   const versus = /([^.,:;?!\n]{2,80}?) (?:vs\.?|versus) ([^.,:;?!\n]{2,80})/i.exec(text)
   if (versus) return unique([trimName(versus[1]!), ...versus[2]!.split(/ (?:vs\.?|versus) /i).map(trimName)])
-  const between = /\bbetween ([^.,;?!\n]{2,60}?),? and ([^.,;?!\n]{2,60})/i.exec(text)
-  if (between) return unique([trimName(between[1]!), trimName(between[2]!)])
+  const between = /\bbetween ([^.;:?!\n]{2,200}?,? (?:and|or) [^.,;:?!\n]{2,60})/i.exec(text)?.[1]
+  if (between) return splitList(between)
   const either =
     /\b(?:should (?:we|i)|whether to|decide to|choose to|better to|either) ([^.;:?!\n]{2,160}? or [^.;:?!\n]{2,80})/i.exec(
       text,
     )
-  return either ? splitList(either[1]!) : []
+  return either ? sharingObject(splitList(either[1]!)) : bareChoice(text)
+}
+
+/** "buy or lease delivery vans": a short task that is nothing but its alternatives. */
+function bareChoice(text: string): string[] {
+  const first = sentencesOf(text)[0]?.text ?? ''
+  if (wordsOf(first).length > 12 || /^(?:how|what|why|who|when|where)\b/i.test(first)) return []
+  const sides = first.replace(/[?!.]+$/, '').split(/ or /i)
+  if (sides.length < 2 || sides.some((side) => /^(?:more|less|fewer|not|so|later|better|worse)\b/i.test(side)))
+    return []
+  return sharingObject(splitList(first.replace(/[?!.]+$/, '')))
+}
+
+/** In "rent or buy the vans" the vans belong to both. */
+function sharingObject(names: string[]): string[] {
+  const object = /^\w+ (.+)$/.exec(names.at(-1) ?? '')?.[1]
+  const bare = names.slice(0, -1)
+  if (object === undefined || !bare.every((name) => /^\p{Ll}+$/u.test(name))) return names
+  return [...bare.map((name) => `${name} ${object}`), names.at(-1)!]
 }
 
 const splitList = (text: string) => unique(text.split(/,(?: or| and)? | or | and |;/).map(trimName))
 
 const trimName = (name: string) =>
   name
-    .replace(/^.*\b(?:compare|choose|evaluate|weigh|decide|consider|on|of|with|whether to|should we|should i) /i, '')
+    .replace(
+      /^.*\b(?:compare|choose|pick|rank|select|prefer|evaluate|weigh|decide|consider|on|of|with|whether to|should we|should i) /i,
+      '',
+    )
     .replace(/^(?:either|or|and|the|a|an|to|using|use|between) /i, '')
     .replace(/ (?:for|in terms of|based on|given|considering|by|when|if|on the basis of) .*$/i, '')
     .trim()
@@ -160,7 +224,10 @@ function readCriteria(task: string): Criterion[] | undefined {
   const text = task.slice(0, 8000)
   const list =
     /\b(?:criteria|factors|dimensions)\b(?: are| is)? ?[:=]? *([^\n.;]{4,300})/i.exec(text)?.[1] ??
-    /\b(?:based on|in terms of|considering|weighing|judged by|scored on) ([^\n.;?]{4,300})/i.exec(text)?.[1]
+    /\b(?:rank|score|order|sort|judge|compare|prioriti[sz]e)\b[^.:\n]{0,60} by ([^\n.:;?]{4,120})/i.exec(text)?.[1] ??
+    /\b(?:based on|in terms of|considering|weigh(?:ing)?|judged by|scored on|looking at) ([^\n.;?]{4,300})/i.exec(
+      text,
+    )?.[1]
   if (!list) return undefined
   const found = list.split(/,(?: and)? | and /).flatMap((piece) => {
     const part = /^([\p{L}][\p{L} -]{1,30}?) *(?:[(:=]? *(\d{1,3}(?:\.\d+)?) *%? *\)?)?$/u.exec(piece.trim())

@@ -5,7 +5,7 @@ import { readJavaScript } from './source-javascript.ts'
 import { readJson } from './source-json.ts'
 import { readPython } from './source-python.ts'
 import { readSql } from './source-sql.ts'
-import { capitalise, clip, contentWordsOf } from './text.ts'
+import { capitalise, clip, contentWordsOf, counted } from './text.ts'
 
 const METHOD =
   'Offline coder: real parsers and fixed rules over the code in your task; it reads code, it does not run it, and no language model is used.'
@@ -70,13 +70,11 @@ async function read(source: Source): Promise<Reading> {
 
 function summarise(errors: number, functions: number, smells: number, worst: FunctionFact | undefined): string {
   const syntax =
-    errors === 0
-      ? 'The code parses.'
-      : `${errors} syntax ${errors === 1 ? 'error' : 'errors'}: fix ${errors === 1 ? 'it' : 'them'} first.`
+    errors === 0 ? 'The code parses.' : `${counted(errors, 'syntax error')}: fix ${errors === 1 ? 'it' : 'them'} first.`
   const complexity = worst
-    ? ` ${functions} ${functions === 1 ? 'function' : 'functions'}; the most complex is \`${worst.name}\` with ${worst.complexity} paths.`
+    ? ` ${counted(functions, 'function')}; the most complex is \`${worst.name}\` with ${counted(worst.complexity, 'path')}.`
     : ''
-  return `${syntax}${complexity} ${smells} ${smells === 1 ? 'smell' : 'smells'} found.`
+  return `${syntax}${complexity} ${counted(smells, 'smell')} found.`
 }
 
 function sourceSection(source: Source, reading: Reading, number: string): Section {
@@ -154,17 +152,21 @@ const pytest = (fact: FunctionFact) =>
     ),
   ].join('\n')
 
-const vitest = (fact: FunctionFact) =>
-  [
+/** It parses as it stands, whatever is filled in later. */
+function vitest(fact: FunctionFact): string {
+  const names = fact.parameters.map((parameter) => parameter.replace('...', ''))
+  const call = `${fact.async ? 'await ' : ''}${fact.name}(${names.join(', ')})`
+  const opens = fact.async ? 'async () => {' : '() => {'
+  return [
     `describe('${fact.name}', () => {`,
-    `  test('does its ordinary work', () => {\n    expect(${fact.name}(${fact.parameters.map((parameter) => `/* ${parameter.replace('...', '')} */`).join(', ')})).toEqual(/* expected */)\n  })`,
-    ...fact.parameters.map(
-      (parameter) =>
-        `  test('holds at the edge of ${parameter.replace('...', '')}', () => {\n    // empty, zero, undefined, very large\n  })`,
-    ),
-    ...(fact.complexity > 3 ? [`  test('takes each of its ${fact.complexity} paths', () => {})`] : []),
+    `  test('does its ordinary work', ${opens}`,
+    ...(names.length > 0 ? [`    const [${names.join(', ')}] = [/* your values */]`] : []),
+    `    expect(${call}).toEqual(/* expected */)\n  })`,
+    ...names.map((name) => `  test.todo('holds at the edge of ${name}: empty, zero, undefined, very large')`),
+    ...(fact.complexity > 3 ? [`  test.todo('takes each of its ${fact.complexity} paths')`] : []),
     '})',
   ].join('\n')
+}
 
 /** No code to read: a signature, the cases to settle first, and a test list, from the words of the request. */
 function scaffold(brief: Brief): Report {
@@ -178,13 +180,18 @@ function scaffold(brief: Brief): Report {
   const text = python
     ? `def ${name}(value):\n    """${clip(topicOf(brief), 70)}"""\n    raise NotImplementedError\n\n\ndef test_${name}():\n    assert ${name}(...) == ...`
     : `/** ${clip(topicOf(brief), 70)} */\nexport function ${name}(input: unknown): unknown {\n  throw new Error('not written yet')\n}\n\ntest('${name} does its ordinary work', () => {\n  expect(${name}(/* input */)).toEqual(/* expected */)\n})`
+  const sql = !python && /\bsql\b|\bquery\b.{0,40}\b(?:table|rows?|per|department|database)\b/i.test(brief.task)
+  const query = `-- ${clip(topicOf(brief), 70)}\nselect [columns]\nfrom [table]\nwhere [condition]\ngroup by [what each row of the answer stands for]\norder by [columns];`
   return {
     lane: 'coder',
     title: `Start for: ${clip(topicOf(brief), 70)}`,
     summary:
       'There is no code in the task to read. Without a model this lane does not write programs; it gives you the frame and the questions that decide the design.',
     sections: [
-      { heading: 'Frame', code: { language: python ? 'python' : 'ts', text } },
+      {
+        heading: 'Frame',
+        code: sql ? { language: 'sql', text: query } : { language: python ? 'python' : 'ts', text },
+      },
       {
         heading: 'Settle first',
         lines: [

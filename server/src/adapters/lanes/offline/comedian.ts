@@ -1,6 +1,6 @@
 import { type Brief, topicOf } from './brief.ts'
 import type { Report } from './report.ts'
-import { capitalise, chooser, clip, contentWordsOf } from './text.ts'
+import { capitalise, chooser, clip, sentencesOf } from './text.ts'
 
 const METHOD =
   'Offline comedian: authored joke shapes around your topic, picked by a hash of the task, no language model and no refunds.'
@@ -10,11 +10,11 @@ type Shape = (topic: string, detail: string) => string
 const ONE_LINERS: readonly Shape[] = [
   (topic) => `I finally understood ${topic}. Then I woke up, and the meeting was still going.`,
   (topic, detail) =>
-    `They say ${topic} builds character. I now have so much character that ${detail} needs its own chair.`,
-  (topic) => `My relationship with ${topic} is simple: it ignores me, and I call that focus.`,
+    `They say you need character for ${topic}. I now have so much of it that ${detail} gave up a chair.`,
+  (topic) => `My relationship with ${topic} is simple: I get ignored, and I call that focus.`,
   (topic, detail) =>
     `I asked for help with ${topic}. They sent me a survey about ${detail}. I gave it five stars out of fear.`,
-  (topic) => `There are two kinds of people: those who love ${topic}, and those who have tried it before coffee.`,
+  (topic) => `There are two kinds of people: those who love ${topic}, and those who had to face that before coffee.`,
   (topic, detail) =>
     `I put “${topic}” on my résumé. At the interview they asked about ${detail}, so I pretended to be a plant.`,
   (topic) => `Nothing prepares you for ${topic}, and I have the certificate that proves it.`,
@@ -32,15 +32,15 @@ const QUESTIONS: readonly Shape[] = [
   (topic) =>
     `How many experts in ${topic} does it take to change a light bulb?\nOne, but first there is a framework for darkness.`,
   (topic, detail) =>
-    `What do ${topic} and my gym membership have in common?\nI talk about both, and ${detail} is the only one sweating.`,
+    `What do ${topic} and my gym membership have in common?\nI talk about both, and only ${detail} ever broke a sweat.`,
   (topic) => `What is the hardest part of ${topic}?\nExplaining to your family that it is a job.`,
   (topic, detail) =>
     `Why was ${detail} late?\nIt took the scenic route through ${topic} and nobody had written down the exit.`,
 ]
 
 const ROASTS: readonly Shape[] = [
-  (topic) => `${capitalise(topic)} walks into a room and the Wi-Fi gets slower out of sympathy.`,
-  (topic, detail) => `${capitalise(topic)} has the confidence of a weather forecast and ${detail} to match.`,
+  (topic) => `Add ${topic} to any room and the Wi-Fi gets slower out of sympathy.`,
+  (topic, detail) => `${capitalise(topic)}: all the confidence of a weather forecast, and ${detail} to match.`,
   (topic) => `I would say ${topic} peaked early, but that suggests a peak.`,
   (topic, detail) => `${capitalise(topic)} brought ${detail} to the table. The table left.`,
   (topic) => `Calling ${topic} “a work in progress” is unfair to work, and to progress.`,
@@ -53,22 +53,23 @@ const KNOCKS: readonly Shape[] = [
     `Knock knock.\nWho is there?\n${capitalise(detail)}.\n${capitalise(detail)} who?\n${capitalise(detail)} who was promised this would only take five minutes of ${topic}.`,
 ]
 
+const LIMERICKS: readonly Shape[] = [
+  (topic) =>
+    `I dealt with ${topic} for most of a day,\nand begged, most politely, “Please, just go away.”\nThe answer came through:\n“I am living here too.”\nWe split up the rent now. I alone have to pay.`,
+  (topic) =>
+    `A person who thought about ${topic} all night\nsat up with a plan and a very bright light.\nBy morning the plan\nwas a drawing: a man\nasleep at his desk, and he got that part right.`,
+  (topic) =>
+    `I once gave a lecture on ${topic} in Rome,\nand half of the audience asked to go home.\nThe other half slept,\nexcept one, who wept,\nand asked for the slides and the name of the gnome.`,
+]
+
 /** Jokes about the topic, in the shape and number asked for. The same task always gets the same jokes. */
 export function amuse(brief: Brief): Report {
   const topic = clip(topicFor(brief), 60)
   const pick = chooser(brief.task)
-  const details = contentWordsOf(brief.material || brief.instruction).filter(
-    (word) => !ASKING.has(word) && !topic.toLowerCase().includes(word),
-  )
   const count = Math.min(brief.wish.items ?? (asksForOne(brief.instruction) ? 1 : 3), 10)
   const shapes = inTurn(shapesFor(brief.instruction), count, brief.task)
   const jokes = shapes.map((shape) =>
-    shape(
-      topic,
-      details.length > 0
-        ? pick(details)
-        : pick(['the spreadsheet', 'my toaster', 'the group chat', 'a very calm duck']),
-    ),
+    shape(topic, pick(['the spreadsheet', 'my toaster', 'the group chat', 'a very calm duck', 'the office plant'])),
   )
   return {
     lane: 'comedian',
@@ -83,7 +84,7 @@ export function amuse(brief: Brief): Report {
 }
 
 const ASKING = new Set(
-  'joke jokes funny write tell pun puns roast make give one-liner one-liners humor humour comedy limerick short stand-up knock hilarious laugh'.split(
+  'joke jokes funny write tell pun puns roast make give one-liner one-liners humor humour comedy limerick short stand-up knock hilarious laugh something anything clean'.split(
     ' ',
   ),
 )
@@ -92,20 +93,25 @@ const asksForOne = (instruction: string) =>
   /\b(?:a|an|one|another)(?: [\w-]+){0,2} (?:joke|pun|riddle|one-liner|limerick)\b/i.test(instruction)
 
 function topicFor(brief: Brief): string {
-  const topic = topicOf(brief, 60)
+  const first = sentencesOf(brief.instruction || brief.task)[0]?.text ?? ''
+  const topic = topicOf({ ...brief, instruction: first }, 60)
   const bare =
     /\b(?:joke|jokes|puns?|roast|one-liners?|limerick|bit|riddle|set)\b(?: me)?(?: (?:about|on|for|of|involving))?\s+(.{2,})$/i.exec(
       topic,
     )?.[1] ?? topic
   const words = bare
+    .split(', ')[0]!
     .replace(/ in (?:\w+ ){0,2}(?:jokes?|roasts?|puns?|one-liners?|lines?)$/i, '')
     .split(' ')
     .filter((word) => !ASKING.has(word.toLowerCase()))
-  return words.join(' ').replace(/^(?:a|an|the|me|us|some|of)\s+/i, '') || 'everyday life'
+  const told = words.join(' ').replace(/^(?:a|an|the|me|us|some|of|on|about)\s+/i, '')
+  // What is mine to the caller is yours to whoever tells the joke.
+  return told.replace(/\b(?:my|our)\b/gi, 'your').replace(/[.,;!?]+$/, '') || 'everyday life'
 }
 
 function shapesFor(instruction: string): readonly Shape[] {
   if (/\broast/i.test(instruction)) return ROASTS
+  if (/\blimerick/i.test(instruction)) return LIMERICKS
   if (/\bknock/i.test(instruction)) return KNOCKS
   if (/\b(?:riddle|question|why did|how many)\b/i.test(instruction)) return QUESTIONS
   return [...ONE_LINERS, ...QUESTIONS]

@@ -41,15 +41,15 @@ function orient(brief: Brief): Report {
   const question = brief.task.includes('?')
   return {
     lane: 'default',
-    title: clip(capitalise(topic.includes(' ') ? topic : brief.task), 80),
+    title: clip(capitalise(topic.includes(' ') ? topic : brief.task), 80) || 'An empty task',
     summary: question
       ? `You asked: “${clip(sentencesOf(brief.task).find((sentence) => sentence.text.endsWith('?'))?.text ?? brief.task, 200)}” This lane has no model and no sources, so it will not guess an answer; it can help you get to one.`
-      : `Understood as ${words.length} words about ${keywords.slice(0, 3).join(', ') || 'nothing in particular'}. Here is a way to get it done.`,
+      : `The task speaks of ${keywords.slice(0, 3).join(', ') || 'nothing in particular'} and does not say what kind of work it wants. Here is a way to get it done.`,
     sections: [
       {
         heading: 'What the task says',
         lines: [
-          `Length: ${words.length} words.`,
+          `Length: ${words.length} ${words.length === 1 ? 'word' : 'words'}.`,
           `Key words: ${keywords.join(', ') || 'none'}.`,
           `Numbers: ${(brief.task.match(/\d[\d.,]*/g) ?? []).slice(0, 6).join(', ') || 'none'}.`,
         ],

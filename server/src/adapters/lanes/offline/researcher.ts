@@ -55,7 +55,7 @@ const HEDGES =
   /\b(?:may|might|could|suggests?|appears?|seems?|likely|unlikely|possibly|perhaps|reportedly|allegedly|estimated|approximately|unclear|preliminary)\b/i
 
 const ASKING = new Set(
-  'summarize summarise explain compare research investigate evidence sources please points findings following article passage paper report quotes quote based given study studies'.split(
+  'summarize summarise explain compare research investigate evidence sources please points findings following article passage paper report quotes quote based given study studies extract claim claims state stated states identify list main below above against where each describe review tell mention mentions according'.split(
     ' ',
   ),
 )
@@ -107,7 +107,7 @@ function figuresOf(sentences: readonly Sentence[]): string[] {
   const lines: string[] = []
   for (const sentence of sentences) {
     const figures = sentence.text.match(
-      /[$€£]?\d[\d,.]*\d?\s?(?:%|percent|million|billion|thousand|years?|months?|days?|hours?|km|kg|mg|USD|EUR)?/gi,
+      /(?<![\p{L}\d])[$€£]?\d[\d,.]*\d?\s?(?:%|percent|million|billion|thousand|years?|months?|days?|hours?|km|kg|mg|USD|EUR)?/giu,
     )
     if (!figures) continue
     lines.push(

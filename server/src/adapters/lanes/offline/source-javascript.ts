@@ -1,5 +1,6 @@
 import type { ParserPlugin } from '@babel/parser'
 import type { FunctionFact, Reading } from './source.ts'
+import { counted } from './text.ts'
 
 type Node = { type: string; loc?: { start: { line: number; column: number }; end: { line: number } } } & Record<
   string,
@@ -109,7 +110,7 @@ function walk(program: Node, typed: boolean): Omit<Reading, 'errors'> {
     smells,
     facts: [
       typed ? 'Read as TypeScript.' : 'Read as JavaScript.',
-      `${functions.length} functions, ${counts.classes} classes, ${counts.imports} imports, ${counts.awaits} awaits.`,
+      `${counted(functions.length, 'function')}, ${counted(counts.classes, 'class')}, ${counted(counts.imports, 'import')}, ${counted(counts.awaits, 'await')}.`,
     ],
   }
 }
@@ -154,6 +155,7 @@ function functionFact(node: Node, name: string | undefined): FunctionFact & { co
     parameters: ((node.params as Node[] | undefined) ?? []).map((parameter) => parameterName(parameter)),
     complexity: 1,
     depth: 0,
+    ...(node.async === true && { async: true }),
   }
 }
 
@@ -193,9 +195,59 @@ function judge(node: Node, smell: (node: Node, message: string) => void): void {
       if (isNode(node.left) && isNode(node.left.property) && identifier(node.left.property) === 'innerHTML')
         smell(node, 'Assigning `innerHTML` runs whatever markup the value carries.')
       return
+    case 'WhileStatement':
+    case 'DoWhileStatement':
+      if (neverEnds(node))
+        smell(node, 'Nothing in this loop changes what its condition tests: once entered, it does not end.')
+      waitsInTurn(node, smell)
+      return
+    case 'ForStatement':
+    case 'ForOfStatement':
+      if (node.await !== true) waitsInTurn(node, smell)
+      return
     case 'ForInStatement':
       smell(node, '`for…in` walks inherited keys too; over arrays use `for…of`.')
   }
+}
+
+/** A condition of plain names and literals, and a body that assigns none of them, calls nothing on them and never leaves. */
+function neverEnds(loop: Node): boolean {
+  const names = new Set<string>()
+  for (const node of within(loop.test as Node)) {
+    if (/Call|Member|Await|Yield|Update|Assignment/.test(node.type)) return false
+    if (node.type === 'Identifier') names.add(node.name as string)
+  }
+  if (names.size === 0) return false
+  for (const node of within(loop.body as Node)) {
+    if (/^(?:Break|Return|Throw)Statement$|^Await|^Yield/.test(node.type)) return false
+    const target = (
+      node.type === 'AssignmentExpression' ? node.left : node.type === 'UpdateExpression' ? node.argument : undefined
+    ) as Node | undefined
+    if (target && [...within(target)].some((part) => names.has(part.name as string))) return false
+    // A function called here may change a name it closes over; only the console surely does not.
+    if (node.type === 'CallExpression' && !isConsole(node.callee as Node)) return false
+  }
+  return true
+}
+
+const isConsole = (callee: Node) =>
+  callee.type === 'MemberExpression' && isNode(callee.object) && identifier(callee.object) === 'console'
+
+function waitsInTurn(loop: Node, smell: (node: Node, message: string) => void): void {
+  for (const node of within(loop.body as Node)) {
+    if (node.type !== 'AwaitExpression') continue
+    smell(
+      node,
+      '`await` inside a loop waits for one after the other; use `Promise.all` where the order does not matter.',
+    )
+    return
+  }
+}
+
+/** A node and all below it, but not what stands in functions of its own. */
+function* within(node: Node): Generator<Node> {
+  yield node
+  for (const [, child] of childrenOf(node)) if (!/Function|Method/.test(child.type)) yield* within(child)
 }
 
 function judgeCall(node: Node, smell: (node: Node, message: string) => void): void {

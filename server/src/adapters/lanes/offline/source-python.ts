@@ -1,4 +1,5 @@
 import { type FunctionFact, positionAt, type Reading } from './source.ts'
+import { counted } from './text.ts'
 
 const BRANCHES = new Set([
   'IfStatement',
@@ -62,7 +63,9 @@ export async function readPython(text: string): Promise<Reading> {
     errors: oncePerLine(errors),
     functions,
     smells,
-    facts: [`Read as Python: ${functions.length} functions, ${counts.classes} classes, ${counts.imports} imports.`],
+    facts: [
+      `Read as Python: ${counted(functions.length, 'function')}, ${counted(counts.classes, 'class')}, ${counted(counts.imports, 'import')}.`,
+    ],
   }
 }
 

@@ -18,6 +18,7 @@ export type FunctionFact = {
   parameters: readonly string[]
   complexity: number
   depth: number
+  async?: boolean
 }
 
 export const MAX_SOURCE = 24_000
@@ -68,13 +69,17 @@ function codeLines(task: string): string {
   let end = codey.lastIndexOf(true) + 1
   while (end < lines.length && /^\s+\S/.test(lines[end]!)) end++
   const run = lines.slice(first, end)
-  // A sentence that leads into code on its own line keeps only what follows its colon.
-  const opening =
-    /^(?!(?:if|for|while|else|elif|with|try|except|class|case|default)\b)[A-Za-z][^(){};=<>"'`]{2,120}: (?=\S)/i.exec(
-      run[0]!,
-    )
-  if (opening) run[0] = run[0]!.slice(opening[0].length)
+  run[0] = withoutLeadIn(run[0]!)
   return run.join('\n')
+}
+
+/** A sentence that leads into code on its own line goes: up to its colon, or three words and more up to its question or full stop. */
+function withoutLeadIn(line: string): string {
+  const prose =
+    /^(?!(?:if|for|while|else|elif|with|try|except|class|case|default)\b)[A-Za-z][^(){};=<>"'`]{2,120}: (?=\S)/i.exec(
+      line,
+    ) ?? /^[A-Za-z'’,-]+(?: [A-Za-z'’,-]+){2,30}[?.!] (?=\S)/.exec(line)
+  return prose ? line.slice(prose[0].length) : line
 }
 
 function inlineCode(task: string): string {

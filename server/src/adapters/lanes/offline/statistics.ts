@@ -11,7 +11,8 @@ export type Summary = {
   upperQuartile: number
 }
 
-export type Trend = { slope: number; fit: number; direction: 'rising' | 'falling' | 'flat' }
+/** `clear` when the slope differs from none at 95 % confidence: otherwise scatter alone could have made it. */
+export type Trend = { slope: number; fit: number; direction: 'rising' | 'falling' | 'flat'; clear: boolean }
 
 export function summarise(values: readonly number[]): Summary {
   const sorted = [...values].sort((a, b) => a - b)
@@ -31,7 +32,7 @@ export function summarise(values: readonly number[]): Summary {
   }
 }
 
-function quantile(sorted: readonly number[], share: number): number {
+export function quantile(sorted: readonly number[], share: number): number {
   const at = (sorted.length - 1) * share
   const low = Math.floor(at)
   const high = Math.ceil(at)
@@ -69,7 +70,26 @@ export function trendOf(values: readonly number[]): Trend | undefined {
   })
   const slope = across / along
   const fit = around > 0 ? (across * across) / (along * around) : 0
-  return { slope, fit, direction: fit < 0.1 || slope === 0 ? 'flat' : slope > 0 ? 'rising' : 'falling' }
+  const direction = fit < 0.1 || slope === 0 ? 'flat' : slope > 0 ? 'rising' : 'falling'
+  const freedom = values.length - 2
+  const distance = fit < 1 ? Math.sqrt((fit * freedom) / (1 - fit)) : Number.POSITIVE_INFINITY
+  return { slope, fit, direction, clear: direction !== 'flat' && values.length > 3 && distance > studentT(freedom) }
+}
+
+/** The two-sided 95 % quantile of Student's t; from 30 degrees on it hardly differs from the normal's 1.96. */
+function studentT(freedom: number): number {
+  const table = [
+    12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.16, 2.145, 2.131, 2.12, 2.11,
+    2.101, 2.093, 2.086, 2.08, 2.074, 2.069, 2.064, 2.06, 2.056, 2.052, 2.048, 2.045,
+  ]
+  return table[freedom - 1] ?? 2.0
+}
+
+/** How many standard errors lie between two shares that were each measured over `count`: beyond 1.96 it is more than chance at 95 %. */
+export function sharesApart(before: number, after: number, count: number): number | undefined {
+  const pooled = (before + after) / 2
+  const error = Math.sqrt((2 * pooled * (1 - pooled)) / count)
+  return error > 0 ? (after - before) / error : undefined
 }
 
 export function correlation(left: readonly number[], right: readonly number[]): number | undefined {

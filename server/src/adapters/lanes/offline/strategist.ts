@@ -14,22 +14,35 @@ export function strategise(brief: Brief): Report {
     .sort((a, b) => b.total - a.total || options.indexOf(a.option) - options.indexOf(b.option))
   const [best, second] = ranked as [Ranked, Ranked]
   const margin = round(best.total - second.total, 4)
+  const settled =
+    margin > 0
+      ? [
+          { heading: 'Sensitivity', lines: sensitivity(ranked, criteria) },
+          { heading: 'What would change the answer', lines: upsets(best, second, criteria, margin) },
+          plan(best.option, criteria),
+        ]
+      : [undecided(criteria)]
   return {
     lane: 'strategist',
     title: `Decision: ${clip(topicOf(brief), 70)}`,
     summary:
       margin > 0
         ? `“${best.option.name}” leads with ${formatNumber(round(best.total, 2))} of 5, ahead of “${second.option.name}” by ${formatNumber(margin)}.`
-        : `“${best.option.name}” and “${second.option.name}” are level at ${formatNumber(round(best.total, 2))} of 5: the evidence in the task does not decide between them.`,
+        : `${levelNames(ranked)} are level at ${formatNumber(round(best.total, 2))} of 5: the evidence in the task does not decide between them.`,
     sections: [
       matrix(ranked, criteria),
       { heading: 'Where the scores come from', lines: originLines(origin, options) },
-      { heading: 'Sensitivity', lines: sensitivity(ranked, criteria) },
-      { heading: 'What would change the answer', lines: upsets(best, second, criteria, margin) },
-      plan(best.option, criteria),
+      ...settled,
     ],
     method: METHOD,
   }
+}
+
+const levelNames = (ranked: readonly Ranked[]) => {
+  const names = ranked
+    .filter(({ total: sum }) => round(ranked[0]!.total - sum, 4) === 0)
+    .map(({ option }) => `“${option.name}”`)
+  return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 }
 
 type Ranked = { option: Option; total: number }
@@ -110,6 +123,19 @@ function upsets(best: Ranked, second: Ranked, criteria: readonly Criterion[], ma
       ({ criterion, needed }) =>
         `If “${clip(second.option.name, 40)}” scored ${formatNumber(round(needed, 2))} higher on ${criterion.name}, it would match “${clip(best.option.name, 40)}”.`,
     )
+}
+
+/** A tie has no leader to plan for: what is missing is evidence, heaviest criterion first. */
+function undecided(criteria: readonly Criterion[]): Section {
+  return {
+    heading: 'What would settle it',
+    lines: [
+      ...[...criteria]
+        .sort((a, b) => b.weight - a.weight)
+        .map(({ name, weight }) => `${name} (${formatPercent(weight)}): which option does better, and what shows it?`),
+      'Send a sentence of evidence for each option, or scores such as “A cost 4, speed 2; B cost 3, speed 5”, and the matrix decides.',
+    ],
+  }
 }
 
 function plan(best: Option, criteria: readonly Criterion[]): Section {

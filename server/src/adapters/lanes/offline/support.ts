@@ -5,6 +5,8 @@ import { clip, sentencesOf, wordsOf } from './text.ts'
 const METHOD =
   'Offline support desk: triage by rule and word lists, no language model, no access to accounts or orders.'
 
+const MAX_TICKETS = 30
+
 type Category = { name: string; words: readonly string[]; steps: readonly string[]; ask: string; promise: string }
 
 const CATEGORIES: readonly Category[] = [
@@ -33,18 +35,7 @@ const CATEGORIES: readonly Category[] = [
   },
   {
     name: 'refund',
-    words: [
-      'refund',
-      'refunded',
-      'money',
-      'back',
-      'return',
-      'returned',
-      'chargeback',
-      'reimburse',
-      'reimbursement',
-      'moneyback',
-    ],
+    words: ['refund', 'refunded', 'return', 'returned', 'chargeback', 'reimburse', 'reimbursement', 'moneyback'],
     steps: [
       'Check the order against the refund window.',
       'If it qualifies, start the refund and note the reference.',
@@ -78,6 +69,28 @@ const CATEGORIES: readonly Category[] = [
     ],
     ask: 'the invoice number or the last four digits and date of the charge',
     promise: 'We will check the charge line by line and correct it if it is ours.',
+  },
+  {
+    name: 'damaged goods',
+    words: [
+      'torn',
+      'ripped',
+      'scratched',
+      'cracked',
+      'dented',
+      'damaged',
+      'stained',
+      'chipped',
+      'shattered',
+      'leaking',
+    ],
+    steps: [
+      'Ask for a photo before anything is sent back.',
+      'Offer replacement, repair or refund; let the customer choose.',
+      'Book the return at our cost and note the carrier for the claim.',
+    ],
+    ask: 'the order number and a photo of the damage',
+    promise: 'Once we have those you choose between a replacement, a repair and a refund, as our terms allow.',
   },
   {
     name: 'delivery',
@@ -149,9 +162,12 @@ const CATEGORIES: readonly Category[] = [
       'stopped',
       'blank',
       'stuck',
+      'typo',
+      'deleted',
+      'disappeared',
+      'wiped',
       'update',
       'defective',
-      'damaged',
     ],
     steps: [
       'Reproduce with the same version and device.',
@@ -207,6 +223,15 @@ const CATEGORIES: readonly Category[] = [
   },
 ]
 
+/** What no rule here names; it is said rather than guessed. */
+const GENERAL: Category = {
+  name: 'general',
+  words: [],
+  steps: ['Read it in full: no rule here names its kind.', 'Answer it, or tell the customer who will and by when.'],
+  ask: 'what you would like us to do',
+  promise: 'We will answer, or tell you who will and by when.',
+}
+
 const NEGATIVE = new Set(
   'angry annoyed awful bad broken complaint damaged defective disappointed disappointing disgusting fail failed failing frustrated frustrating furious hate horrible incompetent late lied lost missing mistake never outrageous pathetic poor problem ridiculous rude scam slow stuck terrible unacceptable unhappy unhelpful upset useless waiting waste worst wrong'.split(
     ' ',
@@ -231,25 +256,100 @@ const NEGATIONS = new Set([
   'never',
 ])
 
-/** Category, priority, sentiment, the facts found, a reply to send and the steps behind it. */
+type Ticket = {
+  text: string
+  main: Category
+  also: readonly Category[]
+  matched: readonly string[]
+  mood: Mood
+  flags: readonly string[]
+  priority: Priority
+}
+
+/** One message is triaged and answered; several are put in the order in which to take them. */
 export function support(brief: Brief): Report {
-  const text = brief.material || brief.task
-  const words = wordsOf(text)
+  const several = ticketsOf(brief)
+  return several.length > 1 ? queue(several.map(triage)) : single(triage(brief.material || brief.task))
+}
+
+/** Messages listed one a line, when the request speaks of more than one. */
+function ticketsOf(brief: Brief): string[] {
+  const asked = brief.material ? brief.instruction : brief.task
+  if (!/\b(?:tickets|messages|requests|complaints|emails|e-mails|cases|reviews|enquiries|inquiries)\b/i.test(asked))
+    return []
+  return (brief.material || brief.task)
+    .split('\n')
+    .flatMap(
+      (line) => /^\s*(?:[-*•]|#?\d{1,2}[.):]|[A-H][.)]|ticket \d{1,3}:)\s+(.{3,})/i.exec(line)?.[1]?.trim() ?? [],
+    )
+    .slice(0, MAX_TICKETS)
+}
+
+function triage(text: string): Ticket {
+  const words = wordsOf(text.replace(/\b(?:my )?money back\b|\bpay me back\b/gi, 'refund'))
   const ranked = CATEGORIES.map((category) => ({
     category,
     hits: words.filter((word) => category.words.includes(word)),
   }))
     .filter((entry) => entry.hits.length > 0)
     .sort((a, b) => b.hits.length - a.hits.length)
-  const main = ranked[0]?.category ?? CATEGORIES.at(-1)!
-  const mood = moodOf(words, text)
+  const main = ranked[0]?.category ?? GENERAL
   const flags = flagsOf(text)
-  const priority = priorityOf(main, mood, flags)
+  const mood = moodOf(words, text, flags)
+  return {
+    text,
+    main,
+    also: ranked.slice(1, 3).map((entry) => entry.category),
+    matched: [...new Set(ranked[0]?.hits ?? [])].slice(0, 6),
+    mood,
+    flags,
+    priority: priorityOf(main, mood, flags),
+  }
+}
+
+function queue(tickets: readonly Ticket[]): Report {
+  const ordered = tickets
+    .map((ticket, at) => ({ ...ticket, number: at + 1 }))
+    .sort((a, b) => (a.priority.level < b.priority.level ? -1 : a.priority.level > b.priority.level ? 1 : 0))
+  const first = ordered[0]!
+  return {
+    lane: 'support',
+    title: `Queue of ${tickets.length} tickets, first: number ${first.number}`,
+    summary: `Take number ${first.number} first (${first.priority.level}, ${first.main.name}): ${first.priority.reason}`,
+    sections: [
+      {
+        heading: 'In the order to take them',
+        table: {
+          columns: ['ticket', 'priority', 'category', 'sentiment', 'why', 'message'],
+          rows: ordered.map(({ number, priority, main, mood, text }) => [
+            String(number),
+            priority.level,
+            main.name,
+            mood.name,
+            priority.reason,
+            clip(text, 100),
+          ]),
+        },
+      },
+      {
+        heading: 'First step for each',
+        lines: ordered.map(({ number, main, flags }) => {
+          const escalate = flags.length > 0 ? ` Escalate: ${flags.join(', ')}.` : ''
+          return `Ticket ${number}: ${main.steps[0]!}${escalate}`
+        }),
+      },
+    ],
+    method: METHOD,
+  }
+}
+
+/** Category, priority, sentiment, the facts found, a reply to send and the steps behind it. */
+function single({ text, main, also, matched, mood, flags, priority }: Ticket): Report {
   const facts = factsOf(text)
   return {
     lane: 'support',
     title: `Ticket: ${main.name}, ${priority.level}`,
-    summary: `${/^u/.test(mood.name) ? 'An' : 'A'} ${mood.name} customer with a ${main.name} matter, priority ${priority.level}: ${priority.reason}`,
+    summary: `${anA(mood.name)} ${mood.name} customer with ${anA(main.name).toLowerCase()} ${main.name} matter, priority ${priority.level}: ${priority.reason}`,
     sections: [
       {
         heading: 'Triage',
@@ -257,14 +357,8 @@ export function support(brief: Brief): Report {
           columns: ['field', 'value'],
           rows: [
             ['category', main.name],
-            [
-              'also touches',
-              ranked
-                .slice(1, 3)
-                .map((entry) => entry.category.name)
-                .join(', ') || 'nothing else',
-            ],
-            ['matched words', [...new Set(ranked[0]?.hits ?? [])].slice(0, 6).join(', ') || 'none'],
+            ['also touches', also.map(({ name }) => name).join(', ') || 'nothing else'],
+            ['matched words', matched.join(', ') || 'none'],
             ['priority', `${priority.level} (${priority.reason})`],
             ['sentiment', `${mood.name} (${mood.negative} negative, ${mood.positive} positive words)`],
             ['flags', flags.join(', ') || 'none'],
@@ -285,10 +379,12 @@ export function support(brief: Brief): Report {
   }
 }
 
+const anA = (word: string) => (/^[aeiou]/.test(word) ? 'An' : 'A')
+
 type Mood = { name: 'upset' | 'unhappy' | 'neutral' | 'friendly'; negative: number; positive: number }
 
 /** A feeling word within two words after a negation counts for the other side. */
-function moodOf(words: readonly string[], text: string): Mood {
+function moodOf(words: readonly string[], text: string, flags: readonly string[]): Mood {
   let negative = 0
   let positive = 0
   words.forEach((word, at) => {
@@ -297,7 +393,9 @@ function moodOf(words: readonly string[], text: string): Mood {
     else if (POSITIVE.has(word)) turned ? negative++ : positive++
   })
   const shouting = (text.match(/\b[A-Z]{4,}\b/g)?.length ?? 0) >= 2 || (text.match(/!/g)?.length ?? 0) >= 3
-  const balance = negative + (shouting ? 2 : 0) - positive
+  // Whoever threatens with a bank or a lawyer is not neutral, however calm the words.
+  const threatens = flags.includes('legal threat') || flags.includes('chargeback risk')
+  const balance = negative + (shouting ? 2 : 0) + (threatens ? 2 : 0) - positive
   return {
     name: balance >= 4 ? 'upset' : balance >= 1 ? 'unhappy' : balance <= -1 ? 'friendly' : 'neutral',
     negative,
@@ -312,6 +410,18 @@ function flagsOf(text: string): string[] {
     ['public complaint', /\b(?:review|twitter|trustpilot|facebook|reddit|news|social media)\b/i],
     ['leaving', /\b(?:cancel|switch(?:ing)? to|competitor|leaving|close my account)\b/i],
     ['safety', /\b(?:fire|smoke|burn(?:t|ed)?|injur\w{1,6}|hospital|unsafe|shock)\b/i],
+    [
+      'outage',
+      /\b(?:down|outage|offline|unavailable|unreachable)\b.{0,40}\b(?:all|everyone|everybody|every|entire|whole|users|customers|production)\b|\b(?:nobody|no one|none of (?:us|our \w{3,12})) can\b/i,
+    ],
+    [
+      'data loss',
+      /\b(?:deleted|lost|wiped|erased|gone)\b.{0,30}\b(?:photos|data|files|account|work|documents|history|contacts)\b/i,
+    ],
+    [
+      'deadline',
+      /\b(?:urgent(?:ly)?|asap|right away|immediately)\b|\b(?:by|for|before|until) (?:today|tonight|tomorrow|the weekend|(?:mon|tues|wednes|thurs|fri|satur|sun)day)\b/i,
+    ],
     ['personal data', /\b(?:gdpr|ccpa|privacy|personal data|delete my data)\b/i],
     [
       'repeat contact',
@@ -321,17 +431,18 @@ function flagsOf(text: string): string[] {
   return flags.filter(([, pattern]) => pattern.test(text)).map(([name]) => name)
 }
 
-function priorityOf(
-  category: Category,
-  mood: Mood,
-  flags: readonly string[],
-): { level: 'P1' | 'P2' | 'P3' | 'P4'; reason: string } {
+type Priority = { level: 'P1' | 'P2' | 'P3' | 'P4'; reason: string }
+
+function priorityOf(category: Category, mood: Mood, flags: readonly string[]): Priority {
   if (flags.includes('safety')) return { level: 'P1', reason: 'somebody may be harmed.' }
+  if (flags.includes('outage')) return { level: 'P1', reason: 'it stops more than one customer.' }
   if (category.name === 'security') return { level: 'P1', reason: 'the account may be in other hands.' }
   if (flags.includes('legal threat') || flags.includes('chargeback risk'))
     return { level: 'P2', reason: `${flags.join(' and ')}.` }
   if (mood.name === 'upset' || flags.includes('repeat contact'))
     return { level: 'P2', reason: 'the customer is losing patience.' }
+  if (flags.includes('data loss')) return { level: 'P2', reason: 'something of the customer’s may be lost.' }
+  if (flags.includes('deadline')) return { level: 'P2', reason: 'the customer named a deadline.' }
   if (category.name === 'how-to' && mood.name !== 'unhappy')
     return { level: 'P4', reason: 'a question, nothing is broken.' }
   return { level: 'P3', reason: 'an ordinary case, answer the same day.' }
@@ -367,7 +478,7 @@ function replyTo(category: Category, mood: Mood, facts: readonly string[], text:
     neutral: 'Thank you for getting in touch.',
     friendly: 'Thank you for the kind words, and for getting in touch.',
   }
-  const restated = sentencesOf(text)[0]?.text
+  const restated = sentencesOf(text)[0]?.text.replace(/^["“]|["”]$/g, '')
   const known =
     facts.length > 0
       ? `I have noted from your message: ${facts.join('; ')}.`

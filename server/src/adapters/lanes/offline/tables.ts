@@ -2,7 +2,13 @@ import type { Brief } from './brief.ts'
 
 /** Named columns read out of a task. A numeric column has a number for every row; others are labels. */
 export type Table = { source: string; columns: readonly Column[]; rows: number; skipped: number }
-export type Column = { name: string; values: readonly number[]; labels: readonly string[] }
+export type Column = {
+  name: string
+  values: readonly number[]
+  labels: readonly string[]
+  /** Which row each value stands in, when some rows have none. */
+  rows?: readonly number[]
+}
 
 const MAX_ROWS = 2000
 const MAX_COLUMNS = 24
@@ -14,6 +20,8 @@ export function readTable(brief: Brief): Table | undefined {
     readJson(text) ??
     readDelimited(text) ??
     readDelimited(brief.task) ??
+    readSeries(text) ??
+    readSeries(brief.task) ??
     readPairs(text) ??
     readPairs(brief.task) ??
     readBare(brief.task)
@@ -141,10 +149,19 @@ function fromCells(source: string, names: readonly string[], rows: readonly (rea
   const columns = names.map((name, at) => {
     const cells = rows.map((row) => row[at] ?? '')
     const filled = cells.filter((cell) => cell !== '')
-    const numbers = filled.flatMap((cell) => toNumber(cell) ?? [])
+    const numbers = cells.flatMap((cell, row) => {
+      const value = toNumber(cell)
+      return value === undefined ? [] : [{ value, row }]
+    })
     const numeric = numbers.length >= 2 && numbers.length >= filled.length * 0.8
-    if (numeric) skipped += cells.length - numbers.length
-    return { name: name || `column ${at + 1}`, values: numeric ? numbers : [], labels: numeric ? [] : cells }
+    if (!numeric) return { name: name || `column ${at + 1}`, values: [], labels: cells }
+    skipped += cells.length - numbers.length
+    return {
+      name: name || `column ${at + 1}`,
+      values: numbers.map(({ value }) => value),
+      labels: [],
+      ...(numbers.length < cells.length && { rows: numbers.map(({ row }) => row) }),
+    }
   })
   return columns.some((column) => column.values.length > 0)
     ? { source, columns, rows: rows.length, skipped }
@@ -159,7 +176,7 @@ function readPairs(text: string): Table | undefined {
     // One space between words and a short piece: the pattern below may then look back as often as it likes.
     const piece = raw.slice(0, 120).replace(/\s+/g, ' ').trim()
     const pair =
-      /^\s*(?:[-*•]\s*|and\s+)?([\p{L}][\p{L}\p{N} '&/._-]{0,40}?)\s*(?:[:=]|is|was|are|were|at|\s)\s*([$€£]?-?\d[\d,]*(?:\.\d+)?\s?[%kKmMbB]?)\s*[.!]?\s*$/u.exec(
+      /^\s*(?:[-*•]\s*|and\s+)?([\p{L}][\p{L}\p{N} '&/._-]{0,40}?)\s*(?:[:=]|is|was|are|were|at|\s)\s*([$€£]?-?\d[\d,]*(?:\.\d+)?\s?(?:%|[kKmMbB](?!\p{L}))?)(?:\s?(?:mm|cm|km|kg|g|lbs?|ms|s|sec|min|hours?|days?|mb|gb|pcs|units?|usd|eur|gbp))?\s*[.!]?\s*$/iu.exec(
         piece,
       )
     const number = pair ? toNumber(pair[2]!) : undefined
@@ -171,12 +188,68 @@ function readPairs(text: string): Table | undefined {
   return values.length >= 3 ? oneColumn('labelled numbers', 'value', values, labels, 0) : undefined
 }
 
+/** "spend 10, 20, 30; revenue 14, 22, 35": several named rows of equally many numbers. */
+function readSeries(text: string): Table | undefined {
+  const columns = text
+    .slice(0, 32_000)
+    .split(/[;\n]/)
+    .flatMap((raw) => {
+      const piece = raw.slice(0, 4000).replace(/\s+/g, ' ').trim()
+      const first = piece.search(/\d/)
+      const name = piece
+        .slice(0, Math.max(0, first))
+        .replace(/[-:=$€£( ]+$/, '')
+        .replace(/^.*[:,.] /, '')
+        .trim()
+      const cells = piece
+        .slice(Math.max(0, first - 1))
+        .replace(/[.)]+$/, '')
+        .split(/, | and |,(?!\d{3}\b)| /)
+      const values = cells.filter(Boolean).map((cell) => toNumber(cell))
+      if (!/^\p{L}[\p{L}\p{N} _/-]{0,40}$/u.test(name) || values.length < 3 || values.includes(undefined)) return []
+      return [{ name, values: values as number[], labels: [] }]
+    })
+    .slice(0, MAX_COLUMNS)
+  const rows = columns[0]?.values.length
+  if (columns.length < 2 || rows === undefined || columns.some((column) => column.values.length !== rows))
+    return undefined
+  return { source: 'named series', columns, rows, skipped: 0 }
+}
+
+export type Figure = { text: string; value: number; start: number; end: number }
+
+const FIGURE = /(?<![\p{L}\d.#-])[$€£]?-?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?%|[kKmM]\b)?(?![\p{L}\d])/gu
+
+/** Every number that stands in a text, where it stands. */
+export const figuresIn = (text: string): Figure[] =>
+  [...text.slice(0, 32_000).matchAll(FIGURE)].slice(0, MAX_ROWS).flatMap((match) => {
+    const value = toNumber(match[0])
+    return value === undefined
+      ? []
+      : [{ text: match[0].trim(), value, start: match.index, end: match.index + match[0].length }]
+  })
+
+/** Numbers listed one after the other are a series; numbers strewn over sentences are not, whatever their mean. */
 function readBare(text: string): Table | undefined {
-  const values = (
-    text.match(/(?<![\p{L}\d.#-])[$€£]?-?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?%|[kKmM]\b)?(?![\p{L}\d])/gu) ?? []
-  ).slice(0, MAX_ROWS)
-  const numbers = values.flatMap((value) => toNumber(value) ?? [])
-  return numbers.length >= 2 ? oneColumn('numbers in the text', 'value', numbers, [], 0) : undefined
+  const figures = figuresIn(text)
+  let best: Figure[] = []
+  let current: Figure[] = []
+  for (const figure of figures) {
+    const last = current.at(-1)
+    const listed =
+      last && figure.start - last.end <= 8 && /^(?:[\s,;/|]|and)*$/i.test(text.slice(last.end, figure.start))
+    if (listed) current.push(figure)
+    else current = [figure]
+    if (current.length > best.length) best = current
+  }
+  if (best.length < 3) return undefined
+  return oneColumn(
+    'numbers in the text',
+    'value',
+    best.map(({ value }) => value),
+    [],
+    0,
+  )
 }
 
 const oneColumn = (

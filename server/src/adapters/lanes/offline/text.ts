@@ -142,3 +142,7 @@ export const formatPercent = (ratio: number) =>
 export function round(value: number, decimals: number): number {
   return Number(value.toFixed(decimals))
 }
+
+/** "1 class", "2 classes". */
+export const counted = (count: number, noun: string) =>
+  `${count} ${count === 1 ? noun : noun.endsWith('s') ? `${noun}es` : `${noun}s`}`

@@ -1,11 +1,40 @@
 import { type Brief, topicOf } from './brief.ts'
 import type { Report, Section } from './report.ts'
-import { capitalise, clip, contentWordsOf, formatNumber, frequencies, round, sentencesOf, wordsOf } from './text.ts'
+import { correctSlips } from './spelling.ts'
+import {
+  capitalise,
+  clip,
+  contentWordsOf,
+  counted,
+  formatNumber,
+  frequencies,
+  round,
+  sentencesOf,
+  wordsOf,
+} from './text.ts'
 
 const METHOD = 'Offline writer: edits and arranges your own words by rule, adds no facts and uses no language model.'
 
 /** Wordy phrases and what says the same; order matters where one contains another. */
 const TIGHTER: readonly (readonly [string, string])[] = [
+  ['we hereby inform you that', ''],
+  ['we would like to inform you that', ''],
+  ['this is to inform you that', ''],
+  ['i am writing to inform you that', ''],
+  ['please be advised that', ''],
+  ['please be informed that', ''],
+  ['hereby', ''],
+  ['until further notice', 'for now'],
+  ['with immediate effect', 'from now on'],
+  ['are required to', 'must'],
+  ['is required to', 'must'],
+  ['has made a decision to', 'has decided to'],
+  ['have made a decision to', 'have decided to'],
+  ['in accordance with', 'under'],
+  ['on a daily basis', 'daily'],
+  ['on a regular basis', 'regularly'],
+  ['at your earliest convenience', 'soon'],
+  ['do not hesitate to', 'please'],
   ['due to the fact that', 'because'],
   ['in spite of the fact that', 'although'],
   ['despite the fact that', 'although'],
@@ -70,11 +99,76 @@ const FILLERS = [
 
 /** Rewrites and outlines the material; without material, a draft with a place for every fact only the caller has. */
 export function write(brief: Brief): Report {
+  if (/\btranslat(?:e|ion)\b/i.test(brief.instruction)) return untranslated(brief)
+  const items = itemsOf(brief)
+  if (items.length >= 2) return newsletter(items)
   const material = [...brief.context, brief.material].filter(Boolean).join('\n\n')
-  return sentencesOf(material).length >= 1 && wordsOf(material).length >= 12 ? rewrite(material) : draft(brief)
+  const enough = asksForEdit(brief.instruction) && brief.material ? 2 : 12
+  return sentencesOf(material).length >= 1 && wordsOf(material).length >= enough
+    ? rewrite(brief, material)
+    : draft(brief)
 }
 
-function rewrite(material: string): Report {
+/** Rules do not know a second language; a made-up one would be worse than none. */
+function untranslated(brief: Brief): Report {
+  const text = brief.material || brief.task
+  return {
+    lane: 'writer',
+    title: 'Not translated',
+    summary:
+      'This lane works by rule and knows no second language, so it does not translate; a lane with a model does.',
+    sections: [
+      {
+        heading: 'What a translator will want to know',
+        lines: [
+          `Length: ${counted(wordsOf(text).length, 'word')} in ${counted(Math.max(1, sentencesOf(text).length), 'sentence')}.`,
+          'Who reads it, and are they addressed formally or not?',
+          'Which names and terms stay as they are?',
+        ],
+      },
+      { heading: 'The text, unchanged', prose: clip(text, 7000) },
+    ],
+    method: METHOD,
+  }
+}
+
+const asksForEdit = (instruction: string) =>
+  /\b(?:proofread|rewrite|rephrase|paraphrase|shorten|simplify|polish|edit|correct|improve|tighten|shorter|clearer|(?:in)?formal)\b/i.test(
+    instruction,
+  )
+
+/** Notes for a newsletter: short pieces, one a line or between commas. */
+function itemsOf(brief: Brief): string[] {
+  if (!/\bnewsletter\b/i.test(brief.instruction)) return []
+  const pieces = brief.material
+    .split(/\n|[,;] /)
+    .map((piece) => piece.replace(/^[\s\-*•\d.)]+/, '').replace(/[.\s]+$/, ''))
+    .filter(Boolean)
+  return pieces.every((piece) => wordsOf(piece).length <= 14) ? pieces.slice(0, 8) : []
+}
+
+function newsletter(items: readonly string[]): Report {
+  return {
+    lane: 'writer',
+    title: `Newsletter: ${clip(items.map((item) => capitalise(item)).join(', '), 70)}`,
+    summary: `A newsletter of ${items.length} pieces from your notes. Brackets mark what only you know; nothing was invented to fill them.`,
+    sections: [
+      {
+        heading: 'Draft',
+        prose: [
+          `Subject: ${capitalise(items[0]!)}, and ${items.length - 1} more ${items.length === 2 ? 'piece' : 'pieces'} of news`,
+          'Hello [name],',
+          `In this issue: ${items.join('; ')}.`,
+          ...items.map((item) => `**${capitalise(item)}**\n[What it means for the reader, with place and time.]`),
+          'Until next time,\n[your name]',
+        ].join('\n\n'),
+      },
+    ],
+    method: METHOD,
+  }
+}
+
+function rewrite(brief: Brief, material: string): Report {
   const paragraphs = material
     .split(/\n\s*\n/)
     .map((paragraph) => paragraph.trim())
@@ -85,6 +179,9 @@ function rewrite(material: string): Report {
   const changes = edited.flatMap((edit) => edit.changes)
   const before = measure(material)
   const after = measure(text)
+  const plain = /\b(?:simpl\w{1,8}|plain(?:er)?|year[- ]old|child|layman|beginners?|understand\w{0,5})\b/i.test(
+    brief.instruction,
+  )
   const keywords = frequencies(contentWordsOf(material))
     .slice(0, 3)
     .map(([word]) => word)
@@ -94,7 +191,7 @@ function rewrite(material: string): Report {
     summary: `${before.words} words became ${after.words}, the average sentence ${formatNumber(before.perSentence)} → ${formatNumber(after.perSentence)} words. No fact was added.`,
     sections: [
       { heading: 'Rewritten text', prose: clip(text, 7000) },
-      { heading: 'Outline', lines: outlineOf(edited.map((edit) => edit.text)) },
+      ...(edited.length > 1 ? [{ heading: 'Outline', lines: outlineOf(edited.map((edit) => edit.text)) }] : []),
       {
         heading: 'What was changed',
         lines:
@@ -102,15 +199,23 @@ function rewrite(material: string): Report {
             ? [...new Set(changes)].slice(0, 12)
             : ['Nothing needed tightening by rule; read it aloud for rhythm.'],
       },
+      ...(plain ? [{ heading: 'Words to explain or replace', lines: longWordsOf(text) }] : []),
       readability(before, after),
     ],
     method: METHOD,
   }
 }
 
+/** Rules cannot make a hard subject easy, but they can say where a plain reader will stumble. */
+const longWordsOf = (text: string) =>
+  frequencies(contentWordsOf(text).filter((word) => word.length >= 8))
+    .slice(0, 10)
+    .map(([word]) => word)
+
 function tightenParagraph(paragraph: string): { text: string; changes: string[] } {
-  const changes: string[] = []
-  let text = paragraph.replace(/[ \t]+/g, ' ')
+  const slips = correctSlips(paragraph.replace(/[ \t]+/g, ' '))
+  const changes = slips.changes
+  let text = slips.text
   for (const [wordy, tight] of TIGHTER) {
     const pattern = new RegExp(`\\b${wordy}\\b,? ?`, 'gi')
     text = text.replace(pattern, (found) => {
@@ -177,27 +282,161 @@ const readability = (before: Measure, after: Measure): Section => ({
 const outlineOf = (paragraphs: readonly string[]) =>
   paragraphs.slice(0, 12).map((paragraph) => `${clip(sentencesOf(paragraph)[0]?.text ?? paragraph, 140)}`)
 
-type Kind = { name: string; pattern: RegExp; parts: (topic: string) => string[] }
+/** A frame for one kind of text. `subject` is what it is about, in the caller's own words. */
+type Kind = {
+  name: string
+  pattern: RegExp
+  parts: (subject: string, request: string, items: number | undefined) => string[]
+}
+
+/** What an email is for decides its middle; the rest of it is the same everywhere. */
+const PURPOSES: readonly { pattern: RegExp; subject: string; body: readonly string[] }[] = [
+  {
+    pattern: /\bdeclin\w{1,4}|turn(?:ing)? down|say(?:ing)? no\b|refus\w{1,4}/i,
+    subject: 'Thank you, and my regrets',
+    body: [
+      'Thank you very much for [the invitation or offer]. It means a lot that you thought of me.',
+      'I am sorry to say that I cannot accept. [One honest reason, or none: a short no is kinder than a long excuse.]',
+      'I wish you all the best for it and hope we find another occasion soon.',
+    ],
+  },
+  {
+    pattern: /\bapolog\w{1,4}|say(?:ing)? sorry\b/i,
+    subject: 'My apology',
+    body: [
+      'I am sorry for {subject}. That was my mistake, and I understand what it cost you: [the effect].',
+      'This is what I have done about it: [the remedy]. This is what will keep it from happening again: [the change].',
+      'If there is something else that would put it right, please tell me.',
+    ],
+  },
+  {
+    pattern: /\bthank\w{0,4}\b/i,
+    subject: 'Thank you',
+    body: [
+      'Thank you for [what they did]. It made a difference: [what changed because of it].',
+      'I especially valued [one detail that shows you noticed].',
+      'If I can return the favour, I would be glad to.',
+    ],
+  },
+  {
+    pattern: /\bremind\w{0,4}|follow(?:ing)?[- ]?up|chas(?:e|ing)\b/i,
+    subject: 'A short reminder',
+    body: [
+      'I am following up on [what you asked for, and when]. I know things get buried, so here it is again in one line: [the request].',
+      'Could you let me have it by [date]? After that [what is held up].',
+      'If it is no longer with you, a name is all I need.',
+    ],
+  },
+  {
+    pattern: /\binvit(?:e|ing|ation to)\b/i,
+    subject: 'You are invited',
+    body: [
+      'I would like to invite you to [the occasion], on [date] at [time], at [place].',
+      'It is [what will happen, in one sentence]. [Who else will be there.]',
+      'Please tell me by [date] whether you can come.',
+    ],
+  },
+  {
+    pattern: /\bresign\w{0,6}\b/i,
+    subject: 'My resignation',
+    body: [
+      'With this letter I resign from my position as [role]. My last working day will be [date], in line with my notice period.',
+      'Thank you for [what you are grateful for].',
+      'I will hand over [your work] in good order and am glad to help whoever takes it on.',
+    ],
+  },
+  {
+    pattern: /\bcomplain\w{0,4}|complaint\b/i,
+    subject: 'A complaint, and what would resolve it',
+    body: [
+      'On [date] I [bought, booked or was promised what]. What I got was [what went wrong].',
+      'I have already [what you tried]. I attach [the evidence].',
+      'To resolve this I ask for [refund, repair or replacement] by [date].',
+    ],
+  },
+  {
+    pattern: /\bcover letter|appl(?:y|ying|ication)\b/i,
+    subject: 'My application',
+    body: [
+      'I am applying for {subject}, advertised [where].',
+      'What I bring: [your strongest fact, with a number or a name]. In [place] I [what you did], and the result was [what changed].',
+      'Why you: [one thing about them that is true of no other employer].',
+      'I would be glad to show you more in a conversation; I can start on [date].',
+    ],
+  },
+]
 
 const KINDS: readonly Kind[] = [
   {
     name: 'email',
     pattern: /\b(?:e-?mail|mail|letter|message to|cover letter|note to)\b/i,
-    parts: (topic) => [
-      `Subject: ${capitalise(clip(topic, 60))}`,
-      'Hi [name],',
-      `I am writing about ${topic}. [Say in one sentence what you want to happen.]`,
-      'Background: [the one fact they need and may not have].',
-      'What I would ask of you: [the action], by [date]. [Why that date.]',
-      'If something stands in the way, tell me and we will find another route.',
-      'Best regards,\n[your name]',
+    parts: (subject, request) => {
+      const purpose = PURPOSES.find(({ pattern }) => pattern.test(request))
+      return [
+        `Subject: ${purpose && !/\babout\b/i.test(request) ? purpose.subject : capitalise(clip(subject, 60))}`,
+        'Hi [name],',
+        ...(purpose?.body.map((line) => line.replace('{subject}', subject)) ?? [
+          `I am writing about ${subject}. [Say in one sentence what you want to happen.]`,
+          'Background: [the one fact they need and may not have].',
+          'What I would ask of you: [the action], by [date]. [Why that date.]',
+          'If something stands in the way, tell me and we will find another route.',
+        ]),
+        'Best regards,\n[your name]',
+      ]
+    },
+  },
+  {
+    name: 'announcement',
+    pattern: /\b(?:announce\w{0,5}|notice|press release|memo)\b/i,
+    parts: (subject) => [
+      `**${capitalise(clip(subject, 80))}**`,
+      `${capitalise(subject)}.`,
+      'Why: [the reason, in one sentence].',
+      'What changes for you: [what readers must do or can no longer do], from [date].',
+      'Questions: [name, address].',
     ],
+  },
+  {
+    name: 'tagline',
+    pattern: /\b(?:taglines?|slogans?|mottos?|headlines?)\b/i,
+    parts: (subject, _request, items) => {
+      const bare = subject.replace(/^(?:an?|the|my|our) /i, '')
+      return [
+        [
+          `The ${bare} you can count on.`,
+          `[Your name]: the ${bare} with [the one thing you do better].`,
+          `For everyone who needs ${subject} and is tired of [the pain].`,
+          `[What your customers say], at the ${bare}.`,
+        ]
+          .slice(0, items)
+          .map((line, at) => `${at + 1}. ${line}`)
+          .join('\n'),
+        'Say each aloud to somebody who does not know you; keep the one they can repeat an hour later.',
+      ]
+    },
+  },
+  {
+    name: 'poem',
+    pattern: /\b(?:poem|haiku|sonnet|verses?|lyrics|rhyme)\b/i,
+    parts: (subject, request) =>
+      /\bhaiku\b/i.test(request)
+        ? [
+            `Line 1, five syllables: one thing you see or hear of ${subject}.`,
+            'Line 2, seven syllables: what it does, or what it touches.',
+            'Line 3, five syllables: a turn, so that the first line means more than it did.',
+          ]
+        : [
+            `First lines: one picture of ${subject}, for the eye or the ear.`,
+            'Middle: what it reminds you of, and whom.',
+            'Turn: what you did not expect to say.',
+            'Last line: the first picture again, changed.',
+          ],
   },
   {
     name: 'social post',
     pattern: /\b(?:tweet|linkedin|instagram|social|caption|post on|thread)\b/i,
-    parts: (topic) => [
-      `Hook: the one thing about ${topic} that people get wrong is [claim].`,
+    parts: (subject) => [
+      `Hook: the one thing about ${subject} that people get wrong is [claim].`,
       'Proof: [a number, a name or a moment you saw yourself].',
       'Turn: [what you do differently because of it].',
       'Ask: what would you add?',
@@ -205,11 +444,11 @@ const KINDS: readonly Kind[] = [
   },
   {
     name: 'product copy',
-    pattern:
-      /\b(?:copy|ad|advert|landing|headline|tagline|slogan|product description|press release|brochure|newsletter)\b/i,
-    parts: (topic) => [
-      `Headline: ${capitalise(clip(topic, 60))}, without [the pain it removes].`,
-      'Subhead: [who it is for] get [result] in [time].',
+    pattern: /\b(?:copy|ad|advert|landing|product description|brochure|newsletter)\b/i,
+    parts: (subject) => [
+      `Headline: ${capitalise(clip(subject, 60))}, without [the pain it removes].`,
+      `What it is: ${subject}, made of [material or method], for [who it is for].`,
+      'What it does for them: [result], in [time or effort].',
       'Three proofs: [number], [customer], [guarantee].',
       'Objection answered: “[the doubt they have]” — [one honest sentence].',
       'Call to action: [verb] [object] today.',
@@ -219,36 +458,41 @@ const KINDS: readonly Kind[] = [
 
 const ARTICLE: Omit<Kind, 'pattern'> = {
   name: 'article',
-  parts: (topic) => [
-    `Opening: a scene or a figure that shows why ${topic} matters now. [your example]`,
-    `Question: what should a reader who knows nothing about ${topic} understand first? [one sentence]`,
+  parts: (subject) => [
+    `Opening: a scene or a figure that brings ${subject} to life. [your example]`,
+    `Question: what should a reader who knows nothing about ${subject} understand first? [one sentence]`,
     'Point one: [claim]. Evidence: [source]. What follows from it: [so what].',
     'Point two: [claim]. Evidence: [source]. What follows from it: [so what].',
     'Counterpoint: [the best argument against], and how far it holds.',
-    `Close: the one thing to do or remember about ${topic}. [one sentence]`,
+    `Close: the one thing to do or remember about ${subject}. [one sentence]`,
   ],
 }
 
-const article = (noun: string) => (/^[aeiou]/.test(noun) ? 'An' : 'A')
+const article = (noun: string) => (/^[aeiou]/.test(noun) ? 'an' : 'a')
+
+const FORM =
+  /^(?:(?:a|an|the|some|\d+|apology|thank[- ]you|reminder|follow[- ]up|complaint|short|long|brief|polite|formal|informal|friendly|professional|warm|catchy|new|good|compelling) )*(?:cover letter|product description|press release|blog post|social post|linkedin post|landing page|e-?mail|letter|message|note|post|article|essay|announcement|notice|memo|taglines?|slogans?|mottos?|headlines?|newsletter|description|caption|tweet|copy|text|poem|haiku|sonnet|ad)\b(?: (?:to|on) (?:the |my |our |an? )?[\w-]+(?= (?:about|that|for|on|declin|ask|thank)))?(?: for the intranet(?= that))?\s*(?:about|for|on|that|of|to|:)?\s*/i
+
+/** What the text is about, without what kind of text it is: "an email about the heating" is about the heating. */
+function subjectOf(brief: Brief): string {
+  const topic = topicOf(brief)
+  return topic.replace(FORM, '') || topic
+}
 
 function draft(brief: Brief): Report {
-  const topic = topicOf(brief)
+  const subject = subjectOf(brief)
   const kind = KINDS.find((candidate) => candidate.pattern.test(brief.instruction)) ?? ARTICLE
   return {
     lane: 'writer',
-    title: `Draft ${kind.name}: ${clip(capitalise(topic), 70)}`,
-    summary: `${article(kind.name)} ${kind.name} frame about ${topic}. Brackets mark what only you know; nothing was invented to fill them.`,
+    title: `Draft ${kind.name}: ${clip(capitalise(subject), 70)}`,
+    summary: `A frame for ${article(kind.name)} ${kind.name}: ${subject}. Brackets mark what only you know; nothing was invented to fill them.`,
     sections: [
-      { heading: 'Draft', prose: kind.parts(topic).join('\n\n') },
-      {
-        heading: 'Outline',
-        lines: ['Why now', 'What it is', 'What to do', 'What comes next'].map((part) => `${part}: ${clip(topic, 60)}`),
-      },
+      { heading: 'Draft', prose: kind.parts(subject, brief.instruction, brief.wish.items).join('\n\n') },
       {
         heading: 'Before you send it',
         lines: [
           'Fill every bracket or delete its sentence.',
-          'Say the request in the first three lines.',
+          'Say what matters in the first three lines.',
           'Read it aloud once; cut what you stumble over.',
         ],
       },

@@ -1,0 +1,52 @@
+/** Slips that are wrong wherever they stand. What depends on the meaning of a sentence is left to its author. */
+const MISSPELT: Readonly<Record<string, string>> = Object.fromEntries(
+  (
+    'accomodate:accommodate acheive:achieve adress:address alot:a_lot aparent:apparent begining:beginning ' +
+    'beleive:believe calender:calendar catagory:category collegue:colleague comittee:committee commited:committed ' +
+    'concious:conscious curiousity:curiosity definately:definitely definitly:definitely dissapoint:disappoint ' +
+    'embarass:embarrass enviroment:environment existance:existence experiance:experience familar:familiar ' +
+    'finaly:finally foriegn:foreign fourty:forty foward:forward freind:friend goverment:government ' +
+    'garantee:guarantee gaurantee:guarantee happend:happened harrass:harass imediately:immediately ' +
+    'independant:independent interupt:interrupt knowlege:knowledge liason:liaison libary:library lisence:license ' +
+    'maintainance:maintenance millenium:millennium mispell:misspell neccessary:necessary necesary:necessary ' +
+    'noticable:noticeable occassion:occasion occured:occurred occuring:occurring occurence:occurrence ' +
+    'oppurtunity:opportunity persistant:persistent posession:possession prefered:preferred priviledge:privilege ' +
+    'probaly:probably publically:publicly realy:really reccomend:recommend recomend:recommend recieve:receive ' +
+    'recieved:received refered:referred relevent:relevant resturant:restaurant rythm:rhythm seperate:separate ' +
+    'sieze:seize similiar:similar sincerly:sincerely speach:speech succesful:successful successfull:successful ' +
+    'suprise:surprise tahn:than teh:the thier:their tommorow:tomorrow tommorrow:tomorrow tomorow:tomorrow ' +
+    'tounge:tongue truely:truly unfortunatly:unfortunately untill:until usefull:useful vaccum:vacuum wether:whether ' +
+    'wich:which wierd:weird writting:writing'
+  )
+    .split(' ')
+    .map((pair) => pair.replace('_', ' ').split(':') as [string, string]),
+)
+
+/** Words that sound alike, where the neighbour decides which was meant. */
+const CONFUSED: readonly (readonly [RegExp, string])[] = [
+  [/\btheir (?=(?:going|coming|trying|getting|leaving|not)\b)/gi, "they're "],
+  [/\btheir (?=(?:is|are|was|were)\b)/gi, 'there '],
+  [/\byour (?=(?:welcome|going|coming|right|wrong|not)\b(?! \w+(?:s|ed)\b))/gi, "you're "],
+  [/\bits (?=(?:a|an|the|not|been|going)\b)/gi, "it's "],
+  [/\btoo (?=(?:the|a|an|my|your|our|his|her|be|go|do|see|get|make)\b)/gi, 'to '],
+  [/\b(could|should|would|must|might) of\b/gi, '$1 have'],
+  [/\b(more|less|better|worse|rather|other|larger|smaller|higher|lower) then\b/gi, '$1 than'],
+]
+
+/** The text with its plain slips mended, and each of them named. */
+export function correctSlips(text: string): { text: string; changes: string[] } {
+  const changes: string[] = []
+  const noted = (before: string, after: string) => {
+    const kept = /^\p{Lu}/u.test(before) ? after.charAt(0).toUpperCase() + after.slice(1) : after
+    if (kept !== before) changes.push(`“${before.trim()}” → “${kept.trim()}”`)
+    return kept
+  }
+  let mended = text.replace(/\p{L}+/gu, (word) => {
+    const right = Object.hasOwn(MISSPELT, word.toLowerCase()) ? MISSPELT[word.toLowerCase()]! : undefined
+    return right === undefined ? word : noted(word, right)
+  })
+  for (const [pattern, right] of CONFUSED)
+    mended = mended.replace(pattern, (found, first) => noted(found, right.replace('$1', String(first))))
+  mended = mended.replace(/\b(the|a|an|and|of|to|in|is|for|with|we|it) \1\b/gi, (found, word) => noted(found, word))
+  return { text: mended, changes }
+}
