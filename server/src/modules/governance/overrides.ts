@@ -104,7 +104,9 @@ async function findDenial(tx: Tx, tenantId: string, asked: Asked, now: Date): Pr
     if (!row) throw invalid(`There is no decision '${named}'.`)
     if (row.outcome !== 'blocked') throw invalid(`The decision '${named}' is not a denial.`)
     if (!row.overridable)
-      throw invalid(`The decision '${named}' was taken by a hard limit, which cannot be overridden; raise the limit.`)
+      throw invalid(
+        `The decision '${named}' was taken by a hard limit or a freeze, which cannot be overridden; raise the limit, or unfreeze the agent.`,
+      )
     if (row.agent_id !== asked.agent_id || row.merchant !== asked.merchant || row.amount_micro !== asked.amountMicro)
       throw invalid(`The decision '${named}' denied another agent, amount or merchant.`)
     return row.id

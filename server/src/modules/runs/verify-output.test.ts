@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { readWish } from '../../adapters/lanes/offline/brief.ts'
 import { createOfflineLane } from '../../adapters/lanes/offline.ts'
 import { type VerifyOutputInput, verifyOutput } from './verify-output.ts'
 
@@ -96,6 +97,30 @@ test('JSON, lists and word limits that were asked for are checked', async () => 
     await failed({ task: 'caffeine and sleep in no more than 10 words', output: 'caffeine sleep '.repeat(8) }),
   ).toEqual(['format_kept'])
 })
+
+test('a task that speaks of JSON does not ask for it', async () => {
+  const output = 'Plain words about JSON fields, parsing, passwords, cities and rent.'
+  const kept = async (task: string) => !(await failed({ agentId: 'coder-v1', task, output })).includes('format_kept')
+  for (const task of SPEAKS_OF_JSON)
+    expect([task, await kept(task), readWish(task).form]).toEqual([task, true, 'markdown'])
+  for (const task of WANTS_JSON) expect([task, await kept(task), readWish(task).form]).toEqual([task, false, 'json'])
+})
+
+const SPEAKS_OF_JSON = [
+  'Why does my API return JSON with null fields?',
+  'Parse this JSON object and explain it.',
+  'What can go wrong in JSON parsing?',
+  'Does fetch produce JSON by itself?',
+]
+const WANTS_JSON = [
+  'Return JSON only. Should we rent?',
+  'Reply in JSON: I forgot my password',
+  'Summarise as JSON with keys a and b',
+  'List three cities, return valid JSON.',
+  'Please give me the result as JSON',
+  'Answer in JSON format',
+  'Count the words.\nOutput a JSON object.',
+]
 
 test('an offline output that cannot be repeated is not verified', async () => {
   expect(await verifyOutput(input({ mode: 'offline', reexecute: async () => GOOD }))).toMatchObject({

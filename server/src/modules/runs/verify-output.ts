@@ -185,8 +185,12 @@ type AskedForm = { name: string; broken(output: string): string | undefined }
 function askedForm(task: string): AskedForm[] {
   const text = (task.length > 1200 ? `${task.slice(0, 600)}\n${task.slice(-600)}` : task).toLowerCase()
   const forms: AskedForm[] = []
+  // "Why does my API return JSON?" speaks of JSON and does not ask for it: an order starts its clause, a manner ends it.
   const json =
-    /\b(?:as|in|return|output|respond with|reply with|valid|give me|produce|answer in)(?: an?| the| only| valid| strict| plain| raw){0,3} json\b|\bjson only\b/.test(
+    /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s*(?:return|output|produce|give me|(?:respond|reply|answer) with)(?: \w+){0,3} json\b/.test(
+      text,
+    ) ||
+    /\b(?:as|in|into)(?: \w+)? json(?: only| format| please| with\b.*| object| array)?\s*(?:[.,;:!?)\n]|$)|\bjson only\b/.test(
       text,
     )
   if (json)

@@ -73,6 +73,11 @@ test('in development this machine is allowed by its own names, over http too, an
     expect(() => checkTargetUrl(url, development)).toThrow()
 })
 
+test('the address at which Azure hands out secrets is not public', () => {
+  expect(isPublicAddress('168.63.129.16')).toBe(false)
+  expect(() => checkTargetUrl('https://168.63.129.16/', production)).toThrow()
+})
+
 test('what is not an address at all is not public', () => {
   for (const text of ['', 'example.com', '1.2.3', 'fe80::1%eth0', '2606:4700::1111%1'])
     expect(isPublicAddress(text)).toBe(false)

@@ -72,6 +72,8 @@ const notPublic = blockList(
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
+  // A public number that only answers machines inside Azure: it hands them their host's secrets.
+  '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
   '192.0.0.0/24',

@@ -154,12 +154,21 @@ export function looksLikeCommand(sentence: string): boolean {
   return COMMANDS.has(words[start] ?? '') || sentence.trimEnd().endsWith('?')
 }
 
+/**
+ * Many tasks speak of JSON without wanting any: "why does my API return JSON with null fields" is a question. So a verb
+ * counts only as an order, at the start of a clause, and "as JSON" or "in JSON" only where the clause ends with it.
+ */
+const asksForJson = (text: string) => JSON_ORDER.test(text) || JSON_MANNER.test(text)
+
+const JSON_ORDER =
+  /(?:^|[.!?:;,(\n]\s*|\b(?:please|and|then|must|should|just|only) )(?:return|output|respond with|reply with|answer with|give me|produce)(?: (?:an?|the|only|valid|strict|plain|raw|(?:your |the )?(?:answer|result|output) as)){0,3} json\b/
+
+const JSON_MANNER =
+  /\b(?:as|in|into)(?: (?:an?|only|valid|strict|plain|raw)){0,2} json\b(?=\s*(?:$|[.,;:!?)\n]|(?:only|format|please|with|object|array)\b))|\bjson only\b|\bonly json\b/
+
 export function readWish(instruction: string): Wish {
   const text = instruction.slice(0, 2000).toLowerCase()
-  const json =
-    /\b(?:as|in|into|return|output|respond with|reply with|valid|only|give me|produce)(?: a| an| the| only| valid| strict| plain| raw)* json\b|\bjson (?:only|format|output|object|array)\b/.test(
-      text,
-    )
+  const json = asksForJson(text)
   const list = /\b(?:bullet(?:ed)?(?: point)?s?(?! notes)|numbered list|as a list|checklist)\b/.test(text)
   return { form: json ? 'json' : list ? 'list' : 'markdown', items: readCount(text), maxWords: readMaxWords(text) }
 }
