@@ -26,6 +26,7 @@ test('an onboarded tenant can use its key at once, and the key is stored nowhere
   expect(answer.status).toBe(201)
   expect(Object.keys(answer.body)).toEqual(['tenant_id', 'api_key', 'key_prefix', 'plan', 'next_steps'])
   expect(answer.body.api_key.startsWith(answer.body.key_prefix)).toBe(true)
+  expect(answer.headers['cache-control']).toBe('no-store')
 
   const me = await ask(node, 'GET /api/me', undefined, { key: answer.body.api_key })
   expect(me.body).toMatchObject({

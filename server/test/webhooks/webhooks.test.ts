@@ -72,6 +72,7 @@ test('a subscription shows its secret once and keeps it encrypted', async () => 
   expect(made.status).toBe(201)
   expect(made.body).toMatchObject({ url: 'https://example.com/hook', events: ['run.completed'], is_active: true })
   expect(made.body.signingSecret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect(made.headers['cache-control']).toBe('no-store')
   const list = await ask(node, 'GET /api/webhooks', undefined, { key })
   expect(list.body.subscriptions.map((one: { id: string }) => one.id)).toEqual([made.body.id])
   expect(list.text).not.toContain('whsec_')

@@ -192,7 +192,7 @@ function readPairs(text: string): Table | undefined {
 function readSeries(text: string): Table | undefined {
   const columns = text
     .slice(0, 32_000)
-    .split(/[;\n]/)
+    .split(/[;\n]/, 10 * MAX_COLUMNS)
     .flatMap((raw) => {
       const piece = raw.slice(0, 4000).replace(/\s+/g, ' ').trim()
       const first = piece.search(/\d/)
@@ -221,13 +221,16 @@ export type Figure = { text: string; value: number; start: number; end: number }
 const FIGURE = /(?<![\p{L}\d.#-])[$€£]?-?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?%|[kKmM]\b)?(?![\p{L}\d])/gu
 
 /** Every number that stands in a text, where it stands. */
-export const figuresIn = (text: string): Figure[] =>
-  [...text.slice(0, 32_000).matchAll(FIGURE)].slice(0, MAX_ROWS).flatMap((match) => {
+export function figuresIn(text: string): Figure[] {
+  const found: Figure[] = []
+  for (const match of text.slice(0, 32_000).matchAll(FIGURE)) {
     const value = toNumber(match[0])
-    return value === undefined
-      ? []
-      : [{ text: match[0].trim(), value, start: match.index, end: match.index + match[0].length }]
-  })
+    if (value === undefined) continue
+    found.push({ text: match[0].trim(), value, start: match.index, end: match.index + match[0].length })
+    if (found.length === MAX_ROWS) break
+  }
+  return found
+}
 
 /** Numbers listed one after the other are a series; numbers strewn over sentences are not, whatever their mean. */
 function readBare(text: string): Table | undefined {
