@@ -23544,7 +23544,7 @@ export interface operations {
                             avg_price: number | null;
                             gross: number;
                             fees: number;
-                            /** @description What the account gained; negative for a purchase. */
+                            /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
                             net: number;
                             reference: {
                                 quote_price: number;
@@ -24159,7 +24159,7 @@ export interface operations {
                         avg_price: number | null;
                         gross: number;
                         fees: number;
-                        /** @description What the account gained; negative for a purchase. */
+                        /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
                         net: number;
                         reference: {
                             quote_price: number;
@@ -24378,7 +24378,7 @@ export interface operations {
                         avg_price: number | null;
                         gross: number;
                         fees: number;
-                        /** @description What the account gained; negative for a purchase. */
+                        /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
                         net: number;
                         reference: {
                             quote_price: number;
@@ -25514,7 +25514,7 @@ export interface operations {
                         avg_price: number | null;
                         gross: number;
                         fees: number;
-                        /** @description What the account gained; negative for a purchase. */
+                        /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
                         net: number;
                         reference: {
                             quote_price: number;

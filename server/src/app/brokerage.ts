@@ -14,7 +14,6 @@ import type { Ledger } from '../modules/ledger/ledger.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Config } from '../platform/config.ts'
 import type { App } from '../platform/http.ts'
-import { Problem } from '../platform/problem.ts'
 import type { Foundation } from './foundation.ts'
 
 const SWEEP_MS = 1_000
@@ -51,13 +50,10 @@ export function composeBrokerage(f: Foundation, { basis, governance, ledger, rec
     policies: loadDefaultPolicies(),
     approvalWindowSeconds: config.RH_APPROVAL_WINDOW_SECONDS,
     findPolicy: async (caller, policyId) => {
-      try {
-        const { id, name, status, mode, content_hash, constraints } = await governance.policies.get(caller, policyId)
-        return { id, name, status, mode, contentHash: content_hash, constraints: constraints as PolicyConstraints }
-      } catch (error) {
-        if (error instanceof Problem && error.options.status === 404) return undefined
-        throw error
-      }
+      const found = await governance.policies.find(caller, policyId)
+      if (!found) return undefined
+      const { id, name, status, mode, agent_id: agentId, key_id: keyId, content_hash: contentHash } = found
+      return { id, name, status, mode, agentId, keyId, contentHash, constraints: found.constraints }
     },
     isFrozen: async (tenantId, agentId) => (await frozen(tenantId, agentId)) !== undefined,
     basisReading,

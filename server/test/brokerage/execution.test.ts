@@ -129,6 +129,28 @@ describe('prices', () => {
     expect((await world.run({ ...rwa, quantity: 1, notional_usdc: 20_000 })).status).toBe(422)
   })
 
+  test('what a ceiling cuts off moves no price: only the rest is weighed against the collar', async () => {
+    const { status, body } = await world.run({ symbol: 'THIN', quantity: 150, notional_usdc: 100 })
+    expect(status, JSON.stringify(body)).toBe(200)
+    expect(body.receipt.gross).toBeLessThanOrEqual(100)
+  })
+
+  test('a receipt tells the basis the trade was judged at, and a perp’s net is its fees alone', async () => {
+    const rwa = await world.run({ symbol: 'TSLAx', instrument_type: 'rwa' })
+    expect(rwa.body.receipt.reference.basis_bps).toBe(world.readings.get('TSLAx')!.basisBps)
+    const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01, leverage: 5 }
+    const { run_id } = (await world.run(perp)).body
+    await world.approve(run_id)
+    await world.brokerage.sweep()
+    const [receipt] = (await world.call('GET', `/api/rh/receipts?run_id=${run_id}`)).body
+    expect(receipt).toMatchObject({ status: 'executed', net: -receipt.fees, reference: { basis_bps: null } })
+  })
+
+  test('the average price of a tiny fill is the price of the fill, not of its rounded money', async () => {
+    const { receipt } = (await world.run({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.00000001 })).body
+    expect(receipt.avg_price).toBe(receipt.fills[0].price)
+  })
+
   test('a spend is so many units at the merchant’s price', async () => {
     const { body } = await world.run({ symbol: 'acme-store', instrument_type: 'spend', quantity: 3, price_limit: 25 })
     expect(body.receipt).toMatchObject({

@@ -17,7 +17,14 @@ export type ExchangeOrder = {
   createdAt: Date
 }
 
-export type Fault = 'none' | 'lose_response' | 'lose_request' | 'rate_limit' | 'server_error' | 'garbage'
+export type Fault =
+  | 'none'
+  | 'lose_response'
+  | 'lose_request'
+  | 'rate_limit'
+  | 'server_error'
+  | 'proxy_timeout'
+  | 'garbage'
 
 export type Exchange = ReturnType<typeof createExchange>
 
@@ -116,6 +123,7 @@ export async function serveExchange(
       const answered = answer(asked)
       if (placing && fault === 'lose_response') return void request.socket.destroy()
       if (placing && fault === 'server_error') return void response.writeHead(504).end('<html>gateway</html>')
+      if (placing && fault === 'proxy_timeout') return void response.writeHead(408).end('<html>timeout</html>')
       if (placing && fault === 'garbage') return void response.writeHead(200).end('{"id":')
       response.writeHead(answered.status, { 'content-type': 'application/json' })
       response.end(answered.body === undefined ? '' : JSON.stringify(answered.body))

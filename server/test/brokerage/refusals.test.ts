@@ -33,6 +33,26 @@ describe('bad input is a clear 400, and no order is sent', () => {
     ['a negative quantity', { symbol: 'AAPL', quantity: -1 }, /greater than zero/],
     ['a quantity of zero', { symbol: 'AAPL', quantity: 0 }, /greater than zero/],
     ['an absurd quantity', { symbol: 'AAPL', quantity: 1e12 }, /one billion/],
+    [
+      'a quantity whose worth no account holds',
+      { symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 1e9 },
+      /more than one billion USDC/,
+    ],
+    [
+      'units whose price makes them absurd',
+      { symbol: 'acme-store', instrument_type: 'spend', quantity: 1e9, price_limit: 1e8 },
+      /more than one billion USDC/,
+    ],
+    [
+      'a limit so far away that the order is absurd',
+      { symbol: 'BTC-USD', instrument_type: 'crypto', side: 'sell', quantity: 1e6, price_limit: 1e8 },
+      /more than one billion USDC/,
+    ],
+    [
+      'units and a price that come to nothing',
+      { symbol: 'acme-store', instrument_type: 'spend', quantity: 1e-8, price_limit: 1e-8 },
+      /comes to nothing/,
+    ],
     ['a quantity finer than anything', { symbol: 'AAPL', quantity: 1e-9 }, /eight decimals/],
     [
       'a quantity finer than the lot',
@@ -91,6 +111,19 @@ describe('bad input is a clear 400, and no order is sent', () => {
     world.policies.set('pol_shadow', { id: 'pol_shadow', status: 'active', mode: 'shadow', ...base })
     expect((await world.run({ symbol: 'AAPL', policy_id: 'pol_paused' })).status).toBe(400)
     expect((await world.run({ symbol: 'AAPL', policy_id: 'pol_shadow' })).status).toBe(400)
+  })
+
+  test('a policy written for one agent or one key cannot be borrowed by another', async () => {
+    const generous = { require_approval_above_usdc: 9000 }
+    const mine = withPolicy(generous)
+    Object.assign(world.policies.get(mine)!, { agentId: 'agent-trusted', keyId: 'key_ten_one' })
+    const ask = { symbol: 'AAPL', quantity: 10, policy_id: mine }
+    expect((await world.run(ask)).body.message).toMatch(/for another agent/)
+    expect((await world.run({ ...ask, agent_id: 'agent-rogue' })).status).toBe(400)
+    expect((await world.run({ ...ask, agent_id: 'agent-trusted' })).status).toBe(200)
+    const theirs = withPolicy(generous)
+    Object.assign(world.policies.get(theirs)!, { keyId: 'key_of_somebody_else' })
+    expect((await world.run({ ...ask, policy_id: theirs })).body.message).toMatch(/for another key/)
   })
 
   test('lists take only the limits they offer', async () => {

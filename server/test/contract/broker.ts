@@ -9,6 +9,7 @@ import {
   type OrderRequest,
   type PlaceOutcome,
 } from '../../src/modules/brokerage/broker.ts'
+import type { Fault } from '../brokerage/fake-exchange.ts'
 
 export type BrokerWorld = {
   broker: Broker
@@ -19,7 +20,7 @@ export type BrokerWorld = {
   /** From now on half of every order finds a match. Only a world that can be told so is asked to. */
   fillHalf?(on: boolean): void
   /** What goes wrong when the next order is placed. Only worlds with a network in between have these. */
-  fault?(fault: 'none' | 'lose_response' | 'lose_request' | 'rate_limit' | 'server_error' | 'garbage'): void
+  fault?(fault: Fault): void
   /** How many orders the other side has taken in all. */
   taken(): Promise<number> | number
   close(): Promise<void>
@@ -175,7 +176,7 @@ export function brokerContract(name: string, make: () => Promise<BrokerWorld>): 
       expect(done).toMatchObject({ outcome: 'done', order: { status: 'cancelled', filledE8: order.filledE8 } })
     })
 
-    test.each(['lose_response', 'server_error', 'garbage'] as const)(
+    test.each(['lose_response', 'server_error', 'proxy_timeout', 'garbage'] as const)(
       '%s: the outcome is unknown, the order is found again by its id, and sending again makes no second one',
       async (fault) => {
         if (!world.fault) return

@@ -104,7 +104,8 @@ export function placeFailure(answer: BrokerAnswer, message: (body: unknown) => s
   if (status === 401) {
     return { outcome: 'unavailable', reason: 'The broker does not accept the credentials.', retryAfterSeconds: 60 }
   }
-  if (status >= 400 && status < 500) return { outcome: 'rejected', reason: message(body) }
+  // A proxy that gave up waiting does not know what the broker behind it did.
+  if (status >= 400 && status < 500 && status !== 408) return { outcome: 'rejected', reason: message(body) }
   return { outcome: 'unknown', reason: `The broker answered ${status}.` }
 }
 

@@ -11,7 +11,7 @@ import { type Ask, type AskBody, checkAgainstInstrument, readAsk } from './instr
 import type { Outcomes } from './outcomes.ts'
 import { type DefaultPolicies, overridePolicy, type TenantPolicy, type TradePolicy } from './policies.ts'
 import { assessRisk, judge, type RiskFacts, type Verdict } from './risk.ts'
-import { drawTerms } from './terms.ts'
+import { drawTerms, quantityToEstimateE8 } from './terms.ts'
 import type { TradeRun } from './trade-run.ts'
 import type { Venues } from './venues.ts'
 import { approvalWindows, immediateWindow } from './windows.ts'
@@ -119,7 +119,7 @@ export const createAdmitTrade =
             execute_by: approval.execute_by,
             approval,
           })
-          await d.outcomes.pending(tx, { ...draft, ...windows, approval, ...stored(answer) }, facts.reading)
+          await d.outcomes.pending(tx, { ...draft, ...windows, approval, ...stored(answer) })
           return { answer }
         }
         case 'rejected': {
@@ -132,7 +132,7 @@ export const createAdmitTrade =
             checks: draft.policy.checks,
             request_id: from.requestId,
           })
-          await d.outcomes.refused(tx, { ...draft, reason: verdict.message, ...stored(answer) }, facts.reading)
+          await d.outcomes.refused(tx, { ...draft, reason: verdict.message, ...stored(answer) })
           return { answer }
         }
       }
@@ -156,9 +156,8 @@ type Scene = Omit<RiskFacts, 'spentTodayMicro' | 'duplicateClientOrderId' | 'kil
 async function survey(d: AdmitDeps, broker: Broker, ask: Ask, caller: TenantCaller): Promise<Scene> {
   const found = taken(await broker.instrument(ask.type, ask.symbol))
   checkAgainstInstrument(ask, found.instrument)
-  const [quoted, estimated, accounted, policy, reading, agentFrozen] = await Promise.all([
+  const [quoted, accounted, policy, reading, agentFrozen] = await Promise.all([
     broker.quote(ask.type, ask.symbol),
-    broker.estimate(ask.type, ask.symbol, ask.quantityE8),
     broker.account(caller.tenantId),
     policyFor(d, caller, ask),
     ask.type === 'rwa' ? d.basisReading(ask.symbol) : undefined,
@@ -166,10 +165,10 @@ async function survey(d: AdmitDeps, broker: Broker, ask: Ask, caller: TenantCall
   ])
   const { instrument } = found
   const { quote } = taken(quoted)
-  const { slippageBps } = taken(estimated)
+  const { slippageBps } = taken(await broker.estimate(ask.type, ask.symbol, quantityToEstimateE8(ask, quote)))
   // The broker's own spelling: one position must not go by two names.
   const named = { ...ask, symbol: instrument.symbol }
-  const terms = drawTerms({ ask: named, quote, instrument, slippageBps, policy })
+  const terms = drawTerms({ ask: named, quote, instrument, slippageBps, policy, basisBps: reading?.basisBps ?? null })
   return { terms, policy, instrument, quote, account: taken(accounted).account, reading: reading ?? null, agentFrozen }
 }
 
@@ -178,7 +177,7 @@ async function policyFor(d: AdmitDeps, caller: TenantCaller, ask: Ask): Promise<
   if (ask.policyId === null) return base
   const own = await d.findPolicy(caller, ask.policyId)
   if (!own) throw invalid('policy_id names no policy of this tenant.', { field: 'policy_id' })
-  return overridePolicy(base, own)
+  return overridePolicy(base, own, { agentId: ask.agentId, keyId: caller.keyId })
 }
 
 /** A broker's failure in the caller's words: a symbol nobody knows is their mistake, a broker that is away is not. */

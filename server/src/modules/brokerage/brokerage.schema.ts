@@ -87,7 +87,7 @@ export const RhReceipt = Type.Object(
     avg_price: nullable(Type.Number()),
     gross: Type.Number(),
     fees: Type.Number(),
-    net: Type.Number({ description: 'What the account gained; negative for a purchase.' }),
+    net: Type.Number({ description: 'What the account gained; negative for a purchase. For a perp its fees alone.' }),
     reference: Type.Object({
       quote_price: Type.Number(),
       quote_source: Type.String(),

@@ -64,6 +64,8 @@ export function readAsk(body: AskBody): Ask {
   const priceLimitE8 = body.price_limit === undefined ? null : readPrice(body.price_limit)
   // A spend is paid in USDC: so many units at the merchant's unit price, one USDC each when no price is given.
   const unitPriceE8 = type === 'spend' && priceLimitE8 !== null ? priceLimitE8 : E8
+  const quantityE8 = divideRounded(requestedQuantityE8 * unitPriceE8, E8)
+  if (quantityE8 === 0n) throw invalid('quantity at this price_limit comes to nothing.', { field: 'quantity' })
   return {
     type,
     symbol: body.symbol,
@@ -71,7 +73,7 @@ export function readAsk(body: AskBody): Ask {
     orderSide: orderSideOf(body.side),
     direction: directionOf(type, body.side),
     requestedQuantityE8,
-    quantityE8: divideRounded(requestedQuantityE8 * unitPriceE8, E8),
+    quantityE8,
     priceLimitE8: type === 'spend' ? null : priceLimitE8,
     leverageE2: readLeverage(type, body.leverage),
     notionalMicro: body.notional_usdc === undefined ? null : readNotional(body.notional_usdc),

@@ -2,7 +2,7 @@ import type { Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { AuditEvent, OutboxEvent } from '../../platform/outbox.ts'
-import type { Fill, RwaReading } from './broker.ts'
+import type { Fill } from './broker.ts'
 import { insertFills, insertReceipt, insertRun, markFinished, newestReceiptHash } from './brokerage.store.ts'
 import { type ReceiptStatus, type RhReceipt, type SignReceipt, totals, writeReceipt } from './receipt.ts'
 import { brokerClientOrderId, type TradeRun } from './trade-run.ts'
@@ -52,7 +52,6 @@ export function createOutcomes(deps: OutcomeDeps) {
     tx: Tx,
     run: TradeRun,
     outcome: { status: ReceiptStatus; reason: string | null; fills: readonly Fill[]; brokerOrderId: string | null },
-    reading: Pick<RwaReading, 'basisBps'> | null,
     at: Date,
   ): Promise<RhReceipt> => {
     const id = deps.ids.uuid()
@@ -77,7 +76,6 @@ export function createOutcomes(deps: OutcomeDeps) {
           approvedAt: run.approvedAt,
         },
         executeBy: run.executeBy,
-        reading,
         executionQuote: run.executionQuote,
         prevHash: await newestReceiptHash(tx, run.id),
         receiptUrl: `/api/receipts/${publicReceiptId(id)}`,
@@ -117,19 +115,19 @@ export function createOutcomes(deps: OutcomeDeps) {
 
   return {
     /** A run that a person must look at first. The caller composes the answer before, so that it is kept with the run. */
-    async pending(tx: Tx, run: TradeRun, reading: RwaReading | null): Promise<RhReceipt> {
+    async pending(tx: Tx, run: TradeRun): Promise<RhReceipt> {
       await insertRun(tx, run)
       const none = { status: 'pending_approval' as const, reason: null, fills: [], brokerOrderId: null }
-      const receipt = await issue(tx, run, none, reading, run.createdAt)
+      const receipt = await issue(tx, run, none, run.createdAt)
       await tell(tx, run, 'pending', run.keyId, run.createdAt, receipt)
       return receipt
     },
 
     /** A run that policy refused: no order was ever written, let alone sent. */
-    async refused(tx: Tx, run: TradeRun, reading: RwaReading | null): Promise<RhReceipt> {
+    async refused(tx: Tx, run: TradeRun): Promise<RhReceipt> {
       await insertRun(tx, run)
       const none = { status: 'rejected' as const, reason: run.reason, fills: [], brokerOrderId: null }
-      const receipt = await issue(tx, run, none, reading, run.createdAt)
+      const receipt = await issue(tx, run, none, run.createdAt)
       await tell(tx, run, 'rejected', run.keyId, run.createdAt, receipt)
       return receipt
     },
@@ -145,7 +143,7 @@ export function createOutcomes(deps: OutcomeDeps) {
       const partial = outcome.state === 'executed' && quantityE8 < run.terms.quantityE8
       const status = partial ? 'partially_filled' : outcome.state
       const { reason, fills, brokerOrderId } = outcome
-      const receipt = await issue(tx, done, { status, reason, fills, brokerOrderId }, null, at)
+      const receipt = await issue(tx, done, { status, reason, fills, brokerOrderId }, at)
       const answered = run.answerStatus === null ? { ...done, ...answerOf(done, receipt) } : done
       await markFinished(tx, answered, at)
       await tell(tx, done, outcome.state, actor, at, receipt)

@@ -52,6 +52,9 @@ export type TenantPolicy = {
   mode: string
   contentHash: string | null
   constraints: PolicyConstraints
+  /** The one agent or the one key it is for; absent when it is for the whole tenant. */
+  agentId?: string | null
+  keyId?: string | null
 }
 
 type ShippedPolicy = PolicyConstraints & {
@@ -79,7 +82,16 @@ export function loadDefaultPolicies(file: URL = SHIPPED): DefaultPolicies {
  * A tenant's policy overrides the default where it speaks and leaves the rest as it was: naming a higher limit must not
  * silently switch off the approval threshold beside it.
  */
-export function overridePolicy(base: TradePolicy, policy: TenantPolicy): TradePolicy {
+export function overridePolicy(
+  base: TradePolicy,
+  policy: TenantPolicy,
+  asking: { agentId: string | null; keyId: string },
+): TradePolicy {
+  // It may say more than the default allows, so only those it was written for may call on it.
+  if (policy.agentId && policy.agentId !== asking.agentId)
+    throw invalid(`Policy '${policy.name}' is for another agent.`, { field: 'policy_id' })
+  if (policy.keyId && policy.keyId !== asking.keyId)
+    throw invalid(`Policy '${policy.name}' is for another key.`, { field: 'policy_id' })
   if (policy.status !== 'active') throw invalid(`Policy '${policy.name}' is ${policy.status}.`, { field: 'policy_id' })
   if (policy.mode !== 'enforce') {
     throw invalid(`Policy '${policy.name}' is in mode '${policy.mode}' and cannot govern a trade.`, {

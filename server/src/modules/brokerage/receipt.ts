@@ -1,14 +1,6 @@
 import { canonical, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import {
-  averagePriceE8,
-  type Fill,
-  type Instrument,
-  notionalMicro,
-  numberFromE8,
-  type Quote,
-  type RwaReading,
-} from './broker.ts'
+import { divideRounded, type Fill, type Instrument, notionalMicro, numberFromE8, type Quote } from './broker.ts'
 import { liquidationPriceE8 } from './liquidation.ts'
 import type { Check } from './risk.ts'
 import type { Terms } from './terms.ts'
@@ -39,7 +31,6 @@ export type ReceiptInput = {
     approvedAt: Date | null
   }
   executeBy: Date
-  reading: Pick<RwaReading, 'basisBps'> | null
   executionQuote: Pick<Quote, 'markE8' | 'source' | 'observedAt'> | null
   prevHash: string | null
   /** Where the log's public entry for this receipt stands. */
@@ -90,14 +81,18 @@ export function totals(fills: readonly Fill[]) {
   const quantityE8 = fills.reduce((sum, fill) => sum + fill.quantityE8, 0n)
   const grossMicro = fills.reduce((sum, fill) => sum + notionalMicro(fill.priceE8, fill.quantityE8), 0n)
   const feesMicro = fills.reduce((sum, fill) => sum + fill.feeMicro, 0n)
-  return { quantityE8, grossMicro, feesMicro, averageE8: averagePriceE8(grossMicro, quantityE8) }
+  // By the prices themselves: the money of a tiny fill is rounded to a micro, and would say another price.
+  const worth = fills.reduce((sum, fill) => sum + fill.priceE8 * fill.quantityE8, 0n)
+  return { quantityE8, grossMicro, feesMicro, averageE8: quantityE8 === 0n ? 0n : divideRounded(worth, quantityE8) }
 }
 
 function receiptBody(input: ReceiptInput) {
   const { terms } = input
   const { quantityE8, grossMicro, feesMicro, averageE8 } = totals(input.fills)
   const filled = quantityE8 > 0n
-  const netMicro = terms.orderSide === 'buy' ? -(grossMicro + feesMicro) : grossMicro - feesMicro
+  // A perp changes no hands but its fees': the contract is not paid for, and its margin stays the account's own.
+  const paidMicro = terms.type === 'perp' ? 0n : grossMicro
+  const netMicro = (terms.orderSide === 'buy' ? -paidMicro : paidMicro) - feesMicro
   return {
     id: input.id,
     run_id: input.runId,
@@ -134,7 +129,8 @@ function receiptBody(input: ReceiptInput) {
       max_drift_bps: terms.maxDriftBps,
       execution_price: input.executionQuote ? numberFromE8(input.executionQuote.markE8) : null,
       execution_observed_at: input.executionQuote?.observedAt.toISOString() ?? null,
-      basis_bps: input.reading?.basisBps ?? null,
+      // Runs judged before this was kept have none.
+      basis_bps: terms.basisBps ?? null,
     },
     slippage_bps: filled ? slippageBps(terms, averageE8) : null,
     policy: {

@@ -37,7 +37,12 @@ export type Terms = {
   notionalCapMicro: bigint | null
   estimatedFeesMicro: bigint
   estimatedSlippageBps: number
+  /** How far a wrapper stood from its reference; null for anything else. */
+  basisBps: number | null
 }
+
+/** More than any account here could hold, and less than what a number in JSON or a column in the database cannot. */
+const MOST_NOTIONAL_MICRO = 1_000_000_000_000_000n
 
 /** Room above the touch when a quantity is fitted into a ceiling, so that a small move does not cost a fill. */
 const CAP_MARGIN_BPS = 10
@@ -50,12 +55,16 @@ export function drawTerms(input: {
   instrument: Instrument
   slippageBps: number
   policy: TradePolicy
+  basisBps: number | null
 }): Terms {
   const { ask, quote, instrument, policy } = input
   const touch = touchOf(ask.orderSide, quote)
   const price = expectedPriceE8(ask, touch)
   const quantity = fitToCap(ask, price, input.slippageBps, instrument)
   const orderNotional = notionalMicro(price, quantity)
+  if (orderNotional > MOST_NOTIONAL_MICRO) {
+    throw invalid(`quantity of ${ask.symbol} comes to more than one billion USDC.`, { field: 'quantity' })
+  }
   return {
     type: ask.type,
     symbol: ask.symbol,
@@ -77,7 +86,14 @@ export function drawTerms(input: {
     notionalCapMicro: ask.notionalMicro,
     estimatedFeesMicro: divideUp(orderNotional * BigInt(Math.round(instrument.takerFeeBps * 100)), 1_000_000n),
     estimatedSlippageBps: input.slippageBps,
+    basisBps: input.basisBps,
   }
+}
+
+/** What the market would see of the ask: a ceiling cuts the quantity, so the rest of it moves no price. */
+export function quantityToEstimateE8(ask: Ask, quote: Quote): bigint {
+  if (ask.notionalMicro === null) return ask.quantityE8
+  return least(ask.quantityE8, unitsFor(ask.notionalMicro, touchOf(ask.orderSide, quote)))
 }
 
 /** A limit order that could trade now is marketable; any other would only rest and wait. */
@@ -115,11 +131,13 @@ function expectedPriceE8(ask: Ask, touch: bigint): bigint {
   return passive ? ask.priceLimitE8 : touch
 }
 
+const unitsFor = (micro: bigint, priceE8: bigint) => (micro * 10_000_000_000n) / priceE8
+
 function fitToCap(ask: Ask, priceE8: bigint, slippageBps: number, instrument: Instrument): bigint {
   if (ask.notionalMicro === null) return ask.quantityE8
   const marginE2 = BigInt(Math.ceil(slippageBps * 100) + CAP_MARGIN_BPS * 100)
   const unit = ask.orderSide === 'buy' ? divideUp(priceE8 * (1_000_000n + marginE2), 1_000_000n) : priceE8
-  const affordable = (ask.notionalMicro * 10_000_000_000n) / unit
+  const affordable = unitsFor(ask.notionalMicro, unit)
   if (affordable >= ask.quantityE8) return ask.quantityE8
   const quantity = affordable - (affordable % instrument.lotE8)
   if (quantity === 0n) {

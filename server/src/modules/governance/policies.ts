@@ -137,6 +137,12 @@ export function createPolicies(d: PoliciesDeps) {
       return policyRecord(row)
     },
 
+    /** As it governs, with whom it is for; undefined when the tenant has none by that id. */
+    async find(tenant: TenantCaller, id: string) {
+      const row = await findPolicy(d.db, tenant.tenantId, id)
+      return row && { ...contentOf(row), id: row.id, status: row.status, content_hash: row.content_hash }
+    },
+
     /** What it said, version by version: a receipt names the hash, and here is what was hashed. */
     async versions(tenant: TenantCaller, id: string, query: { limit?: number; cursor?: number }) {
       if (!(await findPolicy(d.db, tenant.tenantId, id))) throw notFound('policy')
