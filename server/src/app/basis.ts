@@ -11,7 +11,6 @@ import type { App } from '../platform/http.ts'
 import type { Foundation, Limits } from './foundation.ts'
 
 const ROUND_MS = 5_000
-const PREVIEW_MS = 15_000
 const PRUNE_MS = 3_600_000
 
 export async function composeBasis(f: Foundation) {
@@ -57,7 +56,6 @@ export async function composeBasis(f: Foundation) {
       basisRoutes(app, { basis, authenticate, metered: false, limits }),
     start() {
       if (basis.ingests) f.jobs.every('basis', ROUND_MS, basis.round)
-      f.jobs.every('basis-previews', PREVIEW_MS, async () => basis.tickPreviews())
       f.jobs.every('basis-prune', PRUNE_MS, basis.prune)
     },
   }

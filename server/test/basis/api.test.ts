@@ -1,5 +1,7 @@
+import { type AddressInfo, connect } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyAttestation } from '@countersign/proof'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
 import { type BasisNode, GOOD_KEY, openBasisNode } from './node.ts'
@@ -162,6 +164,18 @@ describe('without any source configured', () => {
     expect(body.points[11].underlying_state).toBe('open')
   })
 
+  test('history ends now, whatever was asked for, and reaches back as far as the calendar', async () => {
+    const ahead = await node.get(
+      '/api/basis/v1/history/TSLAx?from=2026-11-16T14:00:00Z&to=9999-12-31T00:00:00Z&interval=15m',
+    )
+    expect(ahead.body.points).toHaveLength(4)
+    expect(ahead.body.to).toBe('2026-11-16T15:00:00.000Z')
+    const back = await node.get(
+      '/api/basis/v1/history/TSLAx?from=1990-01-01T00:00:00Z&to=1990-01-03T00:00:00Z&interval=1d',
+    )
+    expect(back.body.points).toHaveLength(2)
+  })
+
   test.each([
     ['a range the wrong way round', '?from=2026-11-16T15:00:00Z&to=2026-11-16T12:00:00Z', /before/],
     [
@@ -169,6 +183,9 @@ describe('without any source configured', () => {
       '?from=2020-01-01T00:00:00Z&to=2026-11-16T12:00:00Z&interval=1m',
       /1500 are allowed/,
     ],
+    ['a range that lies ahead', '?from=2026-11-16T15:00:01Z&to=2026-11-17T00:00:00Z', /in the past/],
+    ['the year one', '?from=0001-01-01T00:00:00Z&to=0001-02-01T00:00:00Z&interval=1d', /begins 1990/],
+    ['a range that ends in the year nought', '?to=0000-01-01T00:00:00Z&interval=1d', /begins 1990/],
     ['an interval nobody offers', '?interval=7m', /one of|must/],
     ['a time that is none', '?from=yesterday', /date-time|must/],
   ])('%s is refused', async (_name, query, message) => {
@@ -250,6 +267,52 @@ describe('the stream', () => {
     })
     await streaming.close()
     expect(await ended).toBe(true)
+  })
+
+  test('a reader who never reads is cut off, and one who hung up too early is not waited for', async () => {
+    const streaming = await openBasisNode(database, { keyDelayMs: 50 })
+    await streaming.app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = streaming.app.server.address() as AddressInfo
+    const ask = (headers: string) => {
+      const socket = connect(port, '127.0.0.1').on('error', () => {})
+      socket.write(`GET /api/basis/v1/stream HTTP/1.1\r\nhost: here\r\n${headers}\r\n`)
+      return socket
+    }
+    const hasty = ask(`authorization: Bearer ${GOOD_KEY}\r\n`)
+    await sleep(20)
+    hasty.resetAndDestroy()
+    await sleep(100)
+    expect(streaming.basis.listening()).toBe(0)
+
+    const idle = ask('').pause()
+    await vi.waitFor(() => expect(streaming.basis.listening()).toBe(1))
+    for (let ticks = 0; ticks < 2_000 && streaming.basis.listening() > 0; ticks += 1) {
+      streaming.clock.advance(15_000)
+      streaming.basis.tickPreviews()
+      await new Promise(setImmediate)
+    }
+    expect(streaming.basis.listening()).toBe(0)
+    idle.destroy()
+    await streaming.close()
+  })
+
+  test('a server that stops does not wait for a reader who does not read', async () => {
+    const streaming = await openBasisNode(database)
+    await streaming.app.listen({ host: '127.0.0.1', port: 0 })
+    const { port } = streaming.app.server.address() as AddressInfo
+    const idle = connect(port, '127.0.0.1')
+      .on('error', () => {})
+      .pause()
+    idle.write('GET /api/basis/v1/stream HTTP/1.1\r\nhost: here\r\n\r\n')
+    await vi.waitFor(() => expect(streaming.basis.listening()).toBe(1))
+    const [waiting] = streaming.waiting()
+    while (waiting!.writableLength === 0) {
+      streaming.clock.advance(15_000)
+      streaming.basis.tickPreviews()
+    }
+    const closed = await Promise.race([streaming.close().then(() => true), sleep(3_000).then(() => false)])
+    expect(closed).toBe(true)
+    idle.destroy()
   })
 
   test('of an unknown wrapper is a 404', async () => {

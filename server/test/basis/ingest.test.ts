@@ -3,9 +3,11 @@ import { hashJson, verifyAttestation } from '@countersign/proof'
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import { createJupiter } from '../../src/adapters/prices/jupiter.ts'
 import { createPythHermes } from '../../src/adapters/prices/pyth-hermes.ts'
+import { get } from '../../src/adapters/prices/reading.ts'
 import { createSolana } from '../../src/adapters/prices/solana.ts'
 import { createXStocks } from '../../src/adapters/prices/xstocks.ts'
 import { loadCoverage } from '../../src/modules/basis/coverage.ts'
+import type { PriceSource } from '../../src/modules/basis/price-source.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
 import { type BasisNode, type BasisNodeOptions, openBasisNode } from './node.ts'
@@ -84,17 +86,15 @@ afterEach(async () => {
   for (const each of opened.splice(0)) await each.close()
 })
 
+const sources = () => [
+  createPythHermes({ baseUrl: `${upstream.url}/pyth` }),
+  createJupiter({ baseUrl: `${upstream.url}/jupiter` }),
+  createSolana({ rpcUrl: `${upstream.url}/solana` }),
+  createXStocks({ baseUrl: `${upstream.url}/xstocks` }),
+]
+
 async function open(options: BasisNodeOptions = {}) {
-  const fresh = await openBasisNode(database, {
-    coverage,
-    sources: [
-      createPythHermes({ baseUrl: `${upstream.url}/pyth` }),
-      createJupiter({ baseUrl: `${upstream.url}/jupiter` }),
-      createSolana({ rpcUrl: `${upstream.url}/solana` }),
-      createXStocks({ baseUrl: `${upstream.url}/xstocks` }),
-    ],
-    ...options,
-  })
+  const fresh = await openBasisNode(database, { coverage, sources: sources(), ...options })
   opened.push(fresh)
   return fresh
 }
@@ -194,6 +194,58 @@ describe('ingestion', () => {
     world.share = 340.1
     await rounds(1)
     expect((await quote()).source).toBe('live')
+  })
+
+  test('a price nobody can mean silences its own wrapper and no other', async () => {
+    const other = shipped.find('NVDAx')!
+    const sane = { usdPrice: 340, liquidity: 2_000_000, blockId: 1, decimals: 8 }
+    node = await open({ coverage: { ...shipped, covered: [tslax, other] } })
+    const nonsense = [
+      { usdPrice: 1e30, liquidity: 1, blockId: 1, decimals: 8 },
+      { usdPrice: 1e-30, liquidity: 1, blockId: 1, decimals: 8 },
+      { usdPrice: 9e8, liquidity: 1, blockId: 1, decimals: 8 },
+      { usdPrice: 340, liquidity: 1e308, blockId: 1, decimals: 8 },
+    ]
+    for (const bad of nonsense) {
+      node.clock.advance(30_000)
+      world.down.jupiter = { json: { [tslax.address]: bad, [other.address]: sane } }
+      const price = { price: '34000000', publish_time: unix(node.clock.now()) }
+      world.down.pyth = { json: pythShape({ [tslax.pythFeedId!]: price, [other.pythFeedId!]: price }) }
+      await node.basis.round()
+      expect((await node.get('/api/basis/v1/quote/NVDAx')).body, JSON.stringify(bad)).toMatchObject({ source: 'live' })
+      const body = await quote()
+      expect(JSON.stringify(body)).not.toMatch(/null,"reference_price|e\+/)
+      if (bad.usdPrice !== 340) expect(body, JSON.stringify(bad)).toMatchObject({ source: 'preview', preview: true })
+    }
+  })
+
+  test('what no check foresaw in one wrapper’s inputs leaves the others live, and is told', async () => {
+    const other = shipped.find('NVDAx')!
+    const publishedAt = node.clock.now()
+    const impossible = { ratio: Number.NaN, ratioBasis: 'reserve_report', reportUrl: null, reportAsOf: null } as const
+    const odd: PriceSource = {
+      id: 'odd',
+      everySeconds: 15,
+      ask: () => [get(`${upstream.url}/xstocks/odd`)],
+      read: () => ({ observations: [{ kind: 'reserves', asset: tslax.asset, publishedAt, ...impossible }] }),
+    }
+    const json = Object.fromEntries(
+      [tslax, other].map(({ address }) => [address, { usdPrice: 340, liquidity: 1e6, blockId: 1, decimals: 8 }]),
+    )
+    world.down.jupiter = { json }
+    const price = { price: '34000000', publish_time: unix(publishedAt) }
+    world.down.pyth = { json: pythShape({ [tslax.pythFeedId!]: price, [other.pythFeedId!]: price }) }
+    node = await open({ coverage: { ...shipped, covered: [tslax, other] }, sources: [...sources(), odd] })
+    const { refused } = await node.basis.round()
+    expect(refused).toContainEqual({
+      source: tslax.asset,
+      reason: expect.stringMatching(/^it could not be measured: NaN/),
+    })
+    expect((await node.get('/api/basis/v1/quote/NVDAx')).body.source).toBe('live')
+    expect(await quote()).toMatchObject({
+      source: 'preview',
+      observations: expect.arrayContaining(['Its inputs could not be measured.']),
+    })
   })
 
   test('asks a failing source less and less, and at its own pace again once it answers', async () => {

@@ -1,3 +1,5 @@
+import type { Socket } from 'node:net'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { createHttpFetch } from '../../src/adapters/prices/http-fetch.ts'
 import { basisRoutes } from '../../src/modules/basis/basis.routes.ts'
 import { createBasis } from '../../src/modules/basis/basis.ts'
@@ -23,6 +25,8 @@ export type BasisNodeOptions = {
   clock?: TestClock
   holder?: string
   metered?: boolean
+  /** How long a key takes to look up. */
+  keyDelayMs?: number
 }
 
 export const GOOD_KEY = 'a_good_key'
@@ -35,10 +39,12 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
   const events: { type: string; data: Record<string, unknown> }[] = []
   const heard = new Map<string, () => void>()
   const authenticate: Authenticate = {
-    key: async (key) =>
-      key === GOOD_KEY
+    key: async (key) => {
+      if (options.keyDelayMs) await sleep(options.keyDelayMs)
+      return key === GOOD_KEY
         ? { kind: 'tenant', tenantId: 'ten_1', keyId: 'key_1', scopes: ['read'], auth: 'key' }
-        : undefined,
+        : undefined
+    },
     admin: () => false,
   }
   const basis = createBasis({
@@ -68,6 +74,11 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
     metered: options.metered ?? false,
     limits: { anonymousPerMinute: 2, keyPerMinute: 5 },
   })
+  const sockets = new Set<Socket>()
+  app.server.on('connection', (socket: Socket) => {
+    sockets.add(socket)
+    socket.on('close', () => sockets.delete(socket))
+  })
   await app.ready()
   const get = async (url: string, headers: Record<string, string> = {}) => {
     const response = await app.inject({ method: 'GET', url, headers })
@@ -87,6 +98,8 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
     jwks,
     addresses,
     get,
+    /** The connections that are open. */
+    waiting: () => [...sockets],
     hearAll: () => heard.get('basis')?.(),
     close: () => app.close(),
   }

@@ -12,14 +12,16 @@ const MOST_WAITING_BYTES = 256 * 1024
 
 /** Server-sent events: the present reading of each wanted wrapper, then each new one. */
 export function createStreams(basis: Basis) {
-  const open = new Set<ServerResponse>()
+  /** Each with what lets go of it. */
+  const open = new Map<ServerResponse, () => void>()
   let pulse: NodeJS.Timeout | undefined
 
-  const opened = (raw: ServerResponse) => {
-    open.add(raw)
+  const opened = (raw: ServerResponse, letGo: () => void) => {
+    open.set(raw, letGo)
     pulse ??= setInterval(() => basis.tickPreviews(), PREVIEW_EVERY_MS).unref()
   }
   const closed = (raw: ServerResponse) => {
+    open.get(raw)?.()
     open.delete(raw)
     if (open.size > 0) return
     clearInterval(pulse)
@@ -30,6 +32,8 @@ export function createStreams(basis: Basis) {
     open(request: FastifyRequest, reply: FastifyReply) {
       const wanted = wantedSymbols(basis, (request.query as { symbols?: string }).symbols)
       const { raw } = reply
+      // Whoever hung up while their key was looked up has been seen to leave already, and would never be again.
+      if (raw.destroyed) return void reply.hijack()
       const send = (readings: readonly Reading[]) => {
         for (const reading of readings) if (wanted.has(reading.quote.symbol)) raw.write(eventOf(reading))
         if (raw.writableLength > MOST_WAITING_BYTES) raw.destroy()
@@ -46,17 +50,20 @@ export function createStreams(basis: Basis) {
       raw.write('retry: 5000\n\n')
       send([...wanted].map((symbol) => basis.reading(symbol)))
       const heartbeat = setInterval(() => raw.write(': still here\n\n'), HEARTBEAT_MS).unref()
-      opened(raw)
-      raw.on('close', () => {
+      opened(raw, () => {
         clearInterval(heartbeat)
         stop()
-        closed(raw)
       })
+      raw.on('close', () => closed(raw))
     },
 
-    /** A stream never ends by itself, so a server that stops has to end it. */
+    /** A stream never ends by itself, so a server that stops has to end it, and must not wait for who does not read. */
     endAll() {
-      for (const raw of open) raw.end()
+      for (const raw of [...open.keys()]) {
+        closed(raw)
+        if (raw.writableLength > 0) raw.destroy()
+        else raw.end()
+      }
     },
   }
 }

@@ -214,6 +214,8 @@ export function createBasis(deps: BasisDeps) {
       return () => listeners.delete(listener)
     },
 
+    listening: () => listeners.size,
+
     /** Previews move with the clock: whoever listens hears of it. */
     tickPreviews() {
       publish(coverage.covered.filter((covered) => serve(covered).reading.quote.preview))

@@ -41,15 +41,19 @@ export type HistoryPlan = { from: Date; to: Date; interval: Interval; stepMs: nu
 
 export const MOST_POINTS = 1_500
 const DEFAULT_POINTS = 288
+/** The exchange's calendar is known from here on, and there were no wrappers before. */
+const BEGINS = new Date('1990-01-01T00:00:00Z')
 
-/** The range that is meant, or what is wrong with it. A range too long for its interval is refused, not cut. */
+/** The range that is meant, or what is wrong with it. Too long for its interval it is refused; what lies ahead is left out. */
 export function planHistory(query: HistoryQuery, now: Date): HistoryPlan | { problem: string } {
   const interval = query.interval ?? '5m'
   const stepMs = intervals[interval]
-  const to = query.to === undefined ? now : new Date(query.to)
+  const wanted = query.to === undefined ? now : new Date(query.to)
+  const to = wanted > now ? now : wanted
   const from = query.from === undefined ? new Date(to.getTime() - DEFAULT_POINTS * stepMs) : new Date(query.from)
   if (Number.isNaN(from.getTime()) || Number.isNaN(to.getTime())) return { problem: 'from and to must be times.' }
-  if (from >= to) return { problem: 'from must lie before to.' }
+  if (from < BEGINS) return { problem: `History begins ${BEGINS.toISOString()}.` }
+  if (from >= to) return { problem: 'from must lie before to, and in the past.' }
   const points = Math.ceil((to.getTime() - from.getTime()) / stepMs)
   if (points > MOST_POINTS)
     return {

@@ -99,27 +99,49 @@ export function createIngest(deps: IngestDeps) {
     schedule.set(source.id, { failures, dueAt: now + wait })
   }
 
-  const measureAll = async (at: Date): Promise<{ states: AssetState[]; changes: WindowChange[] }> => {
+  const measureAll = async (at: Date) => {
+    const unmeasured: { source: string; reason: string }[] = []
     const kept = [...answers.values()].flatMap((answer) => answer.kept)
     const next: AssetState[] = []
     const changes: WindowChange[] = []
     for (const covered of coverage.covered.filter(({ asset }) => concerned.get(asset)!.length > 0)) {
       const before = states!.get(covered.asset)
-      const { reading, reasons, track } = measure({
-        covered,
-        kept,
-        refused: refusalsFor(covered),
-        track: before?.track ?? emptyTrack,
-        bandBps: coverage.bandBps,
-        at,
+      const state = await measureOne(covered, kept, before, at).catch((error: unknown) => {
+        unmeasured.push({ source: covered.asset, reason: `it could not be measured: ${(error as Error).message}` })
+        return withoutReading(covered, before, at)
       })
-      const status = reading?.window.status ?? 'insufficient_data'
+      const { reading, track } = state
       const from = before?.track.status
-      if (from && from !== status) changes.push({ covered, from, to: status, reading: reading ?? null, at })
-      next.push(await stateOf(covered, reading, reasons, { ...track, status }, before, at))
+      if (from && from !== track.status) changes.push({ covered, from, to: track.status!, reading, at })
+      next.push(state)
     }
-    return { states: next, changes }
+    return { states: next, changes, unmeasured }
   }
+
+  const measureOne = async (covered: Covered, kept: readonly Kept[], before: AssetState | undefined, at: Date) => {
+    const { reading, reasons, track } = measure({
+      covered,
+      kept,
+      refused: refusalsFor(covered),
+      track: before?.track ?? emptyTrack,
+      bandBps: coverage.bandBps,
+      at,
+    })
+    const status = reading?.window.status ?? 'insufficient_data'
+    return stateOf(covered, reading, reasons, { ...track, status }, before, at)
+  }
+
+  /** One wrapper's impossible inputs must not silence the others. */
+  const withoutReading = (covered: Covered, before: AssetState | undefined, at: Date): AssetState => ({
+    asset: covered.asset,
+    reading: null,
+    reasons: ['Its inputs could not be measured.'],
+    track: { ...(before?.track ?? emptyTrack), status: 'insufficient_data' },
+    attestation: null,
+    seq: before?.seq ?? 0,
+    hash: before?.hash ?? null,
+    updatedAt: at,
+  })
 
   const stateOf = async (
     covered: Covered,
@@ -182,7 +204,10 @@ export function createIngest(deps: IngestDeps) {
         turn: true,
         asked: due.map(({ id }) => id),
         live: round.states.filter(({ reading }) => reading !== null).length,
-        refused: collected.flat().flatMap(({ source, refused }) => (refused ? [{ source, reason: refused }] : [])),
+        refused: [
+          ...collected.flat().flatMap(({ source, refused }) => (refused ? [{ source, reason: refused }] : [])),
+          ...round.unmeasured,
+        ],
       }
     },
   }

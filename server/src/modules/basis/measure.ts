@@ -21,6 +21,9 @@ export type MeasureInputs = {
   at: Date
 }
 
+/** An emptied pool can be left at any price. What stands this far off is not a basis, and has no room in the packed forms. */
+const WIDEST_BASIS_BPS = 1_000_000
+
 /** Either a live reading, or the reasons why there is none; never an old one called live. */
 export type Measured = { track: Track; reading?: Reading; reasons: string[] }
 
@@ -38,8 +41,10 @@ export function measure(inputs: MeasureInputs): Measured {
   const wrapperPrice = roundTo(market.price, PRICE_DECIMALS)
   const referencePrice = roundTo(reference.price, PRICE_DECIMALS)
   if (!isPrice(wrapperPrice) || !isPrice(referencePrice))
-    return { track: taken, reasons: ['A price is too small to publish.', ...reasons] }
+    return { track: taken, reasons: ['A price is too small or too large to publish.', ...reasons] }
   const basis = basisOf(wrapperPrice, referencePrice)
+  if (basis.basis_bps > WIDEST_BASIS_BPS)
+    return { track: taken, reasons: ['The market price is over a hundred times the reference: no market.', ...reasons] }
   const depth = sumDepth(market.venues, reference.price, bandBps)
   const confidence = rateConfidence({
     references: reference.sources.length,
@@ -197,6 +202,9 @@ const SIZE_BAND_BPS = 200
 /** What aggregators' routes cost at best, where nothing better is known. */
 const AGGREGATOR_FEE_PIPS = 2_500
 
+/** No aggregator has seen more; a larger figure is a mistake. */
+const MOST_LIQUIDITY_USD = 1e12
+
 const sizeOf = (venue: Venue, spot: number) => nearReference(venue, spot, SIZE_BAND_BPS).tokens * spot
 
 function aggregatorMarket(covered: Covered, kept: readonly Kept[], at: Date): WrapperMarket | undefined {
@@ -204,7 +212,7 @@ function aggregatorMarket(covered: Covered, kept: readonly Kept[], at: Date): Wr
   if (!newestPrice || !isPrice(newestPrice.price) || at.getTime() - newestPrice.publishedAt.getTime() > STALE_MS)
     return undefined
   const { price, publishedAt, liquidityUsd } = newestPrice
-  const half = Math.max(0, liquidityUsd ?? 0) / 2
+  const half = clamp(liquidityUsd ?? 0, 0, MOST_LIQUIDITY_USD) / 2
   const units = { wrapperIsToken0: true, wrapperDecimals: covered.decimals, quoteDecimals: 6 }
   const wrapperReserve = BigInt(Math.round((half / price) * 10 ** covered.decimals))
   const quoteReserve = BigInt(Math.round(half * 1e6))

@@ -40,11 +40,12 @@ export function settleMultiplier(
   const chosen = usable.find((reading) => reading.onChain) ?? usable[0]
   if (!chosen) return undefined
   const value = inForce(chosen, at)
-  const agree = usable.every((reading) => Math.abs(inForce(reading, at) / value - 1) <= AGREEMENT)
+  const same = (other: number) => Math.abs(other / value - 1) <= AGREEMENT
+  const agree = usable.every((reading) => same(inForce(reading, at)))
   const common = { value, agree, source: chosen.source }
   if (chosen.next && at >= chosen.next.at && chosen.next.value !== chosen.current && isMultiplier(chosen.current))
     return { ...common, previous: chosen.current, changedAt: chosen.next.at }
-  if (remembered && remembered.value !== value) return { ...common, previous: remembered.value, changedAt: at }
+  if (remembered && !same(remembered.value)) return { ...common, previous: remembered.value, changedAt: at }
   return { ...common, previous: remembered?.previous ?? null, changedAt: remembered?.changedAt ?? null }
 }
 

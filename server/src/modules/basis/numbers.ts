@@ -13,7 +13,11 @@ export function roundTo(value: number, decimals: number): number {
 
 export const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value))
 
-export const isPrice = (value: number) => Number.isFinite(value) && value > 0
+/** Prices are published in millionths; beyond the other end it is a mistake of decimals, or a pool somebody emptied. */
+const LEAST_PRICE = 1e-6
+const MOST_PRICE = 1e9
+
+export const isPrice = (value: number) => value >= LEAST_PRICE && value <= MOST_PRICE
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)

@@ -155,6 +155,13 @@ describe('shares per token', () => {
     expect(multiplierAt(settled!, monday)).toBe(1.0039)
   })
 
+  test('the same multiplier written with other digits is no change', () => {
+    const remembered = { value: 1.0039, previous: null, changedAt: null }
+    const page = { source: 'page', current: 1.003900001, next: null, onChain: false }
+    expect(settleMultiplier([page], remembered, monday)).toMatchObject({ changedAt: null, previous: null })
+    expect(settleMultiplier([{ ...page, current: 1.00391 }], remembered, monday)).toMatchObject({ changedAt: monday })
+  })
+
   test('the chain is believed before a page, and disagreement is seen', () => {
     const readings = [
       { source: 'page', current: 1, next: null, onChain: false },
