@@ -222,12 +222,13 @@ describe('ingestion', () => {
   test('what no check foresaw in one wrapper’s inputs leaves the others live, and is told', async () => {
     const other = shipped.find('NVDAx')!
     const publishedAt = node.clock.now()
-    const impossible = { ratio: Number.NaN, ratioBasis: 'reserve_report', reportUrl: null, reportAsOf: null } as const
     const odd: PriceSource = {
       id: 'odd',
       everySeconds: 15,
       ask: () => [get(`${upstream.url}/xstocks/odd`)],
-      read: () => ({ observations: [{ kind: 'reserves', asset: tslax.asset, publishedAt, ...impossible }] }),
+      read: () => ({
+        observations: [{ kind: 'meme', asset: tslax.asset, symbol: 'ODD', change24h: Number.NaN, publishedAt }],
+      }),
     }
     const json = Object.fromEntries(
       [tslax, other].map(({ address }) => [address, { usdPrice: 340, liquidity: 1e6, blockId: 1, decimals: 8 }]),

@@ -4,14 +4,19 @@ export type MultiplierReading = {
   current: number
   next: { value: number; at: Date } | null
   onChain: boolean
+  publishedAt?: Date
 }
 
-export type Multiplier = {
+export type Multiplier = Remembered & { agree: boolean; source: string }
+
+export type Remembered = {
   value: number
   previous: number | null
   changedAt: Date | null
-  agree: boolean
-  source: string
+  /** A change that nobody dated was made somewhere between this and `changedAt`, which is when it was seen. */
+  unsureSince?: Date | null
+  /** When `value` was last read. */
+  seenAt?: Date | null
 }
 
 /** Sources write the same multiplier with more or fewer digits; further apart than this, one of them is wrong. */
@@ -33,7 +38,7 @@ export const inForce = (reading: MultiplierReading, at: Date): number =>
  */
 export function settleMultiplier(
   readings: readonly MultiplierReading[],
-  remembered: Pick<Multiplier, 'value' | 'previous' | 'changedAt'> | null,
+  remembered: Remembered | null,
   at: Date,
 ): Multiplier | undefined {
   const usable = readings.filter((reading) => isMultiplier(inForce(reading, at)))
@@ -42,12 +47,18 @@ export function settleMultiplier(
   const value = inForce(chosen, at)
   const same = (other: number) => Math.abs(other / value - 1) <= AGREEMENT
   const agree = usable.every((reading) => same(inForce(reading, at)))
-  const common = { value, agree, source: chosen.source }
+  const common = { value, agree, source: chosen.source, seenAt: chosen.publishedAt ?? at }
   if (chosen.next && at >= chosen.next.at && chosen.next.value !== chosen.current && isMultiplier(chosen.current))
-    return { ...common, previous: chosen.current, changedAt: chosen.next.at }
-  if (remembered && !same(remembered.value)) return { ...common, previous: remembered.value, changedAt: at }
-  return { ...common, previous: remembered?.previous ?? null, changedAt: remembered?.changedAt ?? null }
+    return { ...common, previous: chosen.current, changedAt: chosen.next.at, unsureSince: null }
+  if (remembered && !same(remembered.value))
+    return { ...common, previous: remembered.value, changedAt: at, unsureSince: remembered.seenAt ?? null }
+  const { previous = null, changedAt = null, unsureSince = null } = remembered ?? {}
+  return { ...common, previous, changedAt, unsureSince }
 }
+
+/** Whether nobody can say which multiplier was in force at this moment. */
+export const isUnsure = ({ changedAt, unsureSince }: Multiplier, at: Date): boolean =>
+  Boolean(changedAt && unsureSince && at >= unsureSince && at < changedAt)
 
 /** A print belongs with the multiplier of its own moment, so a split before the first new print makes no false basis. */
 export const multiplierAt = (multiplier: Multiplier, at: Date): number =>

@@ -155,6 +155,21 @@ describe('shares per token', () => {
     expect(multiplierAt(settled!, monday)).toBe(1.0039)
   })
 
+  test('a change that nobody dated takes no print of the time in between, for it may be of either side', () => {
+    const list = { source: 'list', current: 10, next: null, onChain: false }
+    const before = settleMultiplier([{ ...list, current: 1 }], null, ago(monday, 60))
+    const after = settleMultiplier([list], before!, monday)!
+    const between = deriveReference([print('pyth', 100, { publishedAt: ago(monday, 5) })], after, 'open', monday)
+    expect(between.reference).toBeUndefined()
+    expect(between.refusals).toEqual([{ source: 'pyth', reason: expect.stringMatching(/nobody said when/) }])
+    const old = deriveReference([print('pyth', 1000, { publishedAt: ago(monday, 61) })], after, 'open', monday)
+    expect(old.reference).toMatchObject({ price: 1000, suspended: true })
+    const later = new Date(monday.getTime() + 15_000)
+    const known = settleMultiplier([list], after, later)!
+    const fresh = deriveReference([print('pyth', 100, { publishedAt: later, fetchedAt: later })], known, 'open', later)
+    expect(fresh.reference).toMatchObject({ price: 1000, suspended: false })
+  })
+
   test('the same multiplier written with other digits is no change', () => {
     const remembered = { value: 1.0039, previous: null, changedAt: null }
     const page = { source: 'page', current: 1.003900001, next: null, onChain: false }

@@ -1,5 +1,5 @@
 import { lastClosedSession, lastSession } from './calendar.ts'
-import { type Multiplier, multiplierAt } from './multiplier.ts'
+import { isUnsure, type Multiplier, multiplierAt } from './multiplier.ts'
 import { BPS, isPrice, MINUTE_MS, median, STALE_MS } from './numbers.ts'
 
 /** What one source says the wrapper, or a share of its underlying, is worth. */
@@ -55,8 +55,7 @@ export function deriveReference(
   const valued: Valued[] = []
   // Answers arrive in any order; the reading must not depend on it.
   for (const print of [...prints].sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0))) {
-    const reason =
-      whyNot(print, state, at) ?? (print.unit === 'share' && !multiplier ? 'no multiplier is known' : undefined)
+    const reason = whyNot(print, state, at) ?? (print.unit === 'share' ? whyNotInTokens(print, multiplier) : undefined)
     if (reason) refusals.push({ source: print.source, reason })
     else valued.push(inTokens(print, multiplier))
   }
@@ -102,6 +101,13 @@ function whyNot(print: ReferencePrint, state: UnderlyingState, at: Date): string
   if (state === 'open') return whyNotWhileOpen(print, at)
   const since = state === 'halted' ? lastSession(at).open : new Date(lastClosedSession(at).close.getTime() - STALE_MS)
   if (print.publishedAt < since) return `it was published ${print.publishedAt.toISOString()}, before the last close`
+  return undefined
+}
+
+function whyNotInTokens({ publishedAt }: ReferencePrint, multiplier: Multiplier | undefined): string | undefined {
+  if (!multiplier) return 'no multiplier is known'
+  if (isUnsure(multiplier, publishedAt))
+    return `shares per token changed around ${publishedAt.toISOString()}, when it was published, and nobody said when`
   return undefined
 }
 

@@ -1,5 +1,5 @@
 import type { Sample } from './confidence.ts'
-import { type Multiplier, settleMultiplier } from './multiplier.ts'
+import { type Multiplier, type Remembered, settleMultiplier } from './multiplier.ts'
 import { MINUTE_MS, STALE_MS } from './numbers.ts'
 import type { Covered, Kept, Observation } from './price-source.ts'
 import { emptySupplyTrack, foldIssuance, foldSupply, type SupplyTrack } from './primary-market.ts'
@@ -7,7 +7,7 @@ import type { WindowStatus } from './window-score.ts'
 
 /** What one cycle hands to the next about a wrapper. Plain JSON once dates are text, so that a restart forgets nothing. */
 export type Track = {
-  multiplier: Pick<Multiplier, 'value' | 'previous' | 'changedAt'> | null
+  multiplier: Remembered | null
   supply: SupplyTrack
   /** Since when the gap is wider than band, fee and error, and to which side. */
   gapSince: Date | null
@@ -62,11 +62,10 @@ export function takeIn(
   if (covered.chainKind === 'evm')
     for (const each of about(kept, covered, 'issuance')) supply = foldIssuance(supply, each)
   else for (const each of about(kept, covered, 'supply')) supply = foldSupply(supply, each)
-  const remembered = multiplier
-    ? { value: multiplier.value, previous: multiplier.previous, changedAt: multiplier.changedAt }
-    : track.multiplier
-  return { track: { ...track, multiplier: remembered, supply }, multiplier }
+  return { track: { ...track, multiplier: multiplier ? toRemember(multiplier) : track.multiplier, supply }, multiplier }
 }
+
+const toRemember = ({ agree: _, source: __, ...rest }: Multiplier): Remembered => rest
 
 /** The gap is the same one while it stays on its side; coming back inside the band, or crossing over, ends it. */
 export function followGap(track: Track, basisBps: number, excess: number, creationOpen: boolean, at: Date): Track {
@@ -98,7 +97,14 @@ export function reviveTrack(stored: unknown): Track {
   return {
     ...emptyTrack,
     ...raw,
-    multiplier: raw.multiplier ? { ...raw.multiplier, changedAt: date(raw.multiplier.changedAt) } : null,
+    multiplier: raw.multiplier
+      ? {
+          ...raw.multiplier,
+          changedAt: date(raw.multiplier.changedAt),
+          unsureSince: date(raw.multiplier.unsureSince),
+          seenAt: date(raw.multiplier.seenAt),
+        }
+      : null,
     gapSince: date(raw.gapSince),
     creationOpenSince: date(raw.creationOpenSince),
     samples: (raw.samples ?? []).map((each) => ({ at: new Date(each.at), price: each.price })),
