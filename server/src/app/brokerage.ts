@@ -27,7 +27,7 @@ export type BrokerageParts = {
 }
 
 export function composeBrokerage(f: Foundation, { basis, governance, ledger, receipts, frozen }: BrokerageParts) {
-  const { config, db, clock, ids, keys, outbox, jobs } = f
+  const { config, db, clock, ids, keys, idempotency, outbox, jobs } = f
   const signer = keys.signer('receipts')
 
   const basisReading = async (symbol: string) => {
@@ -48,6 +48,7 @@ export function composeBrokerage(f: Foundation, { basis, governance, ledger, rec
     ids,
     venues: createVenues(brokers.venues),
     policies: loadDefaultPolicies(),
+    idempotency,
     approvalWindowSeconds: config.RH_APPROVAL_WINDOW_SECONDS,
     findPolicy: async (caller, policyId) => {
       const found = await governance.policies.find(caller, policyId)

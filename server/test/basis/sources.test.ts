@@ -481,9 +481,14 @@ describe('pools', () => {
   test('a Slipstream pool is wider and narrower in the right places', async () => {
     const slip = {
       slot0: words(39614081257132168796771975168n, -13863, 0, 1, 1, 1),
-      ticks: words(5, -5, 0, 0, 0, 0, 0, 0, 0, 1),
+      // liquidityGross, liquidityNet, stakedLiquidityNet, two growths of fees, one of rewards, three of time, initialized.
+      ticks: words(5, -5, 3, 11, 12, 13, 14, 15, 16, 1),
     }
-    expect((await ask(slipstream(), onSlipstream, chain(slip))).seen).toHaveLength(1)
+    const { seen } = await ask(slipstream(), onSlipstream, chain(slip))
+    expect(seen).toHaveLength(1)
+    const { venue } = seen[0] as Extract<Observation, { kind: 'venue' }>
+    const nets = venue.kind === 'concentrated' ? venue.pool.ticks.map(({ liquidityNet }) => liquidityNet) : []
+    expect(new Set(nets)).toEqual(new Set([-5n]))
     expect((await ask(uniswap(), aaplc, chain(slip))).refused[0]).toMatch(/6 words where 7/)
     expect((await ask(slipstream(), onSlipstream, chain())).refused[0]).toMatch(/7 words where 6/)
   })

@@ -177,6 +177,21 @@ describe('idempotency', () => {
     }
   })
 
+  test('an approval whose answer was lost can be sent again with its key; without one it is 409', async () => {
+    const { run_id } = (await world.run({ symbol: 'AAPL', quantity: 10 })).body
+    const approve = (body: object, key?: string) =>
+      world.call('POST', '/api/rh/approve', { run_id, ...body }, key ? { 'idempotency-key': key } : {})
+    expect((await approve({ direction: 'sell' }, 'approve-1')).status).toBe(400)
+    const first = await approve({}, 'approve-1')
+    const again = await approve({}, 'approve-1')
+    expect([first.status, again.status, again.text]).toEqual([200, 200, first.text])
+    expect((await approve({ approved_by: 'another' }, 'approve-1')).status).toBe(409)
+    expect((await approve({})).status).toBe(409)
+    await world.brokerage.sweep()
+    expect(await world.getRun(run_id)).toMatchObject({ status: 'executed' })
+    expect((await approve({}, 'approve-1')).text).toBe(first.text)
+  })
+
   test('a 400 does not burn the key, and a day later it is forgotten', async () => {
     expect((await world.run({ symbol: 'NOSUCH' }, key)).status).toBe(400)
     const first = await world.run({ symbol: 'AAPL' }, key)

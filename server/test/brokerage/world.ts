@@ -17,6 +17,7 @@ import type { TenantCaller } from '../../src/platform/auth-context.ts'
 import { createTestClock } from '../../src/platform/clock.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createHttp } from '../../src/platform/http.ts'
+import { createIdempotency } from '../../src/platform/idempotency.ts'
 import { createIds } from '../../src/platform/ids.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createMetrics } from '../../src/platform/metrics.ts'
@@ -87,6 +88,7 @@ export async function openWorld(options: WorldOptions = {}) {
         })),
       ),
       policies: loadDefaultPolicies(),
+      idempotency: createIdempotency({ db, keys, clock }),
       approvalWindowSeconds: options.approvalWindowSeconds,
       findPolicy: async (_caller, policyId) => policies.get(policyId),
       isFrozen: async (_tenantId, agentId) => frozen.has(agentId),

@@ -1,6 +1,7 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
+import type { Answered, Idempotency } from '../../platform/idempotency.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
 import type { InstrumentType } from './broker.ts'
@@ -27,6 +28,7 @@ export type ApproveDeps = {
   db: Db
   clock: Clock
   outcomes: Outcomes
+  idempotency: Idempotency
   /** Tells the worker that there is something to do. */
   wake(): void
 }
@@ -34,51 +36,60 @@ export type ApproveDeps = {
 /** Of a run that was cancelled by the passing of time, and of no other. */
 export const EXPIRED_REASON = 'Nobody approved it in time.'
 
-export const createApproveTrade = (d: ApproveDeps) => async (caller: TenantCaller, body: ApproveBody) => {
-  const result = await d.db.transaction().execute(async (tx) => {
-    const run = await lockRun(tx, body.run_id, caller.tenantId)
-    const now = d.clock.now()
-    if (!run) return notFound('run')
-    if (hasExpired(run, now)) {
-      await expireRun(tx, run, now)
-      return expired('The approval window of this run has expired.')
+export const createApproveTrade =
+  (d: ApproveDeps) =>
+  async (caller: TenantCaller, body: ApproveBody, idempotencyKey?: string): Promise<Answered> => {
+    const { tenantId, keyId } = caller
+    const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/rh/approve', key: idempotencyKey, body }
+    try {
+      const answered = await d.idempotency.once(asked, async (tx) => {
+        const run = await lockRun(tx, body.run_id, tenantId)
+        const now = d.clock.now()
+        if (!run) throw notFound('run')
+        if (hasExpired(run, now)) throw new WindowOver()
+        if (run.state !== 'pending_approval') throw conflict(`This run is already ${run.state}.`)
+        const wrong = wrongEcho(run, body)
+        if (wrong) throw invalid(`${wrong} differs from the terms of the run.`, { field: wrong })
+        const approved: TradeRun = {
+          ...run,
+          state: 'approved',
+          approvedAt: now,
+          approvedBy: keyId,
+          approvedByClaimed: body.approved_by ?? null,
+          nextAttemptAt: now,
+          updatedAt: now,
+        }
+        await markApproved(tx, approved)
+        await d.outcomes.approved(tx, approved, keyId, now)
+        return { status: 200, body: approvedAnswer(approved) }
+      })
+      d.wake()
+      return answered
+    } catch (error) {
+      if (!(error instanceof WindowOver)) throw error
+      // What was refused has been rolled back; that its time is over is written down all the same.
+      await d.db.transaction().execute(async (tx) => {
+        const run = await lockRun(tx, body.run_id, tenantId)
+        if (run?.state === 'pending_approval') await cancelExpired(d.outcomes, tx, run, d.clock.now())
+      })
+      throw expired('The approval window of this run has expired.')
     }
-    if (run.state !== 'pending_approval') return conflict(`This run is already ${run.state}.`)
-    const wrong = wrongEcho(run, body)
-    if (wrong) return invalid(`${wrong} differs from the terms of the run.`, { field: wrong })
-    const approved: TradeRun = {
-      ...run,
-      state: 'approved',
-      approvedAt: now,
-      approvedBy: caller.keyId,
-      approvedByClaimed: body.approved_by ?? null,
-      nextAttemptAt: now,
-      updatedAt: now,
-    }
-    await markApproved(tx, approved)
-    await d.outcomes.approved(tx, approved, caller.keyId, now)
-    return approved
-  })
-  // A refusal is thrown only now: the expiry that was found on the way has been written down.
-  if (result instanceof Error) throw result
-  d.wake()
-  return {
-    run_id: result.id,
-    status: 'approved' as const,
-    instrument_type: result.terms.type,
-    queued: true,
-    approved_at: result.approvedAt!.toISOString(),
-    approved_by: result.approvedBy!,
-    approved_by_claimed: result.approvedByClaimed,
-    expires_at: result.expiresAt!.toISOString(),
-    execute_by: result.executeBy.toISOString(),
-    digest: result.approval!.digest,
   }
 
-  async function expireRun(tx: Tx, run: TradeRun, now: Date) {
-    if (run.state === 'pending_approval') await cancelExpired(d.outcomes, tx, run, now)
-  }
-}
+class WindowOver extends Error {}
+
+const approvedAnswer = (run: TradeRun) => ({
+  run_id: run.id,
+  status: 'approved' as const,
+  instrument_type: run.terms.type,
+  queued: true,
+  approved_at: run.approvedAt!.toISOString(),
+  approved_by: run.approvedBy!,
+  approved_by_claimed: run.approvedByClaimed,
+  expires_at: run.expiresAt!.toISOString(),
+  execute_by: run.executeBy.toISOString(),
+  digest: run.approval!.digest,
+})
 
 export const cancelExpired = (outcomes: Outcomes, tx: Tx, run: TradeRun, now: Date) =>
   outcomes.finish(tx, run, { state: 'cancelled', reason: EXPIRED_REASON, fills: [], brokerOrderId: null }, 'clock', now)

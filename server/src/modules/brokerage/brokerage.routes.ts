@@ -52,9 +52,11 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       },
       config: controls,
     },
-    async (request) => {
+    async (request, reply) => {
       const { idempotency_key: _, ...body } = request.body
-      return brokerage.approve(tenantOf(request.caller), body)
+      const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      const { status, text, replayed } = await brokerage.approve(tenantOf(request.caller), body, key)
+      return send(reply, { status, body: text, replayed })
     },
   )
 
