@@ -219,6 +219,45 @@ describe('ingestion', () => {
     }
   })
 
+  test('one bad row of an answer about many is told, and its neighbours are read', async () => {
+    const other = shipped.find('NVDAx')!
+    node = await open({ coverage: { ...shipped, covered: [tslax, other] } })
+    const row = { usdPrice: 340, liquidity: 2_000_000, blockId: 1, decimals: 8 }
+    const say = (tsla: object, feed: { price: string }) => {
+      node.clock.advance(30_000)
+      const publish_time = unix(node.clock.now())
+      const pyth = { [tslax.pythFeedId!]: feed, [other.pythFeedId!]: { price: '34000000' } }
+      world.down.jupiter = { json: { [tslax.address]: tsla, [other.address]: row } }
+      world.down.pyth = { json: pythShape(pyth, publish_time) }
+    }
+    say(row, { price: '34000000' })
+    await node.basis.round()
+    expect((await quote()).source).toBe('live')
+
+    say({ ...row, usdPrice: -1 }, { price: '0' })
+    const { refused } = await node.basis.round()
+    expect(refused).toEqual(
+      expect.arrayContaining([
+        { source: 'jupiter', reason: 'usdPrice is -1, which is not a price' },
+        { source: 'pyth', reason: 'the price of TSLA is 0, which is not a price' },
+      ]),
+    )
+    const body = await quote()
+    expect(body).toMatchObject({ source: 'live', wrapper_price: 340 })
+    expect(body.observations).toContain('pyth is not used: the price of TSLA is 0, which is not a price.')
+    const neighbour = (await node.get('/api/basis/v1/quote/NVDAx')).body
+    expect(neighbour.source).toBe('live')
+    expect(neighbour.observations.join()).not.toMatch(/TSLA|usdPrice/)
+
+    for (let minutes = 0; minutes < 17; minutes += 1) {
+      node.clock.advance(30_000)
+      say({ ...row, usdPrice: -1 }, { price: '0' })
+      await node.basis.round()
+    }
+    expect((await quote()).source).toBe('preview')
+    expect((await node.get('/api/basis/v1/quote/NVDAx')).body.observations.join()).not.toMatch(/TSLA|usdPrice/)
+  })
+
   test('what no check foresaw in one wrapper’s inputs leaves the others live, and is told', async () => {
     const other = shipped.find('NVDAx')!
     const publishedAt = node.clock.now()

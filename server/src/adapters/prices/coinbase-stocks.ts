@@ -1,5 +1,5 @@
 import { type Covered, type Observation, type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
-import { get, integer, type Json, list, number, object, pastTime, price, readJson, text } from './reading.ts'
+import { get, integer, type Json, list, number, object, pastTime, price, readJson, readRows, text } from './reading.ts'
 
 type ListMemo = { wanted: { address: string; asset: string; symbol: string; decimals: number }[] }
 
@@ -28,12 +28,12 @@ export function createCoinbaseStocks(options: { url: string; everySeconds?: numb
       const listed = new Map(
         tokens.map((token) => [text(token.contract_address, 'contract_address').toLowerCase(), token]),
       )
-      const observations = wanted.flatMap((each) => {
+      const { observations, refused } = readRows(wanted, (each) => {
         const token = listed.get(each.address.toLowerCase())
         return token ? readToken(each, token, request.shownUrl, answer.fetchedAt) : []
       })
       if (observations.length === 0) throw new SourceRefused('it lists none of the covered tokens')
-      return { observations, publishedAt: answer.fetchedAt }
+      return { observations, refused, publishedAt: answer.fetchedAt }
     },
   }
 }

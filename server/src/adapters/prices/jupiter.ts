@@ -1,5 +1,5 @@
-import { type Observation, type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
-import { chunks, get, integer, number, object, price, readJson } from './reading.ts'
+import { type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
+import { chunks, get, integer, number, object, price, readJson, readRows } from './reading.ts'
 
 const MINTS_A_REQUEST = 50
 
@@ -37,23 +37,17 @@ export function createJupiter(options: {
       const { wrappers, memes } = request.memo as PricesMemo
       const prices = object(readJson(answer), 'the answer')
       const publishedAt = answer.fetchedAt
-      const observations: Observation[] = []
-      for (const { mint, asset, decimals } of wrappers) {
-        if (!prices[mint]) continue
+      const { observations, refused } = readRows(wrappers, ({ mint, asset, decimals }) => {
+        if (!prices[mint]) return []
         const entry = object(prices[mint], 'a price')
         if (integer(entry.decimals, 'decimals') !== decimals)
           throw new SourceRefused(`${mint} has other decimals than the coverage list says`)
         const liquidity =
           entry.liquidity === undefined || entry.liquidity === null ? null : number(entry.liquidity, 'liquidity')
         if (liquidity !== null && liquidity < 0) throw new SourceRefused('liquidity is negative')
-        observations.push({
-          kind: 'token_price',
-          asset,
-          price: price(entry.usdPrice, 'usdPrice'),
-          liquidityUsd: liquidity,
-          publishedAt,
-        })
-      }
+        const usdPrice = price(entry.usdPrice, 'usdPrice')
+        return [{ kind: 'token_price', asset, price: usdPrice, liquidityUsd: liquidity, publishedAt }]
+      })
       for (const { mint, asset, symbol } of memes) {
         const change = prices[mint] ? object(prices[mint], 'a price').priceChange24h : undefined
         // Jupiter writes per cent; every *_pct here is a fraction.
@@ -61,7 +55,7 @@ export function createJupiter(options: {
           observations.push({ kind: 'meme', asset, symbol, change24h: change / 100, publishedAt })
       }
       if (observations.length === 0) throw new SourceRefused('it prices none of the covered tokens')
-      return { observations, publishedAt }
+      return { observations, refused, publishedAt }
     },
   }
 }

@@ -1,5 +1,5 @@
-import { type Observation, type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
-import { chunks, get, integer, list, number, object, pastTime, readJson, text, unique } from './reading.ts'
+import { type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
+import { chunks, get, integer, list, number, object, pastTime, readJson, readRows, text, unique } from './reading.ts'
 
 const FEEDS_A_REQUEST = 32
 
@@ -23,25 +23,25 @@ export function createPythHermes(options: { baseUrl: string; apiKey?: string; ev
     read(request, answer) {
       const underlyings = request.memo.underlyings as Record<string, string>
       const parsed = list(object(readJson(answer), 'the answer').parsed, 'parsed')
-      const observations = parsed.map((entry): Observation => {
+      const feeds = parsed.map((entry) => {
         const feed = object(entry, 'a feed')
         const underlying = underlyings[text(feed.id, 'the id of a feed').replace(/^0x/, '')]
         if (!underlying) throw new SourceRefused('it answered about a feed that was not asked for')
+        return { feed, underlying }
+      })
+      const { observations, refused } = readRows(feeds, ({ feed, underlying }) => {
         const quoted = object(feed.price, 'a price')
         const divisor = divisorOf(integer(quoted.expo, 'the exponent of a price'))
         const share = number(quoted.price, 'a price') / divisor
         if (share <= 0) throw new SourceRefused(`the price of ${underlying} is ${share}, which is not a price`)
-        return {
-          kind: 'share_price',
-          underlying,
-          price: share,
-          conf: number(quoted.conf, 'the error of a price') / divisor,
-          publishedAt: pastTime(integer(quoted.publish_time, 'a publish time'), 'a publish time', answer.fetchedAt),
-        }
+        const conf = number(quoted.conf, 'the error of a price') / divisor
+        const seconds = integer(quoted.publish_time, 'a publish time')
+        const publishedAt = pastTime(seconds, 'a publish time', answer.fetchedAt)
+        return [{ kind: 'share_price', underlying, price: share, conf, publishedAt }]
       })
       if (observations.length === 0) throw new SourceRefused('it knows none of the feeds')
       const times = unique(observations.map(({ publishedAt }) => publishedAt.getTime()))
-      return { observations, publishedAt: new Date(Math.max(...times)) }
+      return { observations, refused, publishedAt: new Date(Math.max(...times)) }
     },
   }
 }

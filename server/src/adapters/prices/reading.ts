@@ -1,4 +1,11 @@
-import { type SourceAnswer, SourceRefused, type SourceRequest } from '../../modules/basis/price-source.ts'
+import {
+  type Observation,
+  type RefusedPart,
+  type SourceAnswer,
+  type SourceReading,
+  SourceRefused,
+  type SourceRequest,
+} from '../../modules/basis/price-source.ts'
 
 /** What every source reads alike: a body is JSON of the expected shape, or it is refused in a sentence. */
 export type Json = Record<string, unknown>
@@ -93,4 +100,22 @@ export function chunks<T>(values: readonly T[], size: number): T[][] {
   const parts: T[][] = []
   for (let start = 0; start < values.length; start += size) parts.push(values.slice(start, start + size))
   return parts
+}
+
+/** Reads an answer about many row by row: one that cannot be believed says nothing about its neighbours. */
+export function readRows<Row extends Pick<RefusedPart, 'asset' | 'underlying'>>(
+  rows: readonly Row[],
+  read: (row: Row) => Observation[],
+): Required<Pick<SourceReading, 'observations' | 'refused'>> {
+  const observations: Observation[] = []
+  const refused: RefusedPart[] = []
+  for (const row of rows)
+    try {
+      observations.push(...read(row))
+    } catch (error) {
+      if (!(error instanceof SourceRefused)) throw error
+      refused.push({ asset: row.asset, underlying: row.underlying, reason: error.message })
+    }
+  if (observations.length === 0 && refused[0]) throw new SourceRefused(refused[0].reason)
+  return { observations, refused }
 }

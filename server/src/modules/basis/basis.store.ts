@@ -89,9 +89,10 @@ async function insertReading(tx: Tx, state: AssetState, { quote, window }: Readi
 }
 
 export async function recordFetches(tx: Tx, collected: readonly Collected[]): Promise<void> {
-  const rows = collected.flatMap(({ records, refused }) =>
-    records.map((record, index) => ({ ...record, refused: index === records.length - 1 ? (refused ?? null) : null })),
-  )
+  const rows = collected.flatMap(({ records, refused, refusedParts }) => {
+    const why = refused ?? (refusedParts.map(({ reason }) => reason).join('; ') || null)
+    return records.map((record, index) => ({ ...record, refused: index === records.length - 1 ? why : null }))
+  })
   if (rows.length === 0) return
   await sql`
     insert into basis_fetches (source, url, status, body_sha256, fetched_at, published_at, block, refused)

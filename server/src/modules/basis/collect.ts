@@ -4,6 +4,7 @@ import {
   type FetchRecord,
   type Kept,
   type PriceSource,
+  type RefusedPart,
   type SourceAnswer,
   type SourceReading,
   SourceRefused,
@@ -26,7 +27,9 @@ export type Collected = {
   root: SourceRequest
   kept: Kept[]
   records: FetchRecord[]
+  /** Why nothing of it can be used, and which parts of what can be used cannot. */
   refused?: string
+  refusedParts: RefusedPart[]
 }
 
 const MOST_QUESTIONS = 500
@@ -54,7 +57,8 @@ const questionKey = (source: string, { method, shownUrl, memo }: SourceRequest) 
   `${source} ${method} ${shownUrl} ${JSON.stringify(memo)}`
 
 async function pursue(source: PriceSource, root: SourceRequest, deps: CollectDeps): Promise<Collected> {
-  const collected: Collected = { source: source.id, key: questionKey(source.id, root), root, kept: [], records: [] }
+  const key = questionKey(source.id, root)
+  const collected: Collected = { source: source.id, key, root, kept: [], records: [], refusedParts: [] }
   const queue = [root]
   try {
     for (let request = queue.shift(); request; request = queue.shift()) {
@@ -67,6 +71,7 @@ async function pursue(source: PriceSource, root: SourceRequest, deps: CollectDep
           changedAt: observation.publishedAt,
           records: collected.records,
         })
+      collected.refusedParts.push(...(reading.refused ?? []))
       queue.push(...(reading.follow ?? []))
       if (collected.records.length + queue.length > MOST_FOLLOWING)
         throw new SourceRefused(`one question led to more than ${MOST_FOLLOWING} others`)
@@ -74,7 +79,7 @@ async function pursue(source: PriceSource, root: SourceRequest, deps: CollectDep
     return collected
   } catch (error) {
     const refused = error instanceof SourceRefused ? error.message : 'its answer could not be read'
-    return { ...collected, kept: [], refused }
+    return { ...collected, kept: [], refused, refusedParts: [] }
   }
 }
 

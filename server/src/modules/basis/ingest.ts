@@ -5,7 +5,7 @@ import { type Collected, collect, type Fetch, mergeKept } from './collect.ts'
 import type { Coverage } from './coverage.ts'
 import { measure } from './measure.ts'
 import { MINUTE_MS } from './numbers.ts'
-import type { Covered, Kept, PriceSource } from './price-source.ts'
+import type { Covered, Kept, Observation, PriceSource, RefusedPart } from './price-source.ts'
 import type { Reading } from './quote.ts'
 import { emptyTrack, type Track } from './track.ts'
 import type { WindowStatus } from './window-score.ts'
@@ -60,7 +60,7 @@ type Schedule = { dueAt: number; failures: number }
 export function createIngest(deps: IngestDeps) {
   const { coverage, sources, clock, store } = deps
   const schedule = new Map<string, Schedule>()
-  const answers = new Map<string, { kept: Kept[]; root: Collected['root']; source: string; refused?: string }>()
+  const answers = new Map<string, Pick<Collected, 'source' | 'root' | 'kept' | 'refused' | 'refusedParts'>>()
   const concerned = new Map(
     coverage.covered.map((covered) => [
       covered.asset,
@@ -73,24 +73,27 @@ export function createIngest(deps: IngestDeps) {
   const takeAnswers = (source: PriceSource, collected: readonly Collected[]) => {
     const asked = new Set(collected.map(({ key }) => key))
     for (const [key, answer] of answers) if (answer.source === source.id && !asked.has(key)) answers.delete(key)
-    for (const { key, kept, root, refused } of collected) {
-      const before = answers.get(key)
+    for (const { key, kept, root, refused, refusedParts } of collected) {
+      const before = answers.get(key)?.kept ?? []
+      // What is refused leaves its last good word, for as long as that may count.
+      const lastWords = before.filter(({ observation }) => refusedParts.some((part) => isOf(part, observation)))
       answers.set(key, {
         source: source.id,
         root,
         refused,
-        kept: refused ? (before?.kept ?? []) : mergeKept(before?.kept ?? [], kept),
+        refusedParts,
+        kept: refused ? before : [...mergeKept(before, kept), ...lastWords],
       })
     }
   }
 
   const refusalsFor = (covered: Covered) =>
     [...answers.values()]
-      .filter(
-        ({ refused, root, source }) =>
-          refused && isAbout(root.memo, covered) && concerned.get(covered.asset)!.some(({ id }) => id === source),
-      )
-      .map(({ source, refused }) => ({ source, reason: refused! }))
+      .filter(({ source }) => concerned.get(covered.asset)!.some(({ id }) => id === source))
+      .flatMap(({ source, root, refused, refusedParts }) => [
+        ...(refused && isAbout(root.memo, covered) ? [{ source, reason: refused }] : []),
+        ...refusedParts.filter((part) => isAbout(part, covered)).map(({ reason }) => ({ source, reason })),
+      ])
 
   const reschedule = (source: PriceSource, collected: readonly Collected[], now: number) => {
     const failed = collected.length > 0 && collected.every(({ refused }) => refused !== undefined)
@@ -205,13 +208,24 @@ export function createIngest(deps: IngestDeps) {
         asked: due.map(({ id }) => id),
         live: round.states.filter(({ reading }) => reading !== null).length,
         refused: [
-          ...collected.flat().flatMap(({ source, refused }) => (refused ? [{ source, reason: refused }] : [])),
+          ...collected
+            .flat()
+            .flatMap(({ source, refused, refusedParts }) => [
+              ...(refused ? [{ source, reason: refused }] : []),
+              ...refusedParts.map(({ reason }) => ({ source, reason })),
+            ]),
           ...round.unmeasured,
         ],
       }
     },
   }
 }
+
+/** Whether the part of an answer is the one this observation would have come from. */
+const isOf = (part: RefusedPart, observation: Observation): boolean =>
+  'asset' in observation
+    ? observation.asset === part.asset
+    : 'underlying' in observation && observation.underlying === part.underlying
 
 /** A question that names a wrapper or an underlying concerns only that; one about many concerns all its source covers. */
 function isAbout(memo: Record<string, unknown>, covered: Covered): boolean {

@@ -32,11 +32,15 @@ export type SourceAnswer = { status: number; body: Uint8Array; fetchedAt: Date }
 
 export type SourceReading = {
   observations: Observation[]
+  /** Parts of the answer that must not be believed, while the rest may. */
+  refused?: RefusedPart[]
   /** Questions that only this answer made possible, such as the ticks around a price. */
   follow?: SourceRequest[]
   publishedAt?: Date
   block?: number
 }
+
+export type RefusedPart = { asset?: string; underlying?: string; reason: string }
 
 /** How an answer is known ever after. `url` is the shown one. */
 export type FetchRecord = {
