@@ -36,17 +36,17 @@ describe('bad input is a clear 400, and no order is sent', () => {
     [
       'a quantity whose worth no account holds',
       { symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 1e9 },
-      /more than one billion USDC/,
+      /more than a trillion USDC/,
     ],
     [
       'units whose price makes them absurd',
       { symbol: 'acme-store', instrument_type: 'spend', quantity: 1e9, price_limit: 1e8 },
-      /more than one billion USDC/,
+      /more than a trillion USDC/,
     ],
     [
       'a limit so far away that the order is absurd',
-      { symbol: 'BTC-USD', instrument_type: 'crypto', side: 'sell', quantity: 1e6, price_limit: 1e8 },
-      /more than one billion USDC/,
+      { symbol: 'BTC-USD', instrument_type: 'crypto', side: 'sell', quantity: 1e8, price_limit: 1e8 },
+      /more than a trillion USDC/,
     ],
     [
       'units and a price that come to nothing',
@@ -147,6 +147,11 @@ describe('each risk check refuses on its own', () => {
     return body
   }
 
+  test('as many shares as can be asked for: still policy’s word, not ours', async () => {
+    const body = await refused({ symbol: 'AAPL', quantity: 1e9 }, 'order_notional')
+    expect(body.error).toBe('budget_exceeded')
+  })
+
   test('allow-lists name types or symbols', async () => {
     await refused(
       { symbol: 'AAPL', policy_id: withPolicy({ allowed_instruments: ['crypto', 'TSLAx'] }) },
@@ -205,10 +210,9 @@ describe('each risk check refuses on its own', () => {
   })
 
   test('an order that would move the price beyond the collar', async () => {
-    await refused(
-      { symbol: 'THIN', quantity: 150, policy_id: withPolicy({ require_approval_above_usdc: 5000 }) },
-      'price_collar',
-    )
+    const policy_id = withPolicy({ require_approval_above_usdc: 5000 })
+    const body = await refused({ symbol: 'THIN', quantity: 150, policy_id }, 'price_collar')
+    expect(body.error).toBe('policy_blocked')
   })
 
   test('a wrapper far from its reference, or more than is offered near it', async () => {

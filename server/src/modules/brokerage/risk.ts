@@ -85,7 +85,9 @@ export function assessRisk(facts: RiskFacts): Check[] {
 export function judge(checks: readonly Check[], overridden: boolean): Verdict {
   const failed = checks.filter((check) => check.result === 'fail')
   if (failed.length > 0) {
-    const money = failed.every((check) => MONEY_CHECKS.has(check.id))
+    // An order too large for the money is too large for the market as well; that makes it no other refusal.
+    const decisive = failed.filter((check) => check.id !== 'price_collar')
+    const money = decisive.length > 0 && decisive.every((check) => MONEY_CHECKS.has(check.id))
     const message = failed.map((check) => check.reason ?? check.id).join(' ')
     return { outcome: 'rejected', error: money ? 'budget_exceeded' : 'policy_blocked', message }
   }

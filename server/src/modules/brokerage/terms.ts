@@ -41,8 +41,8 @@ export type Terms = {
   basisBps: number | null
 }
 
-/** More than any account here could hold, and less than what a number in JSON or a column in the database cannot. */
-const MOST_NOTIONAL_MICRO = 1_000_000_000_000_000n
+/** A trillion USDC: no policy has to be asked about that, and it is what a column of the database still holds. */
+const MOST_NOTIONAL_MICRO = 1_000_000_000_000_000_000n
 
 /** Room above the touch when a quantity is fitted into a ceiling, so that a small move does not cost a fill. */
 const CAP_MARGIN_BPS = 10
@@ -63,7 +63,7 @@ export function drawTerms(input: {
   const quantity = fitToCap(ask, price, input.slippageBps, instrument)
   const orderNotional = notionalMicro(price, quantity)
   if (orderNotional > MOST_NOTIONAL_MICRO) {
-    throw invalid(`quantity of ${ask.symbol} comes to more than one billion USDC.`, { field: 'quantity' })
+    throw invalid(`quantity of ${ask.symbol} comes to more than a trillion USDC.`, { field: 'quantity' })
   }
   return {
     type: ask.type,
