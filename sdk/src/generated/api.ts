@@ -25868,8 +25868,7 @@ export interface operations {
         requestBody?: {
             content: {
                 "application/json": {
-                    /** @description An id that matches nothing is answered all the same. */
-                    rh_account_id?: string;
+                    rh_account_id?: string | null;
                 };
             };
         };

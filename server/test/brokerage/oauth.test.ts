@@ -167,7 +167,8 @@ describe('not configured', () => {
     expect((await world.call('GET', '/api/rh/auth')).status).toBe(503)
     expect((await callback(world, { code: 'x' })).status).toBe(503)
     expect((await callback(world, {})).status).toBe(400)
-    expect((await world.call('POST', '/api/rh/auth/revoke', {})).status).toBe(200)
+    for (const body of [{}, { rh_account_id: null }, { reason: 'left the company' }])
+      expect((await world.call('POST', '/api/rh/auth/revoke', body)).status).toBe(200)
   })
 })
 

@@ -337,10 +337,10 @@ export const OauthCallback = Type.Object({
   account_stub_created: Type.Boolean(),
   encrypted: Type.Boolean(),
 })
-export const OauthRevokeRequest = Type.Object(
-  { rh_account_id: Type.Optional(words(256, 'An id that matches nothing is answered all the same.', 0)) },
-  strict,
-)
+/** Answered 200 whatever it names, so nothing in it is refused that can be read at all. */
+export const OauthRevokeRequest = Type.Object({
+  rh_account_id: Type.Optional(nullable(words(256, 'An id that matches nothing is answered all the same.', 0))),
+})
 export const OauthRevoked = Type.Object({
   domain: Type.String(),
   revoked: Type.Literal(true),

@@ -50,6 +50,6 @@ export function oauthRoutes(app: App, oauth: Oauth) {
       },
       config,
     },
-    async (request) => oauth.revoke(request.caller, request.body.rh_account_id),
+    async (request) => oauth.revoke(request.caller, request.body.rh_account_id ?? undefined),
   )
 }
