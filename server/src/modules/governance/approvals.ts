@@ -12,6 +12,7 @@ import {
   type ApprovalRow,
   findApproval,
   findMandate,
+  findOverride,
   findPreauth,
   mandateOf,
   type OverrideRow,
@@ -212,11 +213,7 @@ async function opening(
 /** The override that came with the request is used only now, and only if it still can be. */
 async function overrideBrought(tx: Tx, row: PreauthRow, at: Date): Promise<OverrideRow | undefined> {
   if (row.override_id === null) return undefined
-  const override = await tx
-    .selectFrom('overrides')
-    .selectAll()
-    .where('id', '=', row.override_id)
-    .executeTakeFirstOrThrow()
+  const override = (await findOverride(tx, row.tenant_id, { id: row.override_id }))!
   if (override.used_by !== null || override.expires_at <= at)
     throw conflict('This can no longer be approved: the override that it needs has been used or has run out.')
   return override

@@ -5,7 +5,8 @@ import { readKeys, successorsOf } from './book.store.ts'
 import type { Mandate, MandateConstraint } from './mandate.ts'
 
 export type ApprovalRow = Selectable<Approvals>
-export type OverrideRow = Selectable<Overrides>
+/** With whom the denied payment was to be made, where it was to be made elsewhere. */
+export type OverrideRow = Selectable<Overrides> & { denied_merchant: unknown }
 export type PreauthRow = Selectable<Preauths>
 export type MandateRow = Selectable<Mandates>
 
@@ -23,8 +24,20 @@ export const readVotes = (tx: Tx, approvalIds: readonly string[]) =>
         .orderBy('created_at')
         .execute()
 
-export const findOverride = (tx: Tx, tenantId: string, hash: string): Promise<OverrideRow | undefined> =>
-  tx.selectFrom('overrides').selectAll().where('hash', '=', hash).where('tenant_id', '=', tenantId).executeTakeFirst()
+export const findOverride = (
+  tx: Tx,
+  tenantId: string,
+  by: { hash: string } | { id: string },
+): Promise<OverrideRow | undefined> =>
+  tx
+    .selectFrom('overrides as o')
+    .leftJoin('decisions as d', 'd.id', 'o.decision_id')
+    .leftJoin('preauths as p', 'p.id', 'd.preauth_id')
+    .selectAll('o')
+    .select('p.merchant as denied_merchant')
+    .where('id' in by ? 'o.id' : 'o.hash', '=', 'id' in by ? by.id : by.hash)
+    .where('o.tenant_id', '=', tenantId)
+    .executeTakeFirst()
 
 export const findPreauth = (tx: Tx, tenantId: string, id: string): Promise<PreauthRow | undefined> =>
   tx.selectFrom('preauths').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()

@@ -4,8 +4,7 @@ import type { Db } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
-import type { Facts } from './facts.ts'
-import { OWN_MERCHANT } from './facts.ts'
+import { type Facts, type Merchant, namesOf, OWN_MERCHANT } from './facts.ts'
 import {
   type ApprovalRow,
   findApproval,
@@ -54,7 +53,7 @@ async function readApproval(d: Deps, tenant: TenantCaller, id: string) {
 export const overrideHash = (keys: Pick<Keys, 'fingerprint'>, token: string) => keys.fingerprint(`override:${token}`)
 
 export async function overrideOf(d: Deps, tenant: TenantCaller, token: string) {
-  const row = await findOverride(d.db, tenant.tenantId, overrideHash(d.keys, token))
+  const row = await findOverride(d.db, tenant.tenantId, { hash: overrideHash(d.keys, token) })
   if (!row) throw invalid('override_token is not valid.')
   if (row.used_by !== null) throw conflict('This override has been used; it works once.')
   if (row.expires_at <= d.clock.now()) throw expired(`This override ended at ${row.expires_at.toISOString()}.`)
@@ -83,6 +82,10 @@ export function needOverrideFits(override: OverrideRow, facts: Facts): void {
     invalid(`This override is for the ${what} '${has}', not '${wants}'.`)
   if (override.agent_id !== facts.agentId) throw differs('agent', override.agent_id, facts.agentId)
   if (override.merchant !== facts.merchants[0]) throw differs('merchant', override.merchant, facts.merchants[0])
+  // The same id paid at another address, or under another host, is not what a person allowed.
+  const denied = override.denied_merchant === null ? undefined : namesOf(override.denied_merchant as Merchant)
+  if (denied && override.merchant !== OWN_MERCHANT && denied.join() !== facts.merchants.join())
+    throw differs('merchant', denied.join(', '), facts.merchants.join(', '))
   if (override.amount_micro !== facts.amountMicro)
     throw differs('amount', usdcFromMicro(override.amount_micro), usdcFromMicro(facts.amountMicro))
 }
