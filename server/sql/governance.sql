@@ -69,9 +69,10 @@ begin
   perform close_preauth_of(restore_grants.run_id, 'failed', 0, null, null, at);
 end $$;
 
+-- A run that was paid from a wallet left nothing on the chain that could be verified.
 create or replace function close_preauth_of(run text, how text, charged bigint, paid_in text, receipt text, at timestamptz) returns void language sql as $$
   update preauths set status = 'closed', closed_at = at, close_outcome = how, charged_micro = charged, late = at >= close_by,
-    transaction = paid_in, receipt_id = receipt, verified_onchain = case when how = 'settled' then true end, ended_seq = nextval('decision_order')
+    transaction = paid_in, receipt_id = receipt, verified_onchain = case when how = 'settled' and paid_in is not null then true end, ended_seq = nextval('decision_order')
   where run_id = run and taken_by_run and status in ('in_use', 'escalated')
 $$;
 
@@ -214,7 +215,8 @@ end $$;
 
 -- Ends a pre-authorisation once, however often and by whomever it is tried.
 -- i: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, receipt, audit, events[]}
--- matching: how many transfers of the transaction fit; each can stand for one pre-authorisation.
+-- matching: how many transfers of the transaction fit; each can stand for one pre-authorisation. One transaction may pay
+-- several merchants: those paid at another address have used other transfers of it.
 create or replace function close_preauth(i jsonb) returns jsonb language plpgsql as $$
 declare
   p preauths;
@@ -231,7 +233,10 @@ begin
   if charged > p.amount_micro then
     perform refuse(409, 'above_reserved');
   end if;
-  if (i->>'matching')::int <= (select count(*) from preauths q where q.transaction = i->>'transaction' and q.charged_micro = charged and q.verified_onchain) then
+  if (i->>'matching')::int <= (
+    select count(*) from preauths q where q.transaction = i->>'transaction' and q.charged_micro = charged and q.verified_onchain
+      and coalesce(lower(q.merchant->>'pay_to') = lower(p.merchant->>'pay_to'), true)
+  ) then
     perform refuse(409, 'transaction_used');
   end if;
   perform settle_holds(p.id, i->>'outcome' = 'settled', charged);

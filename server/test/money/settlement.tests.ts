@@ -50,6 +50,30 @@ export function settlementTests(use: () => World) {
       expect(await chainAccount()).toBe(await world.balance(await world.payee()))
     })
 
+    test('shares a transaction with others, and each of them is proof for whom it paid', async () => {
+      const tenant = await world.tenantWithWallet(0.2)
+      const out = await Promise.all(
+        Array.from({ length: 12 }, async () => {
+          const to = (await world.payer(0)).address
+          const path = `/api/admin/wallets/${tenant.walletId}/withdraw`
+          const { body } = await world.post(path, { to, amount: '10000' }, world.admin)
+          return (await world.get(`/api/admin/payouts/${body.payout_id}`, world.admin)).body
+        }),
+      )
+      const [together] = [...Map.groupBy(out, (one) => one.transaction).values()].filter((one) => one.length > 1)
+      expect(together, 'twelve at once are settled in fewer transactions').toBeDefined()
+      for (const { to, transaction } of together!) {
+        const asked = { agent_id: 'buyer', merchant: { id: 'shop', pay_to: to }, amount: '10000' }
+        const report = async () => {
+          const made = await world.post('/api/pre-auth', asked, tenant.headers)
+          const { preauth_id } = made.body
+          return world.post('/api/pre-auth/close', { preauth_id, outcome: 'settled', transaction }, tenant.headers)
+        }
+        expect((await report()).body).toMatchObject({ status: 'closed', verified_onchain: true })
+        expect((await report()).status).toBe(409)
+      }
+    })
+
     test('waits for a person where our key is kept elsewhere, and is believed only if the chain agrees', async () => {
       const tenant = await world.tenantWithWallet(0.3)
       const clock = { now: () => new Date() }

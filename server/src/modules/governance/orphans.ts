@@ -36,17 +36,27 @@ export const createOrphanSweep =
     let escalated = 0
     for (const row of overdue) {
       try {
-        if (await settle(d, row)) continue
+        if (await settled(d, row)) continue
         if (await escalate(d, row, now)) escalated += 1
       } catch (error) {
-        d.log.warn(
-          { err: error, preauth_id: row.id },
-          'an overdue pre-authorisation could not be looked at; it will be again',
-        )
+        d.log.warn({ err: error, preauth_id: row.id }, 'an overdue pre-authorisation could not be escalated yet')
       }
     }
     return escalated
   }
+
+/** Looking is a courtesy: whatever goes wrong with it, people hear of the payment in time. */
+async function settled(d: OrphansDeps, row: PreauthRow): Promise<boolean> {
+  try {
+    return await settle(d, row)
+  } catch (error) {
+    d.log.warn(
+      { err: error, preauth_id: row.id },
+      'an overdue pre-authorisation could not be looked at; it is escalated',
+    )
+    return false
+  }
+}
 
 /** True when it turned out to be settled, by its run or by a transaction that was reported and refused. */
 async function settle(d: OrphansDeps, row: PreauthRow): Promise<boolean> {
