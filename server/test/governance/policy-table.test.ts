@@ -128,6 +128,11 @@ describe('rules of the legacy shape', () => {
     [[rule('price_usdc', '<=', 0.02, 'review')], 'review_required'],
     [[rule('merchant', 'in', ['countersign', 'x'], 'deny')], 'blocked'],
     [[rule('merchant', 'not_in', ['countersign', 'x'], 'deny')], 'pass'],
+    [[rule('merchant', 'eq', 'PAY.example', 'deny')], 'blocked'],
+    [[rule('merchant', 'in', ['0xABC'], 'deny')], 'blocked'],
+    [[rule('merchant', 'ne', '0xABC', 'deny')], 'pass'],
+    [[rule('merchant', 'not_in', ['acme'], 'deny')], 'blocked'],
+    [[rule('merchant', 'eq', 'pay.example', 'allow')], 'pass'],
     [[rule('hour_utc', '>', 15, 'deny')], 'pass'],
     [[rule('hour_utc', '>=', 15, 'deny')], 'blocked'],
     [[rule('leverage', '>', 0, 'deny')], 'pass'],
@@ -138,6 +143,11 @@ describe('rules of the legacy shape', () => {
     [[rule('action', 'eq', 'run', 'review'), rule('network', 'eq', 'eip155:8453', 'deny')], 'blocked'],
   ] as [RuleInput[], Outcome][])('%j is %s', (rules, outcome) => {
     expect(worst(decide(policyOf({}, rules)))).toBe(outcome)
+  })
+
+  test.each(['toString', 'constructor', '__proto__', 'hasOwnProperty'])('%s is no field and no operation', (name) => {
+    expect(() => readRule(rule(name, 'eq', 1, 'deny'), 0)).toThrow(/unknown/)
+    expect(() => readRule(rule('agent_id', name, 'x', 'deny'), 0)).toThrow(/unknown/)
   })
 })
 

@@ -80,6 +80,16 @@ test('the chain is asked first: a reported payment that is there is believed, on
     closed: { outcome: 'settled', charged: '10000', late: true, verified_onchain: true },
   })
   expect((await world.get(`/api/pre-auth/${twice}`, tenant.headers)).body.status).toBe('escalated')
+
+  // A transaction that already stands for another payment is no reason to keep silent about this one.
+  const late = await make(0.02)
+  expect((await close(tenant, { preauth_id: late, outcome: 'settled', transaction })).status).toBe(409)
+  world.clock.advance(600_000)
+  await world.service.governance.sweepOrphanedPreauths()
+  expect((await world.get(`/api/pre-auth/${late}`, tenant.headers)).body).toMatchObject({
+    status: 'escalated',
+    reserved: '20000',
+  })
 })
 
 describe('pre-authorise, execute, close', () => {
@@ -224,6 +234,58 @@ describe('pre-authorise, execute, close', () => {
   })
 })
 
+describe('a merchant has several names', () => {
+  const [good, evil] = [`0x${'aA'.repeat(20)}`, `0x${'eE'.repeat(20)}`]
+
+  test('none of them can be the address of another', async () => {
+    const tenant = await richTenant(world)
+    await world.post('/api/policies', { constraints: { allowed_merchants: [good] } }, tenant.headers)
+    expect((await ask(tenant, { merchant: { id: good, pay_to: evil } })).status).toBe(400)
+    expect((await ask(tenant, { merchant: { id: 'countersign', pay_to: evil } })).status).toBe(400)
+    expect((await ask(tenant, { merchant: { id: 'shop', pay_to: evil } })).status).toBe(422)
+    const made = await ask(tenant, { merchant: { id: good.toLowerCase() } })
+    expect(made.status, made.text).toBe(201)
+    // Where it is paid is known by its name, and is what the chain will be asked about.
+    const expected = { jwks, now: world.clock.now(), expect: { pay_to: good.toLowerCase() } }
+    expect(verifyPreauthToken(made.body.token, expected)).toMatchObject({ ok: true })
+  })
+
+  test('a rule that denies one of them denies it under every other; a mandate allows it in any case', async () => {
+    const tenant = await richTenant(world)
+    const rules = [{ field: 'merchant', op: 'eq', value: evil, effect: 'deny' }]
+    await world.post('/api/policies', { name: 'Never there', rules }, tenant.headers)
+    expect((await ask(tenant, { merchant: { id: 'shop', pay_to: evil.toLowerCase() } })).status).toBe(422)
+    const constraints = [{ type: 'payment.allowed_payees', allowed: [{ id: good }, { website: 'Market.example' }] }]
+    const mandate = await world.post('/api/mandates', { name: 'm', constraints }, tenant.headers)
+    const { mandate_id } = mandate.body
+    expect((await ask(tenant, { mandate_id, merchant: { id: 'a', pay_to: good.toLowerCase() } })).status).toBe(201)
+    expect((await ask(tenant, { mandate_id, merchant: { id: 'b', url: 'https://market.example/' } })).status).toBe(201)
+    expect((await ask(tenant, { mandate_id, merchant: { id: 'c', url: 'https://other.example/' } })).status).toBe(422)
+  })
+
+  test('an override of a denial is for the merchant that was denied, not for its name paid elsewhere (M9)', async () => {
+    const tenant = await richTenant(world)
+    await world.post(
+      '/api/policies',
+      { constraints: { max_per_run_usdc: 1, denied_merchants: [evil] } },
+      tenant.headers,
+    )
+    const merchant = { id: 'shop', pay_to: good }
+    expect((await ask(tenant, { merchant })).status).toBe(422)
+    const { body } = await world.post(
+      '/api/authorize',
+      { agent_id: 'buyer', amount_usdc: 5, merchant: 'shop', reason: 'once' },
+      tenant.headers,
+    )
+    const override_token = body.token
+    expect((await ask(tenant, { merchant: { id: 'shop', pay_to: evil }, override_token })).status).toBe(400)
+    expect((await ask(tenant, { merchant: { id: 'shop' }, override_token })).status).toBe(400)
+    const other = { ...merchant, url: 'https://evil.example' }
+    expect((await ask(tenant, { merchant: other, override_token })).status).toBe(400)
+    expect((await ask(tenant, { merchant, override_token })).status).toBe(201)
+  })
+})
+
 describe('a run that brings a token', () => {
   const own = { agent_id: 'comedian-v1', merchant: { id: 'countersign' }, amount_usdc: 0.02 }
 
@@ -250,7 +312,13 @@ describe('a run that brings a token', () => {
     const read = await world.get(`/api/pre-auth/${made.body.preauth_id}`, tenant.headers)
     expect(read.body).toMatchObject({
       status: 'closed',
-      closed: { outcome: 'settled', charged: '10000', released: '10000' },
+      closed: {
+        outcome: 'settled',
+        charged: '10000',
+        released: '10000',
+        transaction: null,
+        verified_onchain: null,
+      },
     })
     expect((await run(world, tenant, { preauth_token: made.body.token })).status).toBe(409)
     expect((await close(tenant, { preauth_id: made.body.preauth_id, outcome: 'voided' })).status).toBe(409)
@@ -539,6 +607,13 @@ describe('bad input', () => {
     ],
     ['a payee without a name', [{ type: 'payment.allowed_payees', allowed: [{}] }]],
     ['a date that is none', [{ type: 'payment.execution_date', not_before: 'soon' }]],
+    ['a date that only a program takes for one', [{ type: 'payment.execution_date', not_before: '1' }]],
+    ['a day that no month has', [{ type: 'payment.execution_date', not_after: '2030-02-30' }]],
+    ['a time without its zone', [{ type: 'payment.execution_date', not_after: '2030-01-31T12:00:00' }]],
+    [
+      'an end before its beginning',
+      [{ type: 'payment.execution_date', not_before: '2030-02-01', not_after: '2030-01-31' }],
+    ],
   ])('a mandate with %s is a 400', async (_, constraints) => {
     const tenant = await richTenant(world)
     const answer = await world.post('/api/mandates', { name: 'm', constraints }, tenant.headers)

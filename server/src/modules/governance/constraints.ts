@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import type { Facts } from './facts.ts'
+import { type Facts, foldName } from './facts.ts'
 import type { Finding, SmallestChange } from './result.ts'
 import type { Window } from './windows.ts'
 
@@ -210,9 +210,7 @@ function notAmong(name: string, noun: string, asked: readonly string[], denied: 
   }
 }
 
-/** Addresses and host names are the same in any case; ids of agents and merchants are not. */
-const holds = (list: readonly string[], one: string) =>
-  list.some((entry) => entry === one || (/^0x|\./i.test(one) && entry.toLowerCase() === one.toLowerCase()))
+const holds = (list: readonly string[], one: string) => list.some((entry) => foldName(entry) === foldName(one))
 
 function duringHours(hours: Hours, at: Date): Finding {
   const asked = at.getUTCHours()

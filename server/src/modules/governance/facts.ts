@@ -22,6 +22,9 @@ export const OWN_MERCHANT = 'countersign'
 
 export type Merchant = { id: string; url?: string; pay_to?: string }
 
+/** Addresses and host names are the same in any case; other ids of agents and merchants are not. */
+export const foldName = (name: string): string => (/^0x|\./i.test(name) ? name.toLowerCase() : name)
+
 /** All names of a merchant, in lower case where case says nothing. */
 export function namesOf(merchant: Merchant): string[] {
   const host = merchant.url === undefined ? undefined : new URL(merchant.url).host

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import { type CounterState, type Demand, judgeDemand } from './counters.ts'
-import type { Facts } from './facts.ts'
+import { type Facts, foldName } from './facts.ts'
 import type { Finding, RuleResult } from './result.ts'
 import { periodOf, type Window } from './windows.ts'
 
@@ -105,8 +105,14 @@ export function checkMandateConstraints(constraints: readonly MandateConstraint[
       throw invalid(`${where}: min is above max.`)
     if (one.type === 'payment.execution_date') {
       for (const name of ['not_before', 'not_after'] as const)
-        if (one[name] !== undefined && Number.isNaN(Date.parse(one[name])))
-          throw invalid(`${where}/${name} is not a date.`)
+        if (one[name] !== undefined && !isTime(one[name]))
+          throw invalid(`${where}/${name} is neither a date (2030-01-31) nor a time with its zone.`)
+      if (
+        one.not_before !== undefined &&
+        one.not_after !== undefined &&
+        new Date(one.not_before) > endOfTime(one.not_after)
+      )
+        throw invalid(`${where}: not_before is later than not_after.`)
     }
     if (one.type === 'payment.allowed_payees')
       for (const payee of one.allowed)
@@ -262,7 +268,7 @@ function withinRange(amountMicro: bigint, minMicro: bigint, maxMicro: bigint): F
 function payable(merchants: readonly string[], allowed: readonly Payee[]): Finding {
   const names = allowed.flatMap(payeeNames)
   const common = { asked: merchants[0], limit: names }
-  if (merchants.some((one) => names.includes(one) || names.includes(one.toLowerCase())))
+  if (merchants.some((one) => names.includes(foldName(one))))
     return { verdict: 'pass', reason: `'${merchants[0]}' is an allowed payee.`, ...common }
   return {
     verdict: 'blocked',
@@ -273,12 +279,26 @@ function payable(merchants: readonly string[], allowed: readonly Payee[]): Findi
 }
 
 function payeeNames(payee: Payee): string[] {
-  if (typeof payee === 'string') return /^0x/i.test(payee) ? [payee.toLowerCase()] : [payee]
+  if (typeof payee === 'string') return [foldName(payee)]
   const site = payee.website !== undefined && URL.canParse(payee.website) ? new URL(payee.website).host : payee.website
-  return [payee.id, payee.name, site].filter((name) => name !== undefined)
+  return [payee.id, payee.name, site].filter((name) => name !== undefined).map(foldName)
+}
+
+const DATE_OR_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** JavaScript reads `1`, `Jan 5` and the thirtieth of February as dates, some of them in the zone of the machine. */
+function isTime(text: string): boolean {
+  const day = text.slice(0, 10)
+  return (
+    DATE_OR_TIME.test(text) &&
+    !Number.isNaN(Date.parse(text)) &&
+    new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+  )
 }
 
 /** A day without a time lasts until its end. */
+const endOfTime = (text: string) => new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T23:59:59.999Z` : text)
+
 function inTime(at: Date, { not_before, not_after }: { not_before?: string; not_after?: string }): Finding {
   const common = { asked: at.toISOString(), limit: { not_before: not_before ?? null, not_after: not_after ?? null } }
   if (not_before !== undefined && at < new Date(not_before)) {
@@ -290,8 +310,7 @@ function inTime(at: Date, { not_before, not_after }: { not_before?: string; not_
       smallest_change: { text: `Ask again at ${from}.`, retry_at: from },
     }
   }
-  const end = not_after !== undefined && /^\d{4}-\d\d-\d\d$/.test(not_after) ? `${not_after}T23:59:59.999Z` : not_after
-  if (end !== undefined && at > new Date(end))
+  if (not_after !== undefined && at > endOfTime(not_after))
     return {
       verdict: 'blocked',
       reason: `It is after ${not_after}.`,

@@ -2,7 +2,7 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import { hashJson } from '../../platform/canonical.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { type Facts, type Merchant, namesOf } from './facts.ts'
+import { type Facts, type Merchant, namesOf, OWN_MERCHANT } from './facts.ts'
 import type { PreauthRow } from './grants.store.ts'
 
 export type PreauthInput = {
@@ -35,16 +35,14 @@ export type PreauthTerms = {
 
 const MAX_TTL_SECONDS = 600
 
-export function readTerms(input: PreauthInput, own: { network: string; asset: string }): PreauthTerms {
+const isAddress = (text: string) => /^0x[0-9a-fA-F]{40}$/.test(text)
+
+export function readTerms(input: PreauthInput, own: { network: string; asset: string; payTo: string }): PreauthTerms {
   const network = input.network ?? own.network
-  const { merchant } = input
-  if (merchant.url !== undefined && !URL.canParse(merchant.url)) throw invalid('body/merchant/url is not an address.')
-  if (network === own.network && merchant.pay_to !== undefined && !/^0x[0-9a-fA-F]{40}$/.test(merchant.pay_to))
-    throw invalid('body/merchant/pay_to is not an EVM address.')
   return {
     agentId: input.agent_id,
     mandateId: input.mandate_id ?? null,
-    merchant,
+    merchant: readMerchant(input.merchant, network, own),
     amountMicro: readAmount('amount', input.amount, input.amount_usdc),
     asset: readAsset(input.asset, network, own),
     network,
@@ -52,6 +50,18 @@ export function readTerms(input: PreauthInput, own: { network: string; asset: st
     requestHash: input.request_hash ?? null,
     ttlSeconds: input.ttl_seconds ?? MAX_TTL_SECONDS,
   }
+}
+
+/** Rules know a merchant by any of its names, so none of them may be another's address. */
+function readMerchant(merchant: Merchant, network: string, own: { network: string; payTo: string }): Merchant {
+  const { id, url, pay_to: payTo } = merchant
+  if (url !== undefined && !URL.canParse(url)) throw invalid('body/merchant/url is not an address.')
+  if (network === own.network && payTo !== undefined && !isAddress(payTo))
+    throw invalid('body/merchant/pay_to is not an EVM address.')
+  const known = id === OWN_MERCHANT ? own.payTo : isAddress(id) ? id : undefined
+  if (known !== undefined && payTo !== undefined && payTo.toLowerCase() !== known.toLowerCase())
+    throw invalid(`body/merchant/pay_to is not where '${id}' is paid, ${known}.`)
+  return isAddress(id) ? { ...merchant, pay_to: id } : merchant
 }
 
 /** `amount` is atomic units and authoritative; `amount_usdc` is the same for reading. Both may be given when they agree. */

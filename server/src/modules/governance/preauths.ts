@@ -45,7 +45,7 @@ export function createPreauths(d: PreauthsDeps) {
     input: PreauthInput,
     idempotencyKey: string | undefined,
   ): Promise<Answered> => {
-    const terms = readTerms(input, { network: d.network, asset: d.asset })
+    const terms = readTerms(input, d)
     const frozen = await d.frozen(tenant.tenantId, terms.agentId)
     const asked = { scope: `tenant:${tenant.tenantId}`, route: 'POST /api/pre-auth', key: idempotencyKey, body: input }
     return d.idempotency.once(asked, async (tx) => {

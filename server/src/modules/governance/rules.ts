@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import type { Facts } from './facts.ts'
+import { type Facts, foldName } from './facts.ts'
 import type { Finding } from './result.ts'
 
 /** What a rule of the legacy shape can ask about; money is compared in micro-USDC, never as a float. */
 const fields = {
   agent_id: { type: 'text', read: (facts: Facts) => facts.agentId },
-  merchant: { type: 'text', read: (facts: Facts) => facts.merchants[0] },
+  merchant: { type: 'name', read: (facts: Facts) => facts.merchants },
   network: { type: 'text', read: (facts: Facts) => facts.network ?? undefined },
   action: { type: 'text', read: (facts: Facts) => facts.action },
   session_id: { type: 'text', read: (facts: Facts) => facts.sessionId ?? undefined },
@@ -89,19 +89,21 @@ export type Rule = Omit<RuleInput, 'field' | 'op'> & { field: FieldName; op: Op 
 /** The rule in one spelling, or a refusal that names what cannot be compared. */
 export function readRule(rule: RuleInput, index: number): Rule {
   const where = `body/rules/${index}`
-  if (!(rule.field in fields))
+  if (!Object.hasOwn(fields, rule.field))
     throw invalid(`${where}/field '${rule.field}' is unknown; it is one of ${Object.keys(fields).join(', ')}.`)
-  const op = (spellings[rule.op as keyof typeof spellings] ?? rule.op) as Op
-  if (!(op in ops)) throw invalid(`${where}/op '${rule.op}' is unknown; it is one of ${Object.keys(ops).join(', ')}.`)
+  const op = (Object.hasOwn(spellings, rule.op) ? spellings[rule.op as keyof typeof spellings] : rule.op) as Op
+  if (!Object.hasOwn(ops, op))
+    throw invalid(`${where}/op '${rule.op}' is unknown; it is one of ${Object.keys(ops).join(', ')}.`)
   const field = rule.field as FieldName
   const many = op === 'in' || op === 'not_in'
   if (many !== Array.isArray(rule.value))
     throw invalid(`${where}/value must be ${many ? 'a list' : 'a single value'} with '${rule.op}'.`)
   const { type } = fields[field]
-  if (type === 'text' && ['gt', 'gte', 'lt', 'lte'].includes(op))
+  const text = type === 'text' || type === 'name'
+  if (text && ['gt', 'gte', 'lt', 'lte'].includes(op))
     throw invalid(`${where}/op '${rule.op}' does not fit the text '${field}'.`)
   for (const value of [rule.value].flat()) {
-    if (type === 'text' ? typeof value !== 'string' : typeof value !== 'number')
+    if (text ? typeof value !== 'string' : typeof value !== 'number')
       throw invalid(`${where}/value does not fit '${field}'.`)
     if (type === 'money' && microFromUsdc(value as number) === undefined)
       throw invalid(`${where}/value must be a non-negative amount with at most six decimals.`)
@@ -109,12 +111,18 @@ export function readRule(rule: RuleInput, index: number): Rule {
   return { ...rule, field, op }
 }
 
+/** A merchant goes by several names: it is one of these when any of its names is, and none of them when no name is. */
 const matches = ({ field, op, value }: Rule, facts: Facts): boolean => {
   const { type, read } = fields[field]
   const asked = read(facts)
   if (asked === undefined) return false
-  const values = [value].flat().map((one) => (type === 'money' ? microFromUsdc(one as number)! : one))
-  return ops[op](asked, values)
+  const values = [value].flat()
+  if (type === 'name') {
+    const names = values.map((one) => foldName(one as string))
+    const fits = (name: string) => ops[op](foldName(name), names)
+    return op === 'ne' || op === 'not_in' ? facts.merchants.every(fits) : facts.merchants.some(fits)
+  }
+  return ops[op](asked as Comparable, type === 'money' ? values.map((one) => microFromUsdc(one as number)!) : values)
 }
 
 type Told = { rule: string; finding: Finding }
@@ -173,6 +181,6 @@ function judgeAllows(allows: readonly Rule[], facts: Facts): Finding {
 const say = ({ field, op, value }: Rule) => `${field} ${words[op]} ${Array.isArray(value) ? value.join(', ') : value}`
 
 function shown(field: FieldName, facts: Facts): unknown {
-  const asked = fields[field].read(facts)
+  const asked = field === 'merchant' ? facts.merchants[0] : fields[field].read(facts)
   return typeof asked === 'bigint' ? usdcFromMicro(asked) : (asked ?? null)
 }
