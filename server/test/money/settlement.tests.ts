@@ -7,7 +7,7 @@ import { createPayoutRail } from '../../src/modules/payments/payout-rail.ts'
 import { createIdempotency } from '../../src/platform/idempotency.ts'
 import { createIds } from '../../src/platform/ids.ts'
 import { createKeys } from '../../src/platform/keys.ts'
-import { readChallenge, signAuthorization, signPayment, silent } from '../harness.ts'
+import { readChallenge, signAuthorization, signPayment, silent, USDC } from '../harness.ts'
 import { failing, type World } from './world.ts'
 
 export function settlementTests(use: () => World) {
@@ -34,7 +34,7 @@ export function settlementTests(use: () => World) {
       const to = (await world.payer(0)).address
       const body = { to, amount: '200000' }
       expect((await world.post(path, body, tenant.headers)).status).toBe(401)
-      for (const nowhere of [await world.payee(), `0x${'0'.repeat(40)}`])
+      for (const nowhere of [await world.payee(), `0x${'0'.repeat(40)}`, USDC, USDC.toUpperCase().replace('0X', '0x')])
         expect((await world.post(path, { ...body, to: nowhere }, world.admin)).status).toBe(400)
       const headers = { ...world.admin, 'idempotency-key': 'out-1' }
       const asked = await world.post(path, body, headers)
@@ -87,6 +87,7 @@ export function settlementTests(use: () => World) {
         idempotency: createIdempotency({ db: world.db, keys, clock }),
         rail: {
           from: await world.payee(),
+          asset: USDC,
           automatic: false,
           send: () => Promise.reject(new Error('must not be asked')),
           proves: async (transaction) => transaction === paid,

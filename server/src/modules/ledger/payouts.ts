@@ -23,6 +23,8 @@ import {
 export type PayoutRail = {
   /** Our own address. */
   from: string
+  /** The contract of USDC. It takes no USDC itself: such a payout would wait for good. */
+  asset: string
   /** Whether the key of our address is ours to sign with. Where it is not, a person pays and says in which transaction. */
   automatic: boolean
   /** May be called again and again: the chain takes each payout's nonce once. `open` means that it may or may not arrive. */
@@ -112,8 +114,8 @@ export function createPayouts(deps: PayoutsDeps) {
       body: unknown,
       wanted: { to: string; amountMicro: bigint },
     ) {
-      if ([NOWHERE, rail.from.toLowerCase()].includes(wanted.to.toLowerCase()))
-        throw invalid('body/to must be an address that is neither empty nor our own.')
+      if ([NOWHERE, rail.from, rail.asset].some((address) => address.toLowerCase() === wanted.to.toLowerCase()))
+        throw invalid('body/to must be an address that is neither empty nor our own nor that of USDC itself.')
       const route = `POST /api/admin/wallets/${walletId}/withdraw`
       const id = ids.next('pay')
       const asked = await refusing(

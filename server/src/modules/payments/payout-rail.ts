@@ -29,6 +29,7 @@ export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign
 
   return {
     from,
+    asset,
     automatic: sign !== undefined && chain !== undefined,
 
     async send({ id, to, amountMicro }) {
