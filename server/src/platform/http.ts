@@ -118,6 +118,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     request.reply = reply
     try {
       refuseDoubledHeaders(request)
+      refuseNul(request)
     } catch (error) {
       return done(error as Error)
     }
@@ -183,10 +184,20 @@ function useValidators(app: App) {
   const options = { removeAdditional: false, useDefaults: true, allErrors: false, strict: false } as const
   const strict = new Ajv({ ...options, coerceTypes: false })
   const coercing = new Ajv({ ...options, coerceTypes: true })
-  for (const ajv of [strict, coercing]) formats.default(ajv, ['date-time', 'uuid', 'uri', 'email'])
+  for (const ajv of [strict, coercing]) {
+    formats.default(ajv, ['date-time', 'uuid', 'uri', 'email'])
+    const { validate } = ajv.formats['date-time'] as { validate: (text: string) => boolean }
+    // RFC 3339 has leap seconds, and no Date does.
+    ajv.addFormat('date-time', (text) => validate(text) && !Number.isNaN(Date.parse(text)))
+  }
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'body' ? strict : coercing).compile(schema as object),
   )
+}
+
+/** No text of the database can hold one, wherever in the address it stands; the strict parser sees to bodies. */
+function refuseNul({ raw }: FastifyRequest) {
+  if (raw.url!.includes('%00')) throw invalid('The address has a NUL character in it.')
 }
 
 function refuseDoubledHeaders(request: FastifyRequest) {

@@ -143,6 +143,28 @@ test('health, env-check and the machine description', async () => {
   expect(page.text).not.toMatch(/https?:\/\//)
 })
 
+test('what no database can read is a 400 wherever it stands: a NUL, a leap second, a version beyond all versions', async () => {
+  const { headers } = await service.onboard()
+  const policy = (await service.post('/api/policies', { constraints: {} }, headers)).body.id
+  for (const path of [
+    '/api/pre-auth/%00',
+    '/api/wallets/wal_%00',
+    '/api/receipts/%00',
+    '/api/settle/%00',
+    '/api/runs?action=%00',
+    '/api/approvals?agent_id=a%00b',
+    '/api/runs?since=2030-12-31T23:59:60Z',
+    '/api/audit?since=2030-12-31T23:59:60Z',
+    `/api/policies/${policy}/versions?cursor=2147483648`,
+  ]) {
+    const answer = await service.get(path, headers)
+    expect([path, answer.status, answer.body.error]).toEqual([path, 400, 'invalid_request'])
+  }
+  const mandate = { name: 'm', constraints: [], expires_at: '2030-12-31T23:59:60Z' }
+  expect((await service.post('/api/mandates', mandate, headers)).status).toBe(400)
+  expect((await service.get('/api/runs?since=2030-12-31T23:59:59.999%2B01:00', headers)).status).toBe(200)
+})
+
 test('lanes are changed by the admin alone, and the new price is asked at once', async () => {
   const lane = { agent_id: 'translator-v1', display_name: 'Translator', category: 'language', base_price_usdc: 0.01 }
   expect((await service.post('/api/lane', lane)).status).toBe(401)

@@ -75,7 +75,7 @@ export const PoliciesResponse = Type.Object({
 export const VersionsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: Type.Optional(Type.Integer({ minimum: 1 })),
+    cursor: Type.Optional(Type.Integer({ minimum: 1, maximum: 2_147_483_647 })),
   },
   { additionalProperties: false },
 )
