@@ -165,7 +165,7 @@ begin
             r->>'request_hash', r->'request', r->'terms', (d->>'amount_micro')::bigint, at, at, nextval('decision_order'));
   end if;
   if p <> 'null' then
-    perform insert_preauth(p || jsonb_build_object('status', case when a <> 'null' then 'pending_approval' else 'rejected' end));
+    perform insert_preauth(p || jsonb_build_object('status', case when a <> 'null' then 'pending_approval' else 'rejected' end, 'approval_id', a->>'id'));
   end if;
   insert into decisions (id, tenant_id, kind, run_id, preauth_id, agent_id, merchant, amount_micro, outcome, error, message, overridable, results, action_hash, asked_by, created_at)
   values (d->>'id', d->>'tenant_id', d->>'kind', d->>'run_id', d->>'preauth_id', d->>'agent_id', d->>'merchant', (d->>'amount_micro')::bigint, d->>'outcome',

@@ -217,6 +217,11 @@ describe('pre-authorise, execute, close', () => {
       reserved: '0',
     })
     expect(two.body.preauth_id).not.toBe(one.body.preauth_id)
+    expect((await world.get(`/api/pre-auth/${one.body.preauth_id}`, tenant.headers)).body).toMatchObject({
+      decision: 'review_required',
+      token: null,
+      approval_id: one.body.approval_id,
+    })
     expect(await figures(tenant)).toEqual([0, 0, 8])
     const approve = (approval_id: string) =>
       world.post('/api/approvals', { approval_id, decision: 'approve' }, tenant.headers)
