@@ -337,6 +337,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       postgres,
       chain,
       catalog,
+      idempotency,
       reconciler,
       sequencer: observe.sequencer,
       observe,
@@ -375,6 +376,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         jobs.every('payouts', 1_000, parts.payouts.sweep)
         jobs.every('escrows', 1_000, parts.escrow.sweepExpired)
         jobs.every('ledger-balances', 1_000, parts.ledger.sweepBalances)
+        jobs.every('run-keys-tidy', 60_000, parts.reconciler.sweepKeys)
+        jobs.every('answers-tidy', 60_000, () => parts.idempotency.sweep(clock.now()))
         jobs.wake('orphaned-runs')
         parts.observe.start()
         parts.governance.start()

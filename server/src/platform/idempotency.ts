@@ -14,10 +14,13 @@ export type Answered = { status: number; text: string; replayed: boolean }
 
 export type Idempotency = {
   once(asked: Asked, work: (tx: Tx) => Promise<{ status: number; body: unknown }>): Promise<Answered>
+  /** Forgets answers whose time is over: some hold a secret that was to be shown once. */
+  sweep(now: Date): Promise<number>
 }
 
 const LIFE_MS = 24 * 60 * 60 * 1000
 const MAX_KEY_LENGTH = 255
+const SWEEP_AT_MOST = 5_000
 // What a retry may add or leave out without becoming another request.
 const notHashed = ['idempotency_key', 'approval_id', 'override_token', 'preauth_token']
 
@@ -78,6 +81,15 @@ export function createIdempotency(deps: { db: Db; keys: Keys; clock: Clock }): I
           .execute()
         return { status: done.status, text, replayed: false }
       })
+    },
+
+    async sweep(now) {
+      const { rows } = await sql`
+        delete from idempotency_answers where (scope, route, key) in (
+          select scope, route, key from idempotency_answers where expires_at <= ${now} order by expires_at limit ${SWEEP_AT_MOST})
+        returning key
+      `.execute(deps.db)
+      return rows.length
     },
   }
 }

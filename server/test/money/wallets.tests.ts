@@ -1,5 +1,6 @@
 import { verifyReceipt } from '@countersign/proof'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { deleteExpiredKeys } from '../../src/modules/runs/runs.store.ts'
 import { readChallenge, signPayment } from '../harness.ts'
 import { failing, saying, type World } from './world.ts'
 
@@ -147,6 +148,39 @@ export function walletTests(use: () => World) {
         available: '0',
         accepts: [],
       })
+    })
+
+    test('forgets its key, as every other write does, after a day', async () => {
+      const tenant = await world.tenantWithWallet(0.02)
+      const headers = { ...tenant.headers, 'idempotency-key': 'for-a-day' }
+      const body = {
+        task: 'Tell me a joke about days.',
+        agent_id: 'comedian-v1',
+        payment: { wallet_id: tenant.walletId },
+      }
+      const made = await world.post('/api/wallets', {}, headers)
+      const ran = await world.post('/api/run', body, headers)
+      expect([made.status, ran.status]).toEqual([201, 200])
+      const kept = async () => {
+        const { rows } = await world.service.database.pool.query(
+          `select 'answer' as what from idempotency_answers where scope = $1 and key = 'for-a-day'
+           union all select 'run' from run_keys where scope = $1 and key = 'for-a-day'`,
+          [`tenant:${tenant.tenantId}`],
+        )
+        return rows.map(({ what }) => what)
+      }
+      const tidyAfter = async (hours: number) => {
+        const now = new Date(Date.parse(made.body.created_at) + hours * 3_600_000)
+        await world.service.idempotency.sweep(now)
+        await deleteExpiredKeys(world.db, now, 100_000)
+      }
+      await tidyAfter(23)
+      expect(await kept()).toEqual(['answer', 'run'])
+      await tidyAfter(25)
+      expect(await kept()).toEqual([])
+      expect(
+        (await world.get(`/api/settlements?run_id=${ran.body.run_id}`, tenant.headers)).body.settlements,
+      ).toHaveLength(1)
     })
 
     test('that fails gives everything back', async () => {

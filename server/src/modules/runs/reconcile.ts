@@ -5,6 +5,7 @@ import { abandon, type Deps, finish } from './execute-run.ts'
 import type { PaidUnit, RunTerms, UnitResult } from './run.ts'
 import {
   claimDueSettlements,
+  deleteExpiredKeys,
   findOrphanedRuns,
   findRun,
   findSettlementOf,
@@ -13,6 +14,7 @@ import {
 } from './runs.store.ts'
 
 const BATCH = 50
+const KEYS_AT_ONCE = 5_000
 
 /**
  * Finishes what a crash or a silent facilitator left. A run that never reached `keep` is given up, uncharged; one that
@@ -54,6 +56,8 @@ export function createReconciler(d: Deps) {
       await Promise.all(rows.map(async (row) => guarded(row, await findSettlementOf(d.db, row.id))))
       return rows.length
     },
+
+    sweepKeys: (): Promise<number> => deleteExpiredKeys(d.db, d.clock.now(), KEYS_AT_ONCE),
 
     /** One settlement, now, because somebody asked; see `POST /api/settle`. */
     async drive(settlement: SettlementRow): Promise<void> {

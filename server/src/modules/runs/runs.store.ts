@@ -88,6 +88,16 @@ export async function findByKey(tx: Tx, scope: string, route: string, key: strin
   return { run, settlement, bodyHash: found.body_hash }
 }
 
+/** A key whose time is over binds nobody any more; the run and its payment's nonce stay. */
+export async function deleteExpiredKeys(tx: Tx, now: Date, most: number): Promise<number> {
+  const { rows } = await sql`
+    delete from run_keys where (scope, route, key) in (
+      select scope, route, key from run_keys where expires_at <= ${now} order by expires_at limit ${most})
+    returning key
+  `.execute(tx)
+  return rows.length
+}
+
 export const findRun = (tx: Tx, id: string): Promise<RunRow> =>
   tx.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 
