@@ -1442,7 +1442,7 @@ export interface paths {
         put?: never;
         /**
          * Override one denial: once, in time, for one agent, amount and merchant
-         * @description Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. For mandate holders and admins.
+         * @description Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins.
          */
         post: operations["authorize"];
         delete?: never;
@@ -16457,7 +16457,7 @@ export interface operations {
                 "application/json": {
                     name?: string;
                     rules?: {
-                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. */
+                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
                         field: string;
                         /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
                         op: string;
@@ -16733,7 +16733,7 @@ export interface operations {
                     policy: {
                         name?: string;
                         rules?: {
-                            /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. */
+                            /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
                             field: string;
                             /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
                             op: string;
@@ -17371,7 +17371,7 @@ export interface operations {
                 "application/json": {
                     name?: string;
                     rules?: {
-                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. */
+                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
                         field: string;
                         /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
                         op: string;
@@ -19543,6 +19543,7 @@ export interface operations {
                     agent_id: string;
                     mandate_id?: string;
                     merchant: {
+                        /** @description An id that is an address is also where it is paid; `countersign` is this service itself. */
                         id: string;
                         url?: string;
                         pay_to?: string;

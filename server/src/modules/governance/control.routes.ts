@@ -27,7 +27,7 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
         tags,
         summary: 'Override one denial: once, in time, for one agent, amount and merchant',
         description:
-          'Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. For mandate holders and admins.',
+          'Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins.',
         body: schema.AuthorizeRequest,
         response: { 200: schema.AuthorizeResponse, 409: ErrorResponse },
       },

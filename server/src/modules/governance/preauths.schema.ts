@@ -21,7 +21,11 @@ export const PreauthCreate = Type.Object(
     mandate_id: Type.Optional(Id),
     merchant: Type.Object(
       {
-        id: Type.String({ minLength: 1, maxLength: 200 }),
+        id: Type.String({
+          minLength: 1,
+          maxLength: 200,
+          description: 'An id that is an address is also where it is paid; `countersign` is this service itself.',
+        }),
         url: Type.Optional(Type.String({ maxLength: 2_000 })),
         pay_to: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
       },

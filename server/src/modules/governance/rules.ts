@@ -61,7 +61,11 @@ const scalar = Type.Union([Type.String({ maxLength: 200 }), Type.Number()])
 
 export const RuleSchema = Type.Object(
   {
-    field: Type.String({ minLength: 1, maxLength: 40, description: `One of ${Object.keys(fields).join(', ')}.` }),
+    field: Type.String({
+      minLength: 1,
+      maxLength: 40,
+      description: `One of ${Object.keys(fields).join(', ')}. A merchant is known by its id, host and address.`,
+    }),
     op: Type.String({
       minLength: 1,
       maxLength: 10,
