@@ -260,6 +260,9 @@ describe('a merchant has several names', () => {
     const rules = [{ field: 'merchant', op: 'eq', value: evil, effect: 'deny' }]
     await world.post('/api/policies', { name: 'Never there', rules }, tenant.headers)
     expect((await ask(tenant, { merchant: { id: 'shop', pay_to: evil.toLowerCase() } })).status).toBe(422)
+    await world.post('/api/policies', { constraints: { denied_merchants: ['Casino.example'] } }, tenant.headers)
+    for (const url of ['https://casino.example/', 'http://CASINO.example:8443/x', 'https://casino.example./'])
+      expect((await ask(tenant, { merchant: { id: 'shop', url } })).status, url).toBe(422)
     const constraints = [{ type: 'payment.allowed_payees', allowed: [{ id: good }, { website: 'Market.example' }] }]
     const mandate = await world.post('/api/mandates', { name: 'm', constraints }, tenant.headers)
     const { mandate_id } = mandate.body

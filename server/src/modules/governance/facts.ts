@@ -27,6 +27,13 @@ export const foldName = (name: string): string => (/^0x|\./i.test(name) ? name.t
 
 /** All names of a merchant, in lower case where case says nothing. */
 export function namesOf(merchant: Merchant): string[] {
-  const host = merchant.url === undefined ? undefined : new URL(merchant.url).host
-  return [merchant.id, host, merchant.pay_to?.toLowerCase()].filter((name) => name !== undefined)
+  const hosts = merchant.url === undefined ? [] : hostsOf(merchant.url)
+  return [merchant.id, ...hosts, merchant.pay_to?.toLowerCase()].filter((name) => name !== undefined)
+}
+
+/** The host, and the host with its port where one is named: neither a port nor the dot at the end makes it another. */
+export function hostsOf(url: string): string[] {
+  const { hostname, port } = new URL(url)
+  const host = hostname.replace(/\.$/, '')
+  return [host, port && `${host}:${port}`].filter((name) => name !== '')
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import { type CounterState, type Demand, judgeDemand } from './counters.ts'
-import { type Facts, foldName } from './facts.ts'
+import { type Facts, foldName, hostsOf } from './facts.ts'
 import type { Finding, RuleResult } from './result.ts'
 import { periodOf, type Window } from './windows.ts'
 
@@ -280,7 +280,9 @@ function payable(merchants: readonly string[], allowed: readonly Payee[]): Findi
 
 function payeeNames(payee: Payee): string[] {
   if (typeof payee === 'string') return [foldName(payee)]
-  const site = payee.website !== undefined && URL.canParse(payee.website) ? new URL(payee.website).host : payee.website
+  // Of a website with a port only that port is meant.
+  const site =
+    payee.website !== undefined && URL.canParse(payee.website) ? hostsOf(payee.website).at(-1) : payee.website
   return [payee.id, payee.name, site].filter((name) => name !== undefined).map(foldName)
 }
 
