@@ -181,7 +181,13 @@ function useStrictBodies(app: App) {
 
 /** Bodies are taken at their word: `1` is not `"1"`. Query strings and paths are text and have to be read as numbers. */
 function useValidators(app: App) {
-  const options = { removeAdditional: false, useDefaults: true, allErrors: false, strict: false } as const
+  const options = {
+    removeAdditional: false,
+    useDefaults: true,
+    allErrors: false,
+    strict: false,
+    discriminator: true,
+  } as const
   const strict = new Ajv({ ...options, coerceTypes: false })
   const coercing = new Ajv({ ...options, coerceTypes: true })
   for (const ajv of [strict, coercing]) {
@@ -327,7 +333,10 @@ function translate(error: FastifyFault): Problem {
 function validationMessage(error: FastifyFault): string {
   const first = error.validation![0]!
   const where = `${error.validationContext ?? 'request'}${first.instancePath}`
-  const params = first.params as { additionalProperty?: string; allowedValues?: unknown[] } | undefined
+  const params = first.params as
+    | { additionalProperty?: string; allowedValues?: unknown[]; tag?: string; tagValue?: unknown }
+    | undefined
+  if (params?.tag !== undefined) return `${where}/${params.tag} '${params.tagValue}' is unknown.`
   if (params?.additionalProperty !== undefined)
     return `${where} has the unknown property '${params.additionalProperty}'.`
   if (params?.allowedValues) return `${where} must be one of ${params.allowedValues.join(', ')}.`

@@ -628,6 +628,18 @@ describe('bad input', () => {
     expect([answer.status, answer.body.error], answer.text).toEqual([400, 'invalid_request'])
   })
 
+  test('a refused constraint of a mandate is told by its own type', async () => {
+    const tenant = await richTenant(world)
+    const told = async (one: unknown) =>
+      (await world.post('/api/mandates', { name: 'm', constraints: [one] }, tenant.headers)).body.message
+    expect(await told({ type: 'payment.forever' })).toBe("body/constraints/0/type 'payment.forever' is unknown.")
+    expect(await told({ type: 'payment.budget', currency: 'USDC' })).toMatch(/required property 'max'/)
+    expect(await told({ type: 'payment.budget', currency: 'USDC', max: 1, per: 'day' })).toMatch(
+      /unknown property 'per'/,
+    )
+    expect(await told({ max: 1 })).toMatch(/type/)
+  })
+
   test('what belongs to another tenant does not exist', async () => {
     const [tenant, stranger] = [await richTenant(world), await richTenant(world)]
     const preauth = (await ask(tenant)).body.preauth_id

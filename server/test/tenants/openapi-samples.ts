@@ -9,6 +9,7 @@ export type Schema = {
   enum?: unknown[]
   const?: unknown
   anyOf?: Schema[]
+  oneOf?: Schema[]
   allOf?: Schema[]
   minimum?: number
   format?: string
@@ -40,7 +41,7 @@ export function routesOf(description: { paths: Record<string, Record<string, Ope
 export function sampleOf(schema: Schema, id: string, name = ''): unknown {
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]
-  const variant = schema.anyOf?.[0] ?? schema.allOf?.[0]
+  const variant = schema.anyOf?.[0] ?? schema.oneOf?.[0] ?? schema.allOf?.[0]
   if (variant) return sampleOf(variant, id, name)
   switch (schema.type) {
     case 'object':

@@ -41,7 +41,7 @@ const constraint = <T extends Record<string, Parameters<typeof Type.Object>[0][s
 ) => Type.Object({ type: Type.Literal(type), ...properties }, { additionalProperties: false, description })
 
 /** The constraint types of AP2's payment mandates, in their own words; amounts are in USDC. */
-export const MandateConstraintSchema = Type.Union([
+const constraintSchemas = [
   constraint('payment.amount_range', { currency, min: Type.Optional(Amount), max: Amount }, 'What one payment may be.'),
   constraint(
     'payment.allowed_payees',
@@ -66,7 +66,15 @@ export const MandateConstraintSchema = Type.Union([
     { not_before: Type.Optional(time), not_after: Type.Optional(time) },
     'When a payment may be made.',
   ),
-])
+]
+
+/** `type` decides which of them is meant, so that a refusal speaks of that one. */
+export const MandateConstraintSchema = Type.Unsafe<MandateConstraint>({
+  type: 'object',
+  required: ['type'],
+  discriminator: { propertyName: 'type' },
+  oneOf: constraintSchemas,
+})
 
 type Amount = number | string
 export type Payee = string | { id?: string; name?: string; website?: string }
