@@ -308,7 +308,6 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       index: 'index.html',
       everyPath: true,
     })
-    aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     catalogRoutes(app, catalog)
     tenantsRoutes(app, tenants)
     billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
@@ -328,6 +327,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     benchmarkRoutes(app, createBenchmark({ db, clock, ids }))
     basis.routes(app, tenants.authenticate, limits)
     brokerage.routes(app)
+    aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
     if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
 
     return {

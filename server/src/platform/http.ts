@@ -19,6 +19,7 @@ import type { Clock } from './clock.ts'
 import { isUnavailable } from './db.ts'
 import { createMethodGuard } from './http-methods.ts'
 import { describeErrors, openapiInfo } from './http-openapi.ts'
+import { answerUnreadable, HEADER_LIMIT } from './http-unreadable.ts'
 import type { Ids } from './ids.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
@@ -71,6 +72,7 @@ export type HttpDeps = {
 }
 
 const BODY_LIMIT = 256 * 1024
+const ARRIVAL_MS = 60_000
 // Sent twice, any of these could be read one way by us and another way by a proxy.
 const singleHeaders = new Set([
   'x-api-key',
@@ -89,6 +91,9 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     loggerInstance: deps.log as FastifyBaseLogger,
     logController: new LogController({ disableRequestLogging: true }),
     bodyLimit: BODY_LIMIT,
+    http: { maxHeaderSize: HEADER_LIMIT },
+    requestTimeout: ARRIVAL_MS,
+    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps.ids.next('req')),
     genReqId: (request) => {
       const given = request.headers['x-request-id']
       return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : deps.ids.next('req')
@@ -117,8 +122,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     request.caller = guest
     request.reply = reply
     try {
-      refuseDoubledHeaders(request)
       refuseNul(request)
+      refuseDoubledHeaders(request)
     } catch (error) {
       return done(error as Error)
     }
@@ -141,7 +146,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   app.setErrorHandler((error, request, reply) => answerError(error, request, reply))
   app.setNotFoundHandler((request, reply) => {
     const allowed = methods.allowed(request.url.split('?')[0]!)
-    if (allowed.length === 0)
+    if (allowed.length === 0 || allowed.includes(request.method))
       throw new Problem('error', 'There is nothing at this address.', { status: 404, code: 'not_found' })
     reply.header('allow', allowed.join(', '))
     throw new Problem('error', `${request.method} is not offered here; ${allowed.join(', ')} is.`, {
@@ -161,9 +166,9 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
 /** JSON only, read by our own strict parser; an empty body is no body, so that an optional one may be left out. */
 function useStrictBodies(app: App) {
   app.removeAllContentTypeParsers()
-  app.addContentTypeParser('application/json', { parseAs: 'string' }, (_request, body, done) => {
+  app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
-      done(null, body === '' ? undefined : parseStrictJson(body as string))
+      done(null, body.length === 0 ? undefined : parseStrictJson(readUtf8(body as Buffer)))
     } catch (error) {
       done(error instanceof JsonRefused ? invalid(error.message) : (error as Error))
     }
@@ -179,6 +184,17 @@ function useStrictBodies(app: App) {
   })
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
+
+/** What is hashed, signed and paid for must be what was sent: bytes that are no text are refused, not replaced. */
+function readUtf8(body: Buffer): string {
+  try {
+    return utf8.decode(body)
+  } catch {
+    throw new JsonRefused('The body is not valid UTF-8.')
+  }
+}
+
 /** Bodies are taken at their word: `1` is not `"1"`. Query strings and paths are text and have to be read as numbers. */
 function useValidators(app: App) {
   const options = {
@@ -191,19 +207,22 @@ function useValidators(app: App) {
   const strict = new Ajv({ ...options, coerceTypes: false })
   const coercing = new Ajv({ ...options, coerceTypes: true })
   for (const ajv of [strict, coercing]) {
-    formats.default(ajv, ['date-time', 'uuid', 'uri', 'email'])
-    const { validate } = ajv.formats['date-time'] as { validate: (text: string) => boolean }
-    // RFC 3339 has leap seconds, and no Date does.
-    ajv.addFormat('date-time', (text) => validate(text) && !Number.isNaN(Date.parse(text)))
+    formats.default(ajv, ['uuid', 'uri', 'email'])
+    ajv.addFormat('date-time', isMoment)
   }
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'body' ? strict : coercing).compile(schema as object),
   )
 }
 
-/** No text of the database can hold one, wherever in the address it stands; the strict parser sees to bodies. */
-function refuseNul({ raw }: FastifyRequest) {
-  if (raw.url!.includes('%00')) throw invalid('The address has a NUL character in it.')
+const dateTime = formats.default.get('date-time') as { validate(text: string): boolean }
+
+/** RFC 3339 also knows leap seconds and offsets without minutes, which no clock here can tell. */
+const isMoment = (text: string): boolean => dateTime.validate(text) && !Number.isNaN(Date.parse(text))
+
+/** PostgreSQL keeps no NUL. In a body the parser refuses it; in an address it can only come like this. */
+function refuseNul(request: FastifyRequest) {
+  if (request.raw.url!.includes('%00')) throw invalid('The address has a NUL character.')
 }
 
 function refuseDoubledHeaders(request: FastifyRequest) {

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startService, type TestService } from '../harness.ts'
 
@@ -194,4 +195,71 @@ test('rate limits carry the IETF headers and say when to come back', async () =>
   } finally {
     await strict.close()
   }
+})
+
+test('a deprecated path moves every request on unread, whatever its method and body', async () => {
+  for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
+    const moved = await service.call(method, '/api/settlement/stl_1?a=1&b=%20')
+    expect([moved.status, moved.headers.get('location')]).toEqual([308, '/api/settle/stl_1?a=1&b=%20'])
+  }
+  for (const [body, type] of [
+    ['{not json', 'application/json'],
+    ['plain words', 'text/plain'],
+    [`"${'x'.repeat(300 * 1024)}"`, 'application/json'],
+  ] as const) {
+    const moved = await service.call('POST', '/api/onboarding', body, { 'content-type': type })
+    expect([moved.status, moved.headers.get('location')]).toEqual([308, '/api/onboard'])
+  }
+})
+
+test('what no table can hold is refused in an address as in a body, on every route', async () => {
+  const { headers } = await service.onboard()
+  for (const path of ['/api/receipts/%00', '/api/receipts?cursor=%00', '/api/runs?after=a%00', '/api/settle/%00'])
+    expect(await service.get(path, headers)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  // Moments that RFC 3339 can write and no clock here can tell.
+  for (const moment of ['2016-12-31T23:59:60Z', '2026-01-01T00:00:00%2B05'])
+    for (const path of ['/api/receipts?since=', '/api/runs?until=', '/api/audit?since='])
+      expect(await service.get(`${path}${moment}`, headers)).toMatchObject({ status: 400 })
+  const torn = Buffer.concat([Buffer.from('{"task":"a'), Buffer.from([0xff]), Buffer.from('"}')])
+  const refused = await fetch(`${service.url}/api/run`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json' },
+    body: torn,
+  })
+  expect([refused.status, (await refused.json()).message]).toEqual([400, 'The body is not valid UTF-8.'])
+})
+
+test('a wrong address under a right one is 404, and only a wrong method is 405', async () => {
+  expect(await service.get('/api/log/tile/')).toMatchObject({ status: 404, body: { code: 'not_found' } })
+  const wrong = await service.call('DELETE', '/api/log/tile/0/000')
+  expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+})
+
+test('what is no readable request gets the usual words too, and none is waited for without end', async () => {
+  const { hostname, port } = new URL(service.url)
+  const say = (text: string) =>
+    new Promise<{ status: number; body: Record<string, unknown> }>((done, failed) => {
+      let heard = ''
+      const socket = connect(Number(port), hostname, () => socket.write(text))
+      socket.on('data', (chunk) => {
+        heard += chunk
+      })
+      socket.on('end', () =>
+        done({ status: Number(heard.slice(9, 12)), body: JSON.parse(heard.split('\r\n\r\n')[1]!) }),
+      )
+      socket.on('error', failed)
+    })
+  expect(await say('HELLO\r\n\r\n')).toMatchObject({
+    status: 400,
+    body: { error: 'invalid_request', message: expect.any(String), request_id: expect.stringMatching(/^req_/) },
+  })
+  const request = (payment: number) =>
+    `POST /api/run HTTP/1.1\r\nhost: x\r\nconnection: close\r\npayment-signature: ${'A'.repeat(payment)}\r\n` +
+    'content-type: application/json\r\ncontent-length: 12\r\n\r\n{"task":"x"}'
+  expect(await say(request(40_000))).toMatchObject({ status: 431, body: { error: 'error', code: 'too_large' } })
+  expect(await say(request(16_385))).toMatchObject({
+    status: 400,
+    body: { message: 'PAYMENT-SIGNATURE is longer than 16384 characters.' },
+  })
+  expect(service.service.app.server.requestTimeout).toBe(60_000)
 })
