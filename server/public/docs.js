@@ -7,6 +7,11 @@ const methods = ['get', 'post', 'put', 'patch', 'delete']
 const successes = { 200: 'Success.', 201: 'Created.', 202: 'Accepted.' }
 const byId = (id) => document.getElementById(id)
 
+function wayIn(scheme) {
+  if (scheme?.scheme === 'bearer') return 'the header Authorization: Bearer'
+  return scheme?.in === 'cookie' ? 'the session cookie' : `the header ${scheme?.name}`
+}
+
 /** What a caller must bring: the header or cookie of each way in. */
 function credentialsOf(op, schemes) {
   const ways = (op.security ?? []).map((way) => Object.keys(way))
@@ -14,7 +19,7 @@ function credentialsOf(op, schemes) {
   const names = ways
     .flat()
     .map((name) => schemes[name])
-    .map((scheme) => (scheme?.in === 'cookie' ? `the session cookie` : `the header ${scheme?.name}`))
+    .map(wayIn)
   const optional = ways.some((way) => way.length === 0)
   return `${optional ? 'Optional' : 'Needs'}: ${names.join(', or ')}.`
 }
@@ -26,15 +31,20 @@ function folded(summary, build) {
   return node
 }
 
-function answer([status, response]) {
+/** A schema told once and named in many places. */
+const told = (schema, schemas) => schemas[schema?.$ref?.split('/').at(-1)] ?? schema
+
+function answer([status, response], schemas) {
   const [type, content] = Object.entries(response.content ?? {})[0] ?? []
   const plain = response.description === 'Default Response' || !response.description
   const words = plain ? (successes[status] ?? '') : response.description
   const summary = [el('code', { textContent: status }), ' ', ...prose(`${words}${answerType(type)}`)]
-  return content?.schema ? folded(summary, () => fields(content.schema)) : el('p', { className: 'answer' }, ...summary)
+  return content?.schema
+    ? folded(summary, () => fields(told(content.schema, schemas)))
+    : el('p', { className: 'answer' }, ...summary)
 }
 
-function operation({ path, method, op }, schemes) {
+function operation({ path, method, op }, { schemes, schemas }) {
   const bodySchema = op.requestBody?.content?.['application/json']?.schema
   const link = el('a', { href: `#${op.operationId}`, title: 'A link to this endpoint' }, ` ${path}`)
   return el(
@@ -49,7 +59,7 @@ function operation({ path, method, op }, schemes) {
     bodySchema && el('h4', { textContent: 'Body' }),
     bodySchema && fields(bodySchema),
     el('h4', { textContent: 'Answers' }),
-    ...Object.entries(op.responses ?? {}).map(answer),
+    ...Object.entries(op.responses ?? {}).map((one) => answer(one, schemas)),
   )
 }
 
@@ -90,7 +100,7 @@ async function show() {
   if (!response.ok) throw new Error(`The description could not be read: the service answered ${response.status}.`)
   const description = await response.json()
   const { info, openapi, components, paths } = description
-  const schemes = components?.securitySchemes ?? {}
+  const shared = { schemes: components?.securitySchemes ?? {}, schemas: components?.schemas ?? {} }
   byId('about').textContent = `${info.description} Version ${info.version}, OpenAPI ${openapi}.`
   const groups = groupByTag(
     Object.entries(paths).flatMap(([path, item]) =>
@@ -100,7 +110,7 @@ async function show() {
   byId('index').replaceChildren(...groups.flatMap(indexGroup))
   byId('operations').replaceChildren(
     ...groups.map(([tag, list]) =>
-      el('section', {}, el('h2', { textContent: tag }), ...list.map((one) => operation(one, schemes))),
+      el('section', {}, el('h2', { textContent: tag }), ...list.map((one) => operation(one, shared))),
     ),
   )
   const links = [...byId('index').querySelectorAll('a')]

@@ -119,7 +119,8 @@ export function clients(url: string) {
     })
     const text = await response.text()
     // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came and asserts on it
-    const json: any = text.startsWith('{') || text.startsWith('[') ? JSON.parse(text) : undefined
+    const json: any =
+      /^application\/json\b/.test(response.headers.get('content-type') ?? '') && text ? JSON.parse(text) : undefined
     return { status: response.status, headers: response.headers, text, body: json }
   }
 

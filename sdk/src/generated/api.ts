@@ -1950,6 +1950,50 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/settlement": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Moved to /api/settle
+         * @deprecated
+         */
+        post: operations["post_settlement_deprecated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/onboarding": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Moved to /api/onboard
+         * @deprecated
+         */
+        get: operations["get_onboarding_deprecated"];
+        put?: never;
+        /**
+         * Moved to /api/onboard
+         * @deprecated
+         */
+        post: operations["post_onboarding_deprecated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/dev/faucet": {
         parameters: {
             query?: never;
@@ -2038,7 +2082,23 @@ export interface paths {
 }
 export type webhooks = Record<string, never>;
 export interface components {
-    schemas: never;
+    schemas: {
+        /**
+         * ErrorResponse
+         * @description What went wrong, in a stable code and a sentence.
+         */
+        ErrorResponse: {
+            error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+            message: string;
+            code?: string;
+            request_id?: string;
+            retryable?: boolean;
+            details?: unknown;
+            next_action?: string;
+        } & {
+            [key: string]: unknown;
+        };
+    };
     responses: never;
     parameters: never;
     requestBodies: never;
@@ -2075,17 +2135,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A dependency cannot be reached. */
@@ -2140,17 +2190,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2159,17 +2199,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -2178,17 +2208,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2221,17 +2241,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2240,17 +2250,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -2259,17 +2259,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2420,17 +2410,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2439,17 +2419,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -2458,17 +2428,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2531,17 +2491,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -2550,17 +2500,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2569,17 +2509,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -2588,17 +2518,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2651,17 +2571,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2670,17 +2580,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -2689,17 +2589,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2747,17 +2637,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2766,17 +2646,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -2785,17 +2655,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2843,17 +2703,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2862,17 +2712,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -2881,17 +2721,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -2952,17 +2782,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -2971,17 +2791,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -2990,17 +2809,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -3009,17 +2818,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -3028,17 +2827,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3047,17 +2836,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3066,17 +2845,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -3124,17 +2893,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -3143,17 +2902,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -3162,17 +2911,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3181,17 +2920,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3200,17 +2929,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -3272,17 +2991,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -3291,17 +3000,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -3310,17 +3009,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -3329,17 +3018,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -3348,17 +3027,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -3367,17 +3036,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3386,17 +3045,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3405,17 +3054,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -3449,17 +3088,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3468,17 +3097,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3487,17 +3106,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -3543,17 +3152,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -3562,17 +3161,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -3581,17 +3170,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -3600,17 +3179,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -3619,17 +3188,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3638,17 +3197,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3657,17 +3206,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -3706,17 +3245,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -3725,17 +3263,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3744,17 +3272,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3763,17 +3281,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -3819,17 +3327,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -3838,17 +3345,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3857,17 +3354,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3876,17 +3363,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -3921,17 +3398,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -3940,17 +3416,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -3959,17 +3425,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -3978,17 +3434,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -3997,17 +3443,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -4048,17 +3484,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -4067,17 +3493,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -4086,17 +3502,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -4105,17 +3511,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -4124,17 +3520,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -4143,17 +3529,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -4162,17 +3538,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -4181,17 +3547,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -4222,17 +3578,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -4241,17 +3596,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -4260,17 +3605,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -4279,17 +3614,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -4298,17 +3623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -4358,17 +3673,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -4377,17 +3682,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -4396,17 +3691,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -4415,17 +3700,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -4434,17 +3709,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -4500,17 +3765,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -4519,17 +3774,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -4538,17 +3783,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -4557,17 +3792,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -4576,17 +3801,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -4595,17 +3810,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -4614,17 +3819,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -4633,17 +3828,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -4686,17 +3871,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -4705,17 +3880,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -4724,17 +3889,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -4743,17 +3898,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -4762,17 +3907,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -4781,17 +3916,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -4846,17 +3971,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -4865,17 +3980,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -4884,17 +3989,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -4903,17 +3998,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -4922,17 +4007,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -4941,17 +4016,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -4960,17 +4025,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -4979,17 +4034,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -5038,17 +4083,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -5057,17 +4092,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -5076,17 +4101,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -5095,17 +4110,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -5114,17 +4119,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5133,17 +4128,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -5197,17 +4182,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -5216,17 +4191,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -5235,17 +4200,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -5254,17 +4209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -5273,17 +4218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -5292,17 +4227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -5311,17 +4236,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -5330,17 +4245,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -5349,17 +4254,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5368,17 +4263,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -5420,17 +4305,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -5439,17 +4314,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -5458,17 +4323,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -5477,17 +4332,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -5496,17 +4341,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5515,17 +4350,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -5588,17 +4413,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -5607,17 +4422,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -5626,17 +4431,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -5645,17 +4440,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -5664,17 +4449,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -5683,17 +4458,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -5702,17 +4467,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -5721,17 +4476,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5740,17 +4485,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -5786,17 +4521,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -5805,17 +4530,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -5824,17 +4539,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5843,17 +4548,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -5885,17 +4580,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -5904,17 +4589,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No billing customer is on record. */
@@ -5923,17 +4598,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -5942,17 +4607,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -5961,17 +4616,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5980,17 +4625,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -6097,7 +4732,9 @@ export interface operations {
                             method: string;
                             transaction: string | null;
                             network: string;
+                            asset: string;
                             payer: string;
+                            pay_to: string;
                             amount: string;
                         };
                         memory: {
@@ -6123,17 +4760,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -6142,17 +4769,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
@@ -6185,17 +4802,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -6204,17 +4811,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -6223,17 +4820,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -6242,17 +4829,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -6261,17 +4838,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -6280,17 +4847,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
@@ -6323,13 +4880,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description Default Response */
+            /** @description The run failed and was not charged, or something went wrong before it began. */
             500: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
+                    "application/json": ({
                         error: string;
                         message: string;
                         run_id: string;
@@ -6344,7 +4901,9 @@ export interface operations {
                             method: string;
                             transaction: string | null;
                             network: string;
+                            asset: string;
                             payer: string;
+                            pay_to: string;
                             amount: string;
                         } | null;
                         retryable: boolean;
@@ -6354,16 +4913,7 @@ export interface operations {
                         } | null;
                     } & {
                         [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description A part that is needed cannot be reached at the moment. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
+                    }) | ({
                         error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
                         message: string;
                         code?: string;
@@ -6373,7 +4923,16 @@ export interface operations {
                         next_action?: string;
                     } & {
                         [key: string]: unknown;
-                    };
+                    });
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -6459,7 +5018,9 @@ export interface operations {
                             method: string;
                             transaction: string | null;
                             network: string;
+                            asset: string;
                             payer: string;
+                            pay_to: string;
                             amount: string;
                         };
                     };
@@ -6471,17 +5032,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -6490,17 +5041,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
@@ -6533,17 +5074,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -6552,17 +5083,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -6571,17 +5092,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -6590,17 +5101,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -6609,17 +5110,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -6628,17 +5119,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
@@ -6671,13 +5152,13 @@ export interface operations {
                     };
                 };
             };
-            /** @description Default Response */
+            /** @description The run failed and was not charged, or something went wrong before it began. */
             500: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
+                    "application/json": ({
                         error: string;
                         message: string;
                         run_id: string;
@@ -6692,7 +5173,9 @@ export interface operations {
                             method: string;
                             transaction: string | null;
                             network: string;
+                            asset: string;
                             payer: string;
+                            pay_to: string;
                             amount: string;
                         } | null;
                         retryable: boolean;
@@ -6702,16 +5185,7 @@ export interface operations {
                         } | null;
                     } & {
                         [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description A part that is needed cannot be reached at the moment. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
+                    }) | ({
                         error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
                         message: string;
                         code?: string;
@@ -6721,7 +5195,16 @@ export interface operations {
                         next_action?: string;
                     } & {
                         [key: string]: unknown;
-                    };
+                    });
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -6768,17 +5251,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -6787,17 +5260,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -6806,17 +5269,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -6825,17 +5278,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -6844,17 +5287,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -6863,17 +5296,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -6923,17 +5346,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -6942,17 +5355,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -6961,17 +5364,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -6980,17 +5373,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -6999,17 +5382,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -7018,17 +5391,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -7264,17 +5627,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -7283,17 +5636,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -7302,17 +5645,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -7321,17 +5672,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -7340,17 +5681,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -7359,17 +5690,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -7378,17 +5699,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -7397,17 +5708,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -7462,17 +5763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -7481,17 +5772,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -7500,17 +5781,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -7519,17 +5790,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -7538,17 +5799,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -7557,17 +5808,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -7576,17 +5817,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -7648,17 +5879,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -7667,17 +5888,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -7686,17 +5897,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -7705,17 +5906,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -7724,17 +5915,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -7743,17 +5924,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -7820,17 +5991,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -7839,17 +6000,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -7858,17 +6009,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -7877,17 +6018,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -7896,17 +6027,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -7915,17 +6036,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -7982,17 +6093,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -8001,17 +6102,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -8020,17 +6111,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -8039,17 +6120,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -8058,17 +6129,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -8077,17 +6138,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -8144,17 +6195,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -8163,17 +6204,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -8182,17 +6213,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -8201,17 +6222,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -8220,17 +6231,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -8239,17 +6240,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -8258,17 +6249,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -8277,17 +6258,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -8296,17 +6267,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -8358,17 +6319,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -8377,17 +6328,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -8396,17 +6337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -8415,17 +6346,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -8434,17 +6355,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -8453,17 +6364,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -8472,17 +6373,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -8534,17 +6425,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -8553,17 +6434,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -8572,17 +6443,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -8591,17 +6452,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -8610,17 +6461,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -8629,17 +6470,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -8648,17 +6479,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -8716,17 +6537,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -8735,17 +6546,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -8754,17 +6555,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -8773,17 +6564,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -8792,17 +6573,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -8811,17 +6582,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -8830,17 +6591,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -8849,17 +6600,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -8868,17 +6609,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -8887,17 +6618,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -8941,17 +6662,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -8960,17 +6671,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -8979,17 +6680,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -8998,17 +6689,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -9017,17 +6698,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -9036,17 +6707,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -9055,17 +6716,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -9116,17 +6767,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -9135,17 +6776,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -9154,17 +6785,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -9173,17 +6794,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -9192,17 +6803,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -9211,17 +6812,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -9230,17 +6821,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -9249,17 +6830,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -9268,17 +6839,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -9287,17 +6848,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -9306,17 +6857,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -9367,17 +6908,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -9386,17 +6917,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -9405,17 +6926,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -9424,17 +6935,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -9443,17 +6944,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -9462,17 +6953,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -9481,17 +6962,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -9500,17 +6971,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -9519,17 +6980,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -9538,17 +6989,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -9557,17 +6998,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -9618,17 +7049,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -9637,17 +7058,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -9656,17 +7067,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -9675,17 +7076,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -9694,17 +7085,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -9713,17 +7094,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -9732,17 +7103,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -9751,17 +7112,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -9770,17 +7121,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -9789,17 +7130,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -9808,17 +7139,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -9870,17 +7191,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -9889,17 +7200,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -9908,17 +7209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -9927,17 +7218,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -9946,17 +7227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -9965,17 +7236,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -9984,17 +7245,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -10003,17 +7254,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -10022,17 +7263,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -10089,17 +7320,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -10108,17 +7329,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -10127,17 +7338,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -10146,17 +7347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -10165,17 +7356,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -10184,17 +7365,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -10203,17 +7374,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -10222,17 +7383,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -10241,17 +7392,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -10304,17 +7445,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -10323,17 +7454,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -10342,17 +7463,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -10361,17 +7472,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -10380,17 +7481,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -10437,17 +7528,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -10456,17 +7537,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -10475,17 +7546,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -10494,17 +7555,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -10513,17 +7564,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -10532,17 +7573,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -10596,17 +7627,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -10615,17 +7636,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -10634,17 +7645,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -10653,17 +7654,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -10672,17 +7663,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -10691,17 +7672,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -10710,17 +7681,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -10729,17 +7690,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -10748,17 +7699,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -10811,17 +7752,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -10830,17 +7761,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -10849,17 +7770,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -10868,17 +7779,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -10887,17 +7788,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -10906,17 +7797,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -10925,17 +7806,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -10944,17 +7815,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -10963,17 +7824,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -11018,7 +7869,9 @@ export interface operations {
                             method: string;
                             transaction: string | null;
                             network: string;
+                            asset: string;
                             payer: string;
+                            pay_to: string;
                             amount: string;
                         };
                         /** @description The signed receipt. */
@@ -11035,17 +7888,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -11054,17 +7897,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
@@ -11097,17 +7930,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -11116,17 +7939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
@@ -11165,17 +7978,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -11184,17 +7987,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -11203,26 +7996,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description Default Response */
+            /** @description The run failed and was not charged, or something went wrong before it began. */
             500: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
+                    "application/json": ({
                         error: string;
                         message: string;
                         run_id: string;
@@ -11237,7 +8020,9 @@ export interface operations {
                             method: string;
                             transaction: string | null;
                             network: string;
+                            asset: string;
                             payer: string;
+                            pay_to: string;
                             amount: string;
                         } | null;
                         retryable: boolean;
@@ -11247,16 +8032,7 @@ export interface operations {
                         } | null;
                     } & {
                         [key: string]: unknown;
-                    };
-                };
-            };
-            /** @description A part that is needed cannot be reached at the moment. */
-            503: {
-                headers: {
-                    [name: string]: unknown;
-                };
-                content: {
-                    "application/json": {
+                    }) | ({
                         error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
                         message: string;
                         code?: string;
@@ -11266,7 +8042,16 @@ export interface operations {
                         next_action?: string;
                     } & {
                         [key: string]: unknown;
-                    };
+                    });
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -11298,17 +8083,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -11317,17 +8101,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -11336,17 +8110,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -11355,17 +8119,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "text/plain": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -11397,17 +8151,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -11416,17 +8160,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -11435,17 +8178,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -11454,17 +8187,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -11473,17 +8196,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -11492,17 +8205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/octet-stream": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -11544,17 +8247,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -11563,17 +8256,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -11582,17 +8265,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -11601,17 +8274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -11654,17 +8317,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            409: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -11673,17 +8335,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -11692,17 +8344,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -11711,17 +8353,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -11730,17 +8362,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -11749,17 +8371,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -11861,17 +8473,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -11880,17 +8482,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -11899,17 +8491,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -11918,17 +8500,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12015,17 +8587,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -12034,17 +8596,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -12053,17 +8605,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -12072,17 +8614,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -12091,17 +8623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12148,17 +8670,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -12167,17 +8679,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -12186,17 +8688,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -12205,17 +8697,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -12224,17 +8706,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12291,17 +8763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -12310,17 +8772,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -12329,17 +8781,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -12348,17 +8790,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -12367,17 +8799,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -12386,17 +8808,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -12405,17 +8817,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12455,17 +8857,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -12474,17 +8866,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -12493,17 +8875,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12547,17 +8919,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -12566,17 +8928,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -12585,17 +8937,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12680,17 +9022,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -12699,17 +9031,16 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -12718,17 +9049,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -12737,17 +9058,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -12756,17 +9067,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -12775,17 +9076,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -12794,17 +9085,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12848,17 +9129,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -12867,17 +9138,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -12886,17 +9147,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -12905,17 +9156,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -12924,17 +9165,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -12943,17 +9174,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -12980,17 +9201,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -12999,17 +9210,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -13018,17 +9219,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -13037,17 +9228,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -13056,17 +9237,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -13075,17 +9246,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -13094,17 +9255,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -13132,7 +9283,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Default Response */
+            /** @description A page of events; with `format=ndjson` the whole chain, one event a line. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -13174,6 +9325,7 @@ export interface operations {
                         /** @description Cursor of the next page */
                         next_cursor: string | null;
                     };
+                    "application/x-ndjson": string;
                 };
             };
             /** @description The request is not valid. */
@@ -13182,17 +9334,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -13201,17 +9343,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -13220,17 +9352,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -13239,17 +9361,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -13258,17 +9370,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -13277,17 +9379,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -13336,17 +9428,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -13355,17 +9437,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -13374,17 +9446,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -13393,17 +9455,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -13412,17 +9464,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -13431,17 +9473,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -13495,17 +9527,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -13514,17 +9536,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -13533,17 +9545,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -13552,17 +9554,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -13571,17 +9563,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -13590,17 +9572,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -13609,17 +9581,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -13628,17 +9590,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -13647,17 +9599,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -13701,17 +9643,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -13720,17 +9652,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -13739,17 +9661,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -13758,17 +9670,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -13777,17 +9679,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -13796,17 +9688,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -13815,17 +9697,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -13859,17 +9731,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -13878,17 +9740,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -13897,17 +9749,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -13916,17 +9758,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -13935,17 +9767,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -13954,17 +9776,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -13973,17 +9785,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -14040,17 +9842,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -14059,17 +9851,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -14078,17 +9860,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -14097,17 +9869,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -14116,17 +9878,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -14135,17 +9887,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -14154,17 +9896,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -14173,17 +9905,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -14192,17 +9914,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -14257,17 +9969,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -14276,17 +9978,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -14295,17 +9987,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -14314,17 +9996,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -14333,17 +10005,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -14352,17 +10014,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -14371,17 +10023,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -14390,17 +10032,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -14409,17 +10041,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -14428,17 +10050,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -14478,17 +10090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -14497,17 +10099,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -14516,17 +10108,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -14535,17 +10117,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -14554,17 +10126,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -14573,17 +10135,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -14592,17 +10144,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -14611,17 +10153,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -14630,17 +10162,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -14649,17 +10171,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -14720,17 +10232,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -14739,17 +10241,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -14758,17 +10250,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -14777,17 +10259,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -14796,17 +10268,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -14815,17 +10277,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -14834,17 +10286,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -14904,17 +10346,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -14923,17 +10355,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -14942,17 +10364,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -14961,17 +10373,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -14980,17 +10382,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -14999,17 +10391,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -15018,17 +10400,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -15037,17 +10409,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -15056,17 +10418,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -15075,17 +10427,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -15133,17 +10475,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -15152,17 +10484,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -15171,17 +10493,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -15190,17 +10502,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -15209,17 +10511,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -15228,17 +10520,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -15290,17 +10572,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -15309,17 +10581,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -15328,17 +10590,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -15347,17 +10599,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -15366,17 +10608,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -15385,17 +10617,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -15404,17 +10626,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -15423,17 +10635,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -15442,17 +10644,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -15498,17 +10690,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -15517,17 +10699,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -15536,17 +10708,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -15555,17 +10717,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -15574,17 +10726,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -15593,17 +10735,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -15612,17 +10744,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -15631,17 +10753,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -15650,17 +10762,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -15736,17 +10838,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -15755,17 +10847,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -15774,17 +10856,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -15793,17 +10865,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -15812,17 +10874,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -15831,17 +10883,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -15941,17 +10983,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -15960,17 +10992,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -15979,17 +11001,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -15998,17 +11010,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -16017,17 +11019,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -16136,17 +11128,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -16155,17 +11137,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -16174,17 +11146,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -16193,17 +11155,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -16212,17 +11164,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -16231,17 +11173,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -16250,17 +11182,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -16269,17 +11191,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -16334,17 +11246,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -16353,17 +11255,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -16372,17 +11264,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -16391,17 +11273,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -16410,17 +11282,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -16429,17 +11291,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -16552,17 +11404,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -16571,17 +11413,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -16590,17 +11422,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -16609,17 +11431,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -16628,17 +11440,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -16647,17 +11449,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -16666,17 +11458,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -16685,17 +11467,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -16704,17 +11476,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -16861,17 +11623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -16880,17 +11632,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -16899,17 +11641,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -16918,17 +11650,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -16937,17 +11659,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -16956,17 +11668,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -16975,17 +11677,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -16994,17 +11686,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -17054,17 +11736,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -17073,17 +11745,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -17092,17 +11754,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -17111,17 +11763,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -17130,17 +11772,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -17149,17 +11781,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -17168,17 +11790,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -17228,17 +11840,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -17247,17 +11849,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -17266,17 +11858,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -17285,17 +11867,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -17304,17 +11876,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -17323,17 +11885,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -17342,17 +11894,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -17461,17 +12003,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -17480,17 +12012,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -17499,17 +12021,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -17518,17 +12030,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -17537,17 +12039,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -17556,17 +12048,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -17575,17 +12057,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -17594,17 +12066,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -17613,17 +12075,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -17669,17 +12121,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -17688,17 +12130,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -17707,17 +12139,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -17726,17 +12148,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -17745,17 +12157,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -17764,17 +12166,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -17783,17 +12175,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -17845,17 +12227,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -17864,17 +12236,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -17883,17 +12245,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -17902,17 +12254,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -17921,17 +12263,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -18002,17 +12334,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -18021,17 +12343,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -18040,17 +12352,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -18059,17 +12361,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -18078,17 +12370,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -18097,17 +12379,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -18116,17 +12388,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -18135,17 +12397,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -18154,17 +12406,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -18218,17 +12460,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -18237,17 +12469,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -18256,17 +12478,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -18275,17 +12487,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -18294,17 +12496,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -18313,17 +12505,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -18332,17 +12514,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -18394,17 +12566,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -18413,17 +12575,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -18432,17 +12584,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -18451,17 +12593,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -18470,17 +12602,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -18489,17 +12611,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -18595,17 +12707,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -18614,17 +12716,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -18633,17 +12725,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -18652,17 +12734,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -18671,17 +12743,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -18690,17 +12752,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -18709,17 +12761,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -18728,17 +12770,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -18747,17 +12779,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -18803,17 +12825,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -18822,17 +12834,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -18841,17 +12843,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -18860,17 +12852,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -18879,17 +12861,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -18898,17 +12870,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -18917,17 +12879,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -18990,17 +12942,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -19009,17 +12951,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -19028,17 +12960,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -19047,17 +12969,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -19066,17 +12978,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -19085,17 +12987,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -19104,17 +12996,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -19166,17 +13048,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -19185,17 +13057,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -19204,17 +13066,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -19223,17 +13075,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -19242,17 +13084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -19261,17 +13093,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -19280,17 +13102,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -19299,17 +13111,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -19318,17 +13120,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -19337,17 +13129,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -19420,17 +13202,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -19439,17 +13211,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -19458,17 +13220,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -19477,17 +13229,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -19496,17 +13238,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -19515,17 +13247,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -19593,17 +13315,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -19612,17 +13324,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -19631,17 +13333,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -19650,17 +13342,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -19669,17 +13351,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -19688,17 +13360,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -19707,17 +13369,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Refused by a policy, a budget or a mandate; nothing is held. */
@@ -19751,17 +13403,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -19770,17 +13412,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -19789,17 +13421,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -19860,17 +13482,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -19879,17 +13491,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -19898,17 +13500,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -19917,17 +13509,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -19936,17 +13518,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -19955,17 +13527,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -19974,17 +13536,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -19993,17 +13545,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -20012,17 +13554,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -20031,17 +13563,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -20107,17 +13629,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -20126,17 +13638,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -20145,17 +13647,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -20164,17 +13656,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -20183,17 +13665,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -20202,17 +13674,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -20221,17 +13683,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -20290,17 +13742,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -20309,17 +13751,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -20328,17 +13760,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -20347,17 +13769,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -20366,17 +13778,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -20385,17 +13787,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -20404,17 +13796,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -20423,17 +13805,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -20442,17 +13814,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -20528,17 +13890,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -20547,17 +13899,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -20566,17 +13908,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -20585,17 +13917,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -20604,17 +13926,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -20623,17 +13935,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -20719,17 +14021,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -20738,17 +14030,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -20757,17 +14039,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -20776,17 +14048,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -20795,17 +14057,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -20814,17 +14066,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -20833,17 +14075,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -20852,17 +14084,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -20871,17 +14093,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -20890,17 +14102,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -20966,17 +14168,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -20985,17 +14177,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -21004,17 +14186,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -21023,17 +14195,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -21042,17 +14204,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -21061,17 +14213,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -21080,17 +14222,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -21151,17 +14283,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -21170,17 +14292,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -21189,17 +14301,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -21208,17 +14310,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -21227,17 +14319,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -21246,17 +14328,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -21310,17 +14382,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -21329,17 +14391,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -21348,17 +14400,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -21367,17 +14409,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -21386,17 +14418,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -21405,17 +14427,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -21424,17 +14436,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -21486,17 +14488,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -21505,17 +14497,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -21524,17 +14506,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -21543,17 +14515,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -21562,17 +14524,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -21581,17 +14533,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -21654,17 +14596,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -21673,17 +14605,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -21692,17 +14614,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -21711,17 +14623,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -21730,17 +14632,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -21749,17 +14641,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -21768,17 +14650,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -21787,17 +14659,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -21806,17 +14668,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -21850,17 +14702,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -21869,17 +14711,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -21888,17 +14720,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -21907,17 +14729,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -21926,17 +14738,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -21945,17 +14747,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22010,17 +14802,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -22029,17 +14811,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -22048,17 +14820,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -22067,17 +14829,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -22086,17 +14838,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -22105,17 +14847,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -22124,17 +14856,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -22143,17 +14865,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22197,17 +14909,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -22216,17 +14918,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -22235,17 +14927,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -22254,17 +14936,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -22273,17 +14945,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -22292,17 +14954,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -22311,17 +14963,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22355,17 +14997,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -22374,17 +15006,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -22393,17 +15015,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -22412,17 +15024,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -22431,17 +15033,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -22450,17 +15042,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -22469,17 +15051,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22527,17 +15099,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -22546,17 +15108,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -22565,17 +15117,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -22584,17 +15126,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -22603,17 +15135,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22668,23 +15190,31 @@ export interface operations {
                     };
                 };
             };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
             /** @description Something went wrong on our side. */
             500: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -22693,17 +15223,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22734,23 +15254,31 @@ export interface operations {
                     };
                 };
             };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
             /** @description Something went wrong on our side. */
             500: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -22759,17 +15287,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22836,17 +15354,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -22855,17 +15381,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -22874,17 +15390,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -22893,17 +15399,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -22968,17 +15464,34 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -22987,17 +15500,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -23006,17 +15509,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -23110,17 +15603,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -23129,17 +15630,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -23148,17 +15639,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -23167,17 +15648,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -23235,17 +15706,25 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -23254,17 +15733,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -23273,17 +15742,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -23292,17 +15751,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -23318,23 +15767,40 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description The body as the source sent it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/octet-stream": string;
+                };
+            };
             /** @description The request is not valid. */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -23343,17 +15809,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -23362,17 +15818,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -23381,17 +15827,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -23408,23 +15844,49 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+            /** @description Server-sent events: the present reading of each wrapper, then each new one. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "text/event-stream": string;
+                };
+            };
             /** @description The request is not valid. */
             400: {
                 headers: {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description What went wrong, in a stable code and a sentence. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -23433,17 +15895,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -23452,17 +15904,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -23652,17 +16094,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -23671,17 +16103,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -23690,17 +16112,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -23709,17 +16121,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -23728,17 +16130,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -23747,17 +16139,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Refused, with every check and which of them decided. Nothing was traded. */
@@ -23792,17 +16174,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -23811,17 +16183,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -23830,17 +16192,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -23904,17 +16256,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -23923,17 +16265,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -23942,17 +16274,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -23961,17 +16283,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -23980,17 +16292,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -23999,17 +16301,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -24018,17 +16310,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -24037,17 +16319,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -24056,17 +16328,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -24075,17 +16337,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -24094,17 +16346,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -24221,17 +16463,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -24240,17 +16472,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -24259,17 +16481,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -24278,17 +16490,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -24297,17 +16499,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -24316,17 +16508,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -24440,17 +16622,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -24459,17 +16631,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -24478,17 +16640,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -24497,17 +16649,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -24516,17 +16658,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -24535,17 +16667,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -24554,17 +16676,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -24667,17 +16779,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -24686,17 +16788,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -24705,17 +16797,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -24724,17 +16806,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -24743,17 +16815,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -24762,17 +16824,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -24781,17 +16833,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -24834,17 +16876,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -24853,17 +16885,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -24872,17 +16894,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -24891,17 +16903,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -24910,17 +16912,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -24929,17 +16921,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -24948,17 +16930,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -24967,17 +16939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -24986,17 +16948,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25005,17 +16957,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -25068,17 +17010,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -25087,17 +17019,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -25106,17 +17028,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -25125,17 +17037,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25144,17 +17046,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -25189,17 +17081,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -25208,17 +17090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -25227,17 +17099,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -25246,17 +17108,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25265,17 +17117,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -25317,17 +17159,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -25336,17 +17168,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -25355,17 +17177,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -25374,17 +17186,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -25393,17 +17195,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -25412,17 +17204,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -25431,17 +17213,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25450,17 +17222,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -25588,17 +17350,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -25607,17 +17359,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -25626,17 +17368,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -25645,17 +17377,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25664,17 +17386,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -25701,17 +17413,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -25720,17 +17422,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25739,17 +17431,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -25787,17 +17469,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -25806,17 +17478,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -25825,17 +17487,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25844,17 +17496,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -25894,17 +17536,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -25913,17 +17545,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -25932,17 +17554,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -25951,17 +17563,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -25970,17 +17572,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -25989,17 +17581,115 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    post_settlement_deprecated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The same request, with its method, body and query, belongs to /api/settle. */
+            308: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    get_onboarding_deprecated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The same request, with its method, body and query, belongs to /api/onboard. */
+            308: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    post_onboarding_deprecated: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The same request, with its method, body and query, belongs to /api/onboard. */
+            308: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A part that is needed cannot be reached at the moment. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -26042,17 +17732,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -26061,17 +17741,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -26080,17 +17750,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -26099,17 +17759,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -26118,17 +17768,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -26161,17 +17801,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -26180,17 +17810,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -26199,17 +17819,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -26218,17 +17828,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -26237,17 +17837,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -26280,17 +17870,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -26299,17 +17879,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -26318,17 +17888,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -26337,17 +17897,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -26356,17 +17906,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -26399,17 +17939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is too large. */
@@ -26418,17 +17948,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The body is not JSON. */
@@ -26437,17 +17957,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -26456,17 +17966,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -26475,17 +17975,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
@@ -26514,17 +18004,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -26533,17 +18013,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };

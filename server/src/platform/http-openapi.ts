@@ -1,6 +1,8 @@
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
 
+const ERROR_RESPONSE = 'ErrorResponse'
+
 /** Errors answer `{error, message}` everywhere; the rest is additive. */
 export const ErrorResponse = Type.Object(
   {
@@ -16,8 +18,18 @@ export const ErrorResponse = Type.Object(
     details: Type.Optional(Type.Unknown()),
     next_action: Type.Optional(Type.String()),
   },
-  { description: 'What went wrong, in a stable code and a sentence.', additionalProperties: true },
+  {
+    title: ERROR_RESPONSE,
+    description: 'What went wrong, in a stable code and a sentence.',
+    additionalProperties: true,
+  },
 )
+
+/** An answer that is not JSON, as the description tells it; the serialiser leaves text and bytes alone. */
+export const answersAs = (type: string, description: string) => ({
+  description,
+  content: { [type]: { schema: Type.String(type === 'application/octet-stream' ? { format: 'binary' } : {}) } },
+})
 
 export const openapiInfo = (publicUrl: () => string) => ({
   openapi: '3.1.0' as const,
@@ -33,6 +45,7 @@ export const openapiInfo = (publicUrl: () => string) => ({
     securitySchemes: {
       apiKey: { type: 'apiKey' as const, in: 'header' as const, name: 'X-API-Key' },
       adminKey: { type: 'apiKey' as const, in: 'header' as const, name: 'X-Admin-Key' },
+      bearer: { type: 'http' as const, scheme: 'bearer' },
       session: { type: 'apiKey' as const, in: 'cookie' as const, name: 'countersign_session' },
     },
   },
@@ -64,7 +77,8 @@ export function describeErrors({ schema, url, route }: Described) {
   if (schema.body || schema.querystring || schema.params) statuses.add(400)
   if (schema.body) for (const status of [413, 415]) statuses.add(status)
   if (auth !== 'none') statuses.add(401)
-  if (route.config?.scope) statuses.add(403)
+  // A suspended tenant, a key without the scope, a session without its token.
+  if (auth === 'tenant' || auth === 'optional') statuses.add(403)
   if (schema.params) statuses.add(404)
   if (!route.config?.unmetered) statuses.add(429)
   const given = (schema.response ?? {}) as Record<string, unknown>
@@ -96,8 +110,13 @@ function withOptionalDefaults(schema: unknown) {
   return { ...(schema as object), required: required.filter((name) => !('default' in (properties[name] ?? {}))) }
 }
 
+type Answer = { content?: Record<string, { schema?: { title?: string; $ref?: string } }> }
 type Body = { required?: boolean; content?: Record<string, { schema?: { required?: string[]; properties?: object } }> }
-type Document = { paths?: Record<string, Record<string, { requestBody?: Body }>> }
+type Operation = { requestBody?: Body; responses: Record<string, Answer> }
+type Document = {
+  components: { schemas?: Record<string, unknown> }
+  paths: Record<string, Record<string, Operation>>
+}
 
 // Members that only refine what the address already says; a body of nothing else may be left out.
 const refinements = new Set([
@@ -110,15 +129,22 @@ const refinements = new Set([
   'rh_account_id',
 ])
 
-/** The machine description, with every body that may be left out marked so: no body counts as an empty one. */
+/** The machine description: errors told once, and every body that may be left out marked so, since none is an empty one. */
 export function describeApi(app: { swagger(): object }): object {
   const document = app.swagger() as Document
-  for (const operations of Object.values(document.paths ?? {}))
-    for (const { requestBody } of Object.values(operations)) {
-      const schema = requestBody?.content?.['application/json']?.schema
-      const members = Object.keys(schema?.properties ?? {})
-      const optional = (schema?.required ?? []).length === 0 && members.every((name) => refinements.has(name))
-      if (requestBody && schema?.properties && optional) requestBody.required = false
-    }
+  document.components.schemas = { ...document.components.schemas, [ERROR_RESPONSE]: ErrorResponse }
+  for (const operation of Object.values(document.paths).flatMap(Object.values<Operation>)) {
+    markOptionalBody(operation.requestBody)
+    for (const { content } of Object.values(operation.responses))
+      for (const answer of Object.values(content ?? {}))
+        if (answer.schema?.title === ERROR_RESPONSE) answer.schema = { $ref: `#/components/schemas/${ERROR_RESPONSE}` }
+  }
   return document
+}
+
+function markOptionalBody(body: Body | undefined) {
+  const schema = body?.content?.['application/json']?.schema
+  if (!body || !schema?.properties) return
+  const refined = Object.keys(schema.properties).every((name) => refinements.has(name))
+  if (refined && (schema.required ?? []).length === 0) body.required = false
 }

@@ -62,3 +62,11 @@ export const AuditResponse = Type.Object({
   has_more: Type.Boolean(),
   next_cursor: nullableText('Cursor of the next page'),
 })
+
+export const AuditAnswer = {
+  description: 'A page of events; with `format=ndjson` the whole chain, one event a line.',
+  content: {
+    'application/json': { schema: AuditResponse },
+    'application/x-ndjson': { schema: Type.String({ description: 'Canonical events, oldest first.' }) },
+  },
+}

@@ -1,6 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
+import { answersAs, ErrorResponse } from '../../platform/http-openapi.ts'
 import { unauthorized } from '../../platform/problem.ts'
 import {
   AttestationQuery,
@@ -33,6 +34,8 @@ const JSON_TYPE = 'application/json; charset=utf-8'
 export function basisRoutes(app: App, { basis, authenticate, metered, limits }: BasisRoutesDeps) {
   const config = { unmetered: true }
   const tags = ['Basis']
+  const security: Record<string, string[]>[] = [{}, { bearer: [] }]
+  const refusals = { 401: ErrorResponse, 403: ErrorResponse, ...(metered && { 429: ErrorResponse }) }
 
   const identify = async (request: FastifyRequest): Promise<string | undefined> => {
     const bearer = /^Bearer +(\S{1,256})$/i.exec(request.headers.authorization ?? '')?.[1]
@@ -69,8 +72,9 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'getBasisContract',
         tags,
+        security,
         summary: 'The contract of the basis API',
-        response: { 200: ContractResponse },
+        response: { 200: ContractResponse, ...refusals },
       },
     },
     async (_request, reply) => {
@@ -86,8 +90,9 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'listBasisSymbols',
         tags,
+        security,
         summary: 'The covered wrappers',
-        response: { 200: SymbolsResponse },
+        response: { 200: SymbolsResponse, ...refusals },
       },
     },
     async () => symbols,
@@ -100,10 +105,11 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'getBasisQuote',
         tags,
+        security,
         summary: 'Basis quote of one wrapper',
         params: SymbolParams,
         querystring: ChainQuery,
-        response: { 200: QuoteResponse },
+        response: { 200: QuoteResponse, ...refusals },
       },
     },
     (request, reply) => {
@@ -118,9 +124,10 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'getBasisBoard',
         tags,
+        security,
         summary: 'Wrappers ranked by window_score',
         querystring: ChainQuery,
-        response: { 200: BoardResponse },
+        response: { 200: BoardResponse, 404: ErrorResponse, ...refusals },
       },
     },
     async (request) => basis.board(request.query.chain),
@@ -133,10 +140,11 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'getBasisAttestation',
         tags,
+        security,
         summary: 'Signed attestation of one wrapper',
         params: SymbolParams,
         querystring: AttestationQuery,
-        response: { 200: AttestationResponse },
+        response: { 200: AttestationResponse, ...refusals },
       },
     },
     async (request, reply) => {
@@ -154,10 +162,11 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'getBasisHistory',
         tags,
+        security,
         summary: 'Past readings of one wrapper',
         params: SymbolParams,
         querystring: HistoryQuerystring,
-        response: { 200: HistoryResponse },
+        response: { 200: HistoryResponse, ...refusals },
       },
     },
     async (request) => basis.history(request.params.symbol, request.query),
@@ -170,8 +179,10 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'getBasisEvidence',
         tags,
+        security,
         summary: 'The raw body of a source, by its hash',
         params: EvidenceParams,
+        response: { 200: answersAs('application/octet-stream', 'The body as the source sent it.'), ...refusals },
       },
     },
     async (request, reply) =>
@@ -190,8 +201,17 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       schema: {
         operationId: 'streamBasis',
         tags,
+        security,
         summary: 'New readings as server-sent events',
         querystring: StreamQuery,
+        response: {
+          200: answersAs(
+            'text/event-stream',
+            'Server-sent events: the present reading of each wrapper, then each new one.',
+          ),
+          404: ErrorResponse,
+          ...refusals,
+        },
       },
     },
     (request, reply) => streams.open(request, reply),

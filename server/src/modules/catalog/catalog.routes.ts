@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import {
@@ -113,7 +114,7 @@ export function catalogRoutes(app: App, catalog: Catalog) {
         tags: ['Lanes'],
         summary: 'Add a lane',
         body: LaneCreate,
-        response: { 201: LaneRecord },
+        response: { 201: LaneRecord, 409: ErrorResponse },
       },
       config: { auth: 'admin' },
     },

@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import type { App } from '../../platform/http.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { SettlementRecord, SettlementsQuery, SettlementsResponse, SettleRequest } from './payments.schema.ts'
 import type { SettlementsFace } from './settlements.ts'
 
@@ -14,7 +15,7 @@ export function paymentsRoutes(app: App, settlements: SettlementsFace) {
         description:
           'Asks the chain and, where the payment is unused, sends it again. A finished settlement is answered as it is.',
         body: SettleRequest,
-        response: { 200: SettlementRecord },
+        response: { 200: SettlementRecord, 404: ErrorResponse, 409: ErrorResponse },
       },
       config: { auth: 'optional', scope: 'run' },
     },

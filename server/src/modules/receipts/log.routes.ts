@@ -1,12 +1,11 @@
 import { parseTilePath } from '@countersign/proof'
 import type { App } from '../../platform/http.ts'
+import { answersAs, ErrorResponse } from '../../platform/http-openapi.ts'
 import { notFound } from '../../platform/problem.ts'
 import {
   CheckpointQuery,
-  CheckpointText,
   ConsistencyQuery,
   ConsistencyResponse,
-  TileBytes,
   TileParams,
   WitnessRequest,
   WitnessResponse,
@@ -25,9 +24,11 @@ export function logRoutes(app: App, log: TransparencyLog) {
         operationId: 'getLogCheckpoint',
         tags,
         summary: 'The signed head of the log',
-        produces: ['text/plain'],
         querystring: CheckpointQuery,
-        response: { 200: CheckpointText },
+        response: {
+          200: answersAs('text/plain', 'A C2SP checkpoint: origin, size and root, signed as a note.'),
+          404: ErrorResponse,
+        },
       },
     },
     async (request, reply) => {
@@ -44,9 +45,10 @@ export function logRoutes(app: App, log: TransparencyLog) {
         tags,
         summary: 'A tile of the Merkle tree, or a bundle of entries',
         description: 'C2SP tlog-tiles: `/api/log/tile/<L>/<N>[.p/<W>]` and `/api/log/tile/entries/<N>[.p/<W>]`.',
-        produces: ['application/octet-stream'],
         params: TileParams,
-        response: { 200: TileBytes },
+        response: {
+          200: answersAs('application/octet-stream', 'Hashes of 32 bytes, or entries after their 16-bit length.'),
+        },
       },
       // A mirror fetches every tile; with a key it may do so at the rate of the key.
       config: { auth: 'optional' },
@@ -80,7 +82,7 @@ export function logRoutes(app: App, log: TransparencyLog) {
         tags,
         summary: 'Hand in a checkpoint that a known witness cosigned',
         body: WitnessRequest,
-        response: { 200: WitnessResponse },
+        response: { 200: WitnessResponse, 409: ErrorResponse },
       },
     },
     async (request) => log.addCosignatures(request.body.checkpoint),

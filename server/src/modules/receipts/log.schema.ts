@@ -5,20 +5,11 @@ export const CheckpointQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const CheckpointText = Type.String({
-  description: 'A C2SP checkpoint: origin, size and root, signed as a note.',
-})
-
 export const TileParams = Type.Object({
   '*': Type.String({
     maxLength: 64,
     description: '<L>/<N>[.p/<W>] or entries/<N>[.p/<W>], N in groups of three digits',
   }),
-})
-
-export const TileBytes = Type.String({
-  format: 'binary',
-  description: 'Hashes of 32 bytes, or entries after their 16-bit length.',
 })
 
 const size = { minimum: 0, maximum: Number.MAX_SAFE_INTEGER }

@@ -16,7 +16,7 @@ import {
   LoopsQuery,
   PaymentRequiredResponse,
   RecentLoopsResponse,
-  RunErrorResponse,
+  RunFailure,
   RunParams,
   RunRecord,
   RunRequest,
@@ -38,7 +38,7 @@ const paidResponses = {
   409: ErrorResponse,
   410: ErrorResponse,
   429: GovernanceRefusal,
-  500: RunErrorResponse,
+  500: RunFailure,
 }
 
 export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {

@@ -117,7 +117,9 @@ const SettlementSummary = Type.Object({
   method: Type.String({ description: '`x402`, or `wallet`: then there is no transaction on the chain.' }),
   transaction: nullable(Type.String()),
   network: Type.String(),
+  asset: Type.String(),
   payer: Type.String(),
+  pay_to: Type.String(),
   amount: Type.String(),
 })
 
@@ -169,6 +171,11 @@ export const RunErrorResponse = Type.Object(
   },
   { additionalProperties: true },
 )
+
+/** What failed before there was a run has no run to tell of. */
+export const RunFailure = Type.Union([RunErrorResponse, ErrorResponse], {
+  description: 'The run failed and was not charged, or something went wrong before it began.',
+})
 
 export const PaymentRequiredResponse = Type.Object(
   {

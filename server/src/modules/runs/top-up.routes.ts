@@ -7,7 +7,7 @@ import { amountFields, readAmount } from '../ledger/ledger.ts'
 import { readPayment } from '../payments/x402.ts'
 import type { Answer } from './answer.ts'
 import { requestHash } from './execute-run.ts'
-import { GovernanceRefusal, PaymentRequiredResponse, RunErrorResponse, TopUpResponse } from './runs.schema.ts'
+import { GovernanceRefusal, PaymentRequiredResponse, RunFailure, TopUpResponse } from './runs.schema.ts'
 import type { TopUpAsk } from './top-up.ts'
 
 const TopUpRequest = Type.Object(
@@ -27,7 +27,7 @@ export function topUpRoutes(app: App, topUp: (ask: TopUpAsk) => Promise<Answer>)
           'Itself a paid call: without payment the answer is 402 for the amount; with it, the money is in the wallet when the answer is 200. Unmodified x402 clients pay up to their own cap in one call (1 USDC unless set otherwise).',
         params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) }),
         body: TopUpRequest,
-        response: { 200: TopUpResponse, 402: PaymentRequiredResponse, 409: GovernanceRefusal, 500: RunErrorResponse },
+        response: { 200: TopUpResponse, 402: PaymentRequiredResponse, 409: GovernanceRefusal, 500: RunFailure },
       },
       config: { auth: 'tenant', scope: 'run' },
     },

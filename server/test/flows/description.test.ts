@@ -1,0 +1,155 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { createDescribed, type Description } from '../described.ts'
+import { type Payer, startService, type TestService } from '../harness.ts'
+
+// The machine description is a promise: whatever is answered has a status, a media type and a shape that it names.
+const admin = { 'x-admin-key': 'an-admin-key-for-this-test-only' }
+let service: TestService
+let description: Description
+let payer: Payer
+let tenant: Record<string, string>
+let tenantId: string
+let faults: (method: string, path: string, answer: Awaited<ReturnType<TestService['call']>>) => string[]
+
+beforeAll(async () => {
+  service = await startService({ env: { ADMIN_KEY: admin['x-admin-key'] } })
+  description = (await service.get('/openapi.json')).body
+  faults = createDescribed(description).faults
+  payer = await service.payer(1)
+  const onboarded = await service.onboard()
+  tenant = onboarded.headers
+  tenantId = onboarded.tenantId
+})
+afterAll(() => service?.close())
+
+/** Asks, and holds the answer against the description. */
+async function ask(method: string, path: string, body?: unknown, headers: Record<string, string> = tenant) {
+  const answer = await service.call(method, path, body, headers)
+  expect.soft(faults(method, path, answer)).toEqual([])
+  return answer
+}
+
+async function pay(path: string, body: unknown, headers: Record<string, string> = tenant) {
+  const response = await payer.fetch(`${service.url}${path}`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...headers },
+    body: JSON.stringify(body),
+  })
+  const text = await response.text()
+  const answer = { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
+  expect.soft(faults('POST', path, answer)).toEqual([])
+  expect(answer.status, text).toBe(200)
+  return answer
+}
+
+test('every operation has a name of its own, an answer that is no error, and the errors in one place', () => {
+  const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
+    Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
+  ) as { name: string; operationId: string; responses: Record<string, unknown> }[]
+  const ids = operations.map((one) => one.operationId)
+  expect(ids.filter((id, index) => !id || ids.indexOf(id) !== index)).toEqual([])
+  const silent = operations.filter(({ responses }) => !Object.keys(responses).some((status) => Number(status) < 400))
+  expect(silent.map(({ name }) => name)).toEqual(['post /api/route-intent'])
+  expect(description.components.schemas.ErrorResponse).toMatchObject({ required: ['error', 'message'] })
+  expect(Object.keys(description.paths['/api/settlement']!)).toEqual(['post'])
+  expect(Object.keys(description.paths['/api/onboarding']!).sort()).toEqual(['get', 'post'])
+})
+
+test('discovery, keys and lanes answer as described', async () => {
+  for (const path of ['health', 'env-check', 'capabilities', 'pricing', 'providers', 'agents', 'lanes', 'lane'])
+    await ask('GET', `/api/${path}`, undefined, {})
+  for (const path of ['lane/coder-v1', 'lane/nobody', 'providers?limit=0', 'onboard', 'onboarding', 'me', 'me/plan'])
+    await ask('GET', `/api/${path}`)
+  await ask('POST', '/api/onboard', { org_name: 'Other', email: 'other@example.com' }, {})
+  await ask('POST', '/api/onboard', {}, {})
+  const lane = { agent_id: 'painter-v1', display_name: 'Painter', category: 'art', base_price_usdc: 0.01 }
+  for (const headers of [{}, admin, admin]) await ask('POST', '/api/lane', lane, headers as Record<string, string>)
+  await ask('PATCH', '/api/lane/painter-v1', { status: 'paused' }, admin)
+  await ask('GET', '/api/admin/tenants?limit=1', undefined, admin)
+  await ask('PATCH', `/api/admin/tenants/${tenantId}`, { plan: 'team' }, admin)
+  const { body: key } = await ask('POST', `/api/admin/tenants/${tenantId}/keys`, { scopes: ['read'] }, admin)
+  const reader = { 'x-api-key': key.api_key }
+  await ask('POST', '/api/run', { task: 'x' }, reader)
+  await ask('POST', `/api/admin/keys/${key.key_id}/rotate`, {}, admin)
+  await ask('GET', `/api/admin/tenants/${tenantId}/keys`, undefined, admin)
+  await ask('DELETE', `/api/admin/keys/${key.key_id}`, undefined, admin)
+  await ask('GET', '/api/me', undefined, reader)
+  const { body: suspended } = await ask('POST', '/api/onboard', { org_name: 'Gone', email: 'gone@example.com' }, {})
+  await ask('PATCH', `/api/admin/tenants/${suspended.tenant_id}`, { status: 'suspended' }, admin)
+  const gone = { 'x-api-key': suspended.api_key }
+  for (const path of ['/api/me', '/api/loops', '/api/log/tile/0/000'])
+    expect((await ask('GET', path, undefined, gone)).status).toBe(403)
+})
+
+test('what is paid for answers as described, and so does everything that tells of it', async () => {
+  const run = { task: 'Revenue was 3, 4 and 5.', agent_id: 'analyst-v1' }
+  for (const body of [run, {}, { ...run, agent_id: 'nobody' }, { ...run, budget: { max_price_usdc: 0.001 } }])
+    await ask('POST', '/api/run', body)
+  const { body: done } = await pay('/api/run', run)
+  await pay('/api/loop', { input: 'Say hello.', proposed_actions: [{ type: 'greet' }] }, {})
+  const { body: wallet } = await ask('POST', '/api/wallets', {})
+  await ask('POST', '/api/run', { ...run, payment: { wallet_id: wallet.wallet_id } })
+  await pay(`/api/wallets/${wallet.wallet_id}/topup`, { amount_usdc: 0.1 })
+  await ask('POST', '/api/run', { ...run, payment: { wallet_id: wallet.wallet_id } })
+  for (const path of ['runs', 'loops', 'settlements', 'ledger', 'wallets', 'analytics', 'control-tower', 'benchmark'])
+    await ask('GET', `/api/${path}`)
+  const { settlement_id } = done.settlement
+  await ask('GET', `/api/settle/${settlement_id}`)
+  await ask('POST', '/api/settle', { settlement_id })
+  expect((await ask('POST', '/api/settle', { settlement_id: 'stl_none' })).status).toBe(404)
+  const payment_payload = {
+    x402Version: 1,
+    scheme: 'exact',
+    network: 'base',
+    payload: {
+      signature: '0x00',
+      authorization: {
+        from: payer.address,
+        to: payer.address,
+        value: '1',
+        validAfter: '0',
+        validBefore: '1',
+        nonce: `0x${'0'.repeat(64)}`,
+      },
+    },
+  }
+  expect((await ask('POST', '/api/settle', { settlement_id, payment_payload })).status).toBe(409)
+  expect((await ask('POST', '/api/settlement?now=1', { settlement_id })).status).toBe(308)
+  await ask('GET', '/api/receipts?limit=2', undefined, {})
+  await ask('GET', done.receipt_url)
+  await ask('GET', `${done.receipt_url}/proof`)
+  await ask('GET', '/api/receipts/rcpt_none')
+  for (const body of [{ receipt: done.receipt }, { receipt: {} }, { receipt_id: 'rcpt_none' }, {}])
+    await ask('POST', '/api/receipts/verify', body)
+})
+
+test('the log, the keys and the audit trail answer as described', async () => {
+  await expect.poll(async () => (await service.get('/api/log/checkpoint')).text).not.toMatch(/^[^\n]*\n0\n/)
+  for (const path of [
+    '/api/log/checkpoint',
+    '/api/log/checkpoint?witnessed=true',
+    '/api/log/checkpoint?witnessed=perhaps',
+    '/api/log/tile/0/000.p/1',
+    '/api/log/tile/entries/000.p/1',
+    '/api/log/tile/0/nowhere',
+    '/api/log/consistency?from=1',
+    '/api/log/consistency?from=9',
+    '/.well-known/jwks.json',
+    '/.well-known/did.json',
+    '/api/audit',
+    '/api/audit?format=ndjson',
+    '/api/audit?cursor=aud_none',
+  ])
+    await ask('GET', path)
+  await ask('POST', '/api/log/witness', { checkpoint: 'none' })
+})
+
+test('the basis API answers as described', async () => {
+  for (const path of ['', '/symbols', '/board', '/board?chain=nowhere', '/quote/TSLAx', '/quote/none'])
+    await ask('GET', `/api/basis/v1${path}`, undefined, {})
+  const { body } = await ask('GET', '/api/basis/v1/attestation/TSLAx', undefined, {})
+  await ask('GET', `/api/basis/v1/evidence/${body.backing.evidence.hash}`, undefined, {})
+  await ask('GET', '/api/basis/v1/history/TSLAx', undefined, {})
+  await ask('GET', '/api/basis/v1/stream?symbols=none', undefined, {})
+  expect((await ask('GET', '/api/basis/v1', undefined, { authorization: 'Bearer nobody' })).status).toBe(401)
+})
