@@ -3631,8 +3631,9 @@ export interface operations {
     listTenants: {
         parameters: {
             query?: {
-                cursor?: string;
                 limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
                 plan?: "free" | "builder" | "team" | "enterprise";
                 status?: "active" | "suspended";
             };
@@ -4042,8 +4043,9 @@ export interface operations {
     listKeys: {
         parameters: {
             query?: {
-                cursor?: string;
                 limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
             };
             header?: never;
             path: {
@@ -5826,6 +5828,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 state?: "pending" | "settled" | "failed" | "unknown" | "refunded";
                 run_id?: string;
@@ -6045,6 +6048,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
             };
             header?: never;
@@ -6382,6 +6386,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 state?: "held" | "released" | "refunded" | "disputed" | "expired";
             };
@@ -7401,6 +7406,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 state?: "pending" | "paid" | "cancelled";
             };
@@ -9387,8 +9393,9 @@ export interface operations {
     listWebhooks: {
         parameters: {
             query?: {
-                cursor?: string;
                 limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
             };
             header?: never;
             path?: never;
@@ -10179,8 +10186,9 @@ export interface operations {
     listWebhookDeliveries: {
         parameters: {
             query?: {
-                cursor?: string;
                 limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
                 state?: "pending" | "delivered" | "exhausted";
             };
             header?: never;
@@ -10437,6 +10445,7 @@ export interface operations {
             query?: {
                 severity?: "critical" | "warning" | "info";
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
             };
             header?: never;
@@ -11200,6 +11209,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
             };
             header?: never;
@@ -12523,6 +12533,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 status?: "active" | "revoked";
             };
@@ -13138,6 +13149,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 status?: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
                 agent_id?: string;
@@ -13825,6 +13837,7 @@ export interface operations {
                 status?: "pending" | "approved" | "rejected" | "all";
                 agent_id?: string;
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 domain?: "core" | "rh" | "cb";
             };
@@ -14231,6 +14244,7 @@ export interface operations {
         parameters: {
             query?: {
                 limit?: number;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 outcome?: "blocked" | "rejected" | "review_required";
                 agent_id?: string;
@@ -14447,6 +14461,7 @@ export interface operations {
                 session_id?: string;
                 agent_id?: string;
                 run_id?: string;
+                /** @description next_cursor of the page before */
                 cursor?: string;
                 limit?: number;
             };

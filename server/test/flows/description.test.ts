@@ -153,3 +153,37 @@ test('the basis API answers as described', async () => {
   await ask('GET', '/api/basis/v1/stream?symbols=none', undefined, {})
   expect((await ask('GET', '/api/basis/v1', undefined, { authorization: 'Bearer nobody' })).status).toBe(401)
 })
+
+type Parameter = { name: string; in: string; schema: { type?: string } }
+
+const reads = () =>
+  Object.entries(description.paths).flatMap(([path, methods]) => {
+    const operation = methods.get as { parameters?: Parameter[]; security?: Record<string, unknown>[] } | undefined
+    // A stream answers no question to its end.
+    if (!operation || path.endsWith('/stream')) return []
+    const headers = operation.security?.some((way) => 'adminKey' in way) ? admin : tenant
+    return [{ path, headers, parameters: operation.parameters ?? [] }]
+  })
+
+test('a cursor that no page gave out is refused by every list', async () => {
+  const lists = reads().flatMap(({ path, headers, parameters }) =>
+    parameters.filter(({ name }) => name === 'cursor' || name === 'after').map(({ name }) => ({ path, headers, name })),
+  )
+  expect(lists.length).toBeGreaterThan(15)
+  for (const { path, headers, name } of lists)
+    for (const cursor of ['', 'zzz', 'zzz_01a1de22-2381-770e-b99a-abc7cd767945', '%00', '1e300', 'a&cursor=b']) {
+      const { status } = await ask('GET', `${path.replace(/\{[^}]+\}/g, 'x')}?${name}=${cursor}`, undefined, headers)
+      expect.soft(status, `${path} ${cursor}`).toBe(400)
+    }
+})
+
+test('no odd parameter breaks a route that reads', async () => {
+  const odd = ['', '0', '-1', '1e300', 'NaN', '9'.repeat(40), 'x'.repeat(4_000), '%00', '%F0%9F%A6%8A', '%27%22%3B--']
+  for (const { path, headers, parameters } of reads())
+    for (const { name, in: where } of parameters.filter((one) => one.in !== 'header'))
+      for (const value of where === 'path' ? odd.slice(1) : [...odd, `a&${name}=b`]) {
+        const named = path.replace(`{${name}}`, where === 'path' ? value : 'x').replace(/\{[^}]+\}/g, 'x')
+        const { status } = await ask('GET', where === 'path' ? named : `${named}?${name}=${value}`, undefined, headers)
+        expect.soft(status, `${path} ${name}=${value.slice(0, 40)}`).not.toBe(500)
+      }
+})

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 
 const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
@@ -39,7 +40,7 @@ export const ApprovalsQuery = Type.Object(
     status: Type.Optional(one('pending', 'approved', 'rejected', 'all')),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: Type.Optional(Id),
+    cursor: cursorOf('apr'),
     domain: Type.Optional(one('core', 'rh', 'cb')),
   },
   { additionalProperties: false },
@@ -137,7 +138,7 @@ export const DecisionRecord = Type.Object({
 export const DecisionsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: Type.Optional(Id),
+    cursor: cursorOf('dec'),
     outcome: Type.Optional(one('blocked', 'rejected', 'review_required')),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
   },

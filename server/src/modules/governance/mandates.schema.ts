@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 import { MandateConstraintSchema } from './mandate.ts'
 
 const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
@@ -36,7 +37,7 @@ export const MandateParams = Type.Object({ id: Type.String({ minLength: 1, maxLe
 export const MandatesQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: Type.Optional(Type.String({ maxLength: 80 })),
+    cursor: cursorOf('man'),
     status: Type.Optional(one('active', 'revoked')),
   },
   { additionalProperties: false },

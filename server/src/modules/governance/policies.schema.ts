@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 import { ConstraintsSchema } from './constraints.ts'
 import { RuleSchema } from './rules.ts'
 
@@ -61,7 +62,7 @@ export const PolicyRecord = Type.Object({
 export const PageQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: Type.Optional(Type.String({ maxLength: 80 })),
+    cursor: cursorOf('pol'),
   },
   { additionalProperties: false },
 )

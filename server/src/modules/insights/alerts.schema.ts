@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 
 export const Severity = Type.Union([Type.Literal('critical'), Type.Literal('warning'), Type.Literal('info')])
 
@@ -32,7 +33,7 @@ export const AlertsQuery = Type.Object(
   {
     severity: Type.Optional(Severity),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
-    cursor: Type.Optional(Type.String({ maxLength: 64 })),
+    cursor: cursorOf('alr'),
   },
   { additionalProperties: false },
 )

@@ -46,7 +46,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
         operationId: 'listWallets',
         tags,
         summary: "The tenant's wallets, newest first",
-        querystring: schema.PageQuery,
+        querystring: schema.WalletsQuery,
         response: { 200: schema.WalletsResponse },
       },
       config: reads,

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 import { amountFields } from './amounts.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
@@ -6,7 +7,6 @@ const literals = (...names: string[]) => Type.Union(names.map((name) => Type.Lit
 const strict = { additionalProperties: false }
 const id = Type.String({ minLength: 1, maxLength: 80 })
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
-const cursor = Type.Optional(Type.String({ minLength: 1, maxLength: 80 }))
 const idempotency_key = Type.Optional(Type.String({ minLength: 1, maxLength: 255 }))
 const reason = Type.String({ minLength: 1, maxLength: 500 })
 const more = { has_more: Type.Boolean(), next_cursor: nullable(Type.String()) }
@@ -21,7 +21,7 @@ export const LedgerQuery = Type.Object(
       Type.String({ minLength: 1, maxLength: 200, description: 'The run, escrow or payout that an entry is about.' }),
     ),
     limit,
-    cursor,
+    cursor: Type.Optional(id),
   },
   strict,
 )
@@ -88,7 +88,7 @@ export const WalletCreate = Type.Object(
   { name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })), idempotency_key },
   strict,
 )
-export const PageQuery = Type.Object({ limit, cursor }, strict)
+export const WalletsQuery = Type.Object({ limit, cursor: cursorOf('wal') }, strict)
 export const WalletsResponse = Type.Object({ wallets: Type.Array(WalletRecord), ...more })
 
 const escrowState = literals('held', 'released', 'refunded', 'disputed', 'expired')
@@ -130,7 +130,7 @@ export const EscrowCreate = Type.Object(
   },
   strict,
 )
-export const EscrowsQuery = Type.Object({ limit, cursor, state: Type.Optional(escrowState) }, strict)
+export const EscrowsQuery = Type.Object({ limit, cursor: cursorOf('esc'), state: Type.Optional(escrowState) }, strict)
 export const EscrowsResponse = Type.Object({ escrows: Type.Array(EscrowRecord), ...more })
 export const EscrowEnd = Type.Object({ reason: Type.Optional(reason), idempotency_key }, strict)
 export const EscrowDispute = Type.Object({ reason, idempotency_key }, strict)
@@ -157,7 +157,7 @@ export const PayoutRecord = Type.Object({
 })
 
 export const WithdrawRequest = Type.Object({ to: evmAddress, ...amountFields, idempotency_key }, strict)
-export const PayoutsQuery = Type.Object({ limit, cursor, state: Type.Optional(payoutState) }, strict)
+export const PayoutsQuery = Type.Object({ limit, cursor: cursorOf('pay'), state: Type.Optional(payoutState) }, strict)
 export const PayoutsResponse = Type.Object({ payouts: Type.Array(PayoutRecord), ...more })
 export const PayoutConfirm = Type.Object(
   { transaction: Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }), idempotency_key },

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 import { limits } from './run-memory.ts'
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
@@ -30,7 +31,7 @@ export const MemoryQuery = Type.Object(
     session_id: Type.Optional(sessionId),
     agent_id: Type.Optional(agentId),
     run_id: Type.Optional(id),
-    cursor: Type.Optional(id),
+    cursor: cursorOf('mem'),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   },
   { additionalProperties: false },

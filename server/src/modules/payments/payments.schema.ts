@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const states = ['pending', 'settled', 'failed', 'unknown', 'refunded'].map((state) => Type.Literal(state))
@@ -55,7 +56,7 @@ export const SettleRequest = Type.Object(
 export const SettlementsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: Type.Optional(Type.String({ maxLength: 80 })),
+    cursor: cursorOf('stl'),
     state: Type.Optional(Type.Union(states)),
     run_id: Type.Optional(Type.String({ maxLength: 80 })),
   },

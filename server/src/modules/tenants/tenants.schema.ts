@@ -1,5 +1,6 @@
 import { Type } from 'typebox'
 import { keyScopes } from '../../platform/auth-context.ts'
+import { cursorOf } from '../../platform/paging.ts'
 import { planNames } from './plans.ts'
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
@@ -107,14 +108,11 @@ export const TenantCreated = Type.Object({
   key_prefix: Type.String(),
 })
 
-const paging = {
-  cursor: Type.Optional(Type.String({ maxLength: 64 })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-}
+const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 const more = { has_more: Type.Boolean(), next_cursor: nullableText }
 
 export const TenantsQuery = Type.Object(
-  { ...paging, plan: Type.Optional(PlanName), status: Type.Optional(Status) },
+  { limit, cursor: cursorOf('ten'), plan: Type.Optional(PlanName), status: Type.Optional(Status) },
   { additionalProperties: false },
 )
 export const TenantsResponse = Type.Object({ tenants: Type.Array(TenantRecord), ...more })
@@ -144,7 +142,7 @@ const keyFields = {
 export const KeyRecord = Type.Object(keyFields)
 const createdFields = { ...keyFields, api_key: Type.String({ description: 'Shown once; only its hash is kept.' }) }
 export const KeyCreated = Type.Object(createdFields)
-export const KeysQuery = Type.Object(paging, { additionalProperties: false })
+export const KeysQuery = Type.Object({ limit, cursor: cursorOf('key') }, { additionalProperties: false })
 export const KeysResponse = Type.Object({ keys: Type.Array(KeyRecord), ...more })
 
 export const KeyRotate = Type.Object(

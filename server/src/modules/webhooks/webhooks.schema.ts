@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { cursorOf } from '../../platform/paging.ts'
 import { eventTypes } from './event-types.ts'
 import { MAX_URL_LENGTH } from './target.ts'
 
@@ -52,12 +53,9 @@ export const SecretRotated = Type.Object({
 })
 
 const more = { has_more: Type.Boolean(), next_cursor: nullableText }
-const paging = {
-  cursor: Type.Optional(Type.String({ maxLength: 64 })),
-  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-}
+const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 
-export const WebhooksQuery = Type.Object(paging, { additionalProperties: false })
+export const WebhooksQuery = Type.Object({ limit, cursor: cursorOf('whk') }, { additionalProperties: false })
 export const WebhooksResponse = Type.Object({ subscriptions: Type.Array(WebhookSubscription), ...more })
 export const WebhookDeleted = Type.Object({ id: Type.String(), deleted: Type.Boolean() })
 
@@ -95,7 +93,10 @@ export const Delivery = Type.Object({
   delivered_at: nullableTime,
 })
 
-export const DeliveriesQuery = Type.Object({ ...paging, state: Type.Optional(State) }, { additionalProperties: false })
+export const DeliveriesQuery = Type.Object(
+  { limit, cursor: cursorOf('dlv'), state: Type.Optional(State) },
+  { additionalProperties: false },
+)
 export const DeliveriesResponse = Type.Object({ deliveries: Type.Array(Delivery), ...more })
 
 export const WebhookParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
