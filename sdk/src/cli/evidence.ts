@@ -68,13 +68,20 @@ export async function fetchJson(url: string): Promise<unknown> {
     throw new CannotVerify(`${url} cannot be reached: ${(cause as Error).message}`)
   }
   if (!response.ok) throw new CannotVerify(`${url} answered ${response.status}.`)
-  return parseJson(await response.text())
+  const value = tryParse(await response.text())
+  if (value === undefined) throw new CannotVerify(`${url} did not answer with JSON that can be relied on.`)
+  return value
 }
 
 function readText(path: string): string {
-  if (!existsSync(path)) throw new CannotVerify(`There is no file ${path}.`)
+  refuseNoFile(path)
   if (statSync(path).size > MAX_FILE_BYTES) throw new CannotVerify(`${path} is larger than ${MAX_FILE_BYTES} bytes.`)
   return readFileSync(path, 'utf8')
+}
+
+function refuseNoFile(path: string) {
+  if (!existsSync(path)) throw new CannotVerify(`There is no file ${path}.`)
+  if (statSync(path).isDirectory()) throw new CannotVerify(`${path} is a folder, not a file.`)
 }
 
 function tryParse(text: string): unknown {
@@ -87,7 +94,7 @@ function tryParse(text: string): unknown {
 
 /** One line after the other, however long the file is. */
 function* linesOf(path: string): Generator<string> {
-  if (!existsSync(path)) throw new CannotVerify(`There is no file ${path}.`)
+  refuseNoFile(path)
   const file = openSync(path, 'r')
   try {
     const decoder = new StringDecoder('utf8')

@@ -72,6 +72,16 @@ test('the command ends with 0 when all holds, 1 when something does not, 2 when 
   expect(unpinned).toMatchObject({ code: 2, err: expect.stringContaining('--jwks') })
 })
 
+test('what cannot be read is told in a sentence', async () => {
+  await expect(verify(folder, { jwks })).rejects.toThrow(`${folder} is a folder, not a file.`)
+  await expect(verify(save('told.json', receipt), { jwks: folder })).rejects.toThrow('is a folder')
+  const page = createServer((_request, response) => response.end('<p>Not JSON.</p>')).listen(0, '127.0.0.1')
+  await new Promise((listening) => page.once('listening', listening))
+  const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
+  await expect(verify('rcpt_somewhere', { url, jwks })).rejects.toThrow('did not answer with JSON')
+  page.close()
+})
+
 test('a receipt verifies alone, inside the answer it came with, after the one before it, and as a chain', async () => {
   const good = save('receipt.json', receipt)
   expect(await verify(good, { jwks })).toMatchObject({ ok: true })
