@@ -127,4 +127,9 @@ test('a run gets the lane, the record of the choice and the alternatives that co
 test('a run whose own limit excludes every lane is refused as over budget, before anything is charged', () => {
   expect(() => routing.forRun('Tell me a joke', { max_cost_usdc: 0.001 })).toThrow(/at most 0.001 USDC/)
   expect(() => routing.forRun('Tell me a joke', { max_cost_usdc: 0.0000001 })).toThrow(/six decimals/)
+  // A limit is a budget's refusal; a category that there is not is a mistake of the request.
+  expect(() => routing.forRun('Tell me a joke', { category: 'juggling' })).toThrow(
+    expect.objectContaining({ error: 'invalid_request', options: expect.objectContaining({ status: 400 }) }),
+  )
+  expect(routing.forRun('Tell me a joke', { category: 'fallback' }).agentId).toBe('default')
 })

@@ -48,9 +48,15 @@ export function createRouting(deps: RoutingDeps) {
     /** For a run that names no lane. A limit of the caller's own that no lane meets is a budget refusal. */
     forRun(task: string, constraints?: ConstraintsBody): RoutedRun {
       const limits = readConstraints(constraints)
-      const choice = choose({ task, constraints: limits })
+      const offered = [...deps.catalog.all(), deps.catalog.fallback()]
+      if (limits.category !== undefined && !offered.some(({ category }) => category === limits.category))
+        throw invalid(`There is no category '${limits.category}'. GET /api/agents lists them.`)
+      const choice = choose({ task, constraints: limits }, offered)
       if (choice.agentId === null)
-        throw new Problem('budget_exceeded', choice.reason, { status: 429, extra: { outcome: 'blocked' } })
+        throw new Problem('budget_exceeded', choice.reason, {
+          status: 429,
+          extra: { outcome: 'blocked', decision_id: null, approval_id: null },
+        })
       return {
         agentId: choice.agentId,
         route: routeRecord(choice),
