@@ -35,6 +35,8 @@ declare module 'fastify' {
     /** A paid route limits by payer once the payment's signature has been checked, so the address is not counted first. */
     paid?: boolean
     unmetered?: boolean
+    /** Evidence that a page of any origin may fetch and check by itself; it never depends on a credential. */
+    evidence?: boolean
   }
   interface FastifyRequest {
     caller: Caller
@@ -127,7 +129,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     } catch (error) {
       return done(error as Error)
     }
-    const { auth = 'none', unmetered } = request.routeOptions.config
+    const { auth = 'none', unmetered, evidence } = request.routeOptions.config
+    if (evidence) reply.header('access-control-allow-origin', '*')
     if (auth === 'none' && unmetered) return done()
     identify(deps, request)
       .catch((error) => countFailedCredential(deps, request, error))

@@ -153,3 +153,24 @@ test('a proof given for one receipt does not fit another', async () => {
   const claim = { index: receipt.log.index, size, root, proof: receipt.log.inclusion_proof }
   expect(verifyInclusion({ ...claim, leafHash: hashLeaf(new TextEncoder().encode('another')) })).toBe(false)
 })
+
+test('a page of any origin may fetch the evidence, and nothing else', async () => {
+  const allowed = async (path: string) =>
+    (await service.get(path, tenant.headers)).headers.get('access-control-allow-origin')
+  const evidence = [
+    '/.well-known/jwks.json',
+    '/.well-known/did.json',
+    '/api/log/checkpoint',
+    '/api/log/consistency?from=0',
+  ]
+  for (const path of [
+    ...evidence,
+    paid.receipt_url,
+    `${paid.receipt_url}/proof`,
+    '/api/receipts',
+    '/api/log/tile/0/000',
+  ])
+    expect.soft(await allowed(path), path).toBe('*')
+  for (const path of ['/api/me', '/api/runs', '/api/audit', '/api/session', '/api/pricing'])
+    expect.soft(await allowed(path), path).toBeNull()
+})

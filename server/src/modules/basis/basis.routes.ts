@@ -32,7 +32,7 @@ export type BasisRoutesDeps = {
 const JSON_TYPE = 'application/json; charset=utf-8'
 
 export function basisRoutes(app: App, { basis, authenticate, metered, limits }: BasisRoutesDeps) {
-  const config = { unmetered: true }
+  const config = { unmetered: true, evidence: true }
   const tags = ['Basis']
   const security: Record<string, string[]>[] = [{}, { bearer: [] }]
   const refusals = { 401: ErrorResponse, 403: ErrorResponse, ...(metered && { 429: ErrorResponse }) }

@@ -30,6 +30,7 @@ export function logRoutes(app: App, log: TransparencyLog) {
           404: ErrorResponse,
         },
       },
+      config: { evidence: true },
     },
     async (request, reply) => {
       const checkpoint = await log.checkpoint(request.query)
@@ -51,7 +52,7 @@ export function logRoutes(app: App, log: TransparencyLog) {
         },
       },
       // A mirror fetches every tile; with a key it may do so at the rate of the key.
-      config: { auth: 'optional' },
+      config: { auth: 'optional', evidence: true },
     },
     async (request, reply) => {
       const tile = parseTilePath(`tile/${request.params['*']}`)
@@ -71,6 +72,7 @@ export function logRoutes(app: App, log: TransparencyLog) {
         querystring: ConsistencyQuery,
         response: { 200: ConsistencyResponse },
       },
+      config: { evidence: true },
     },
     async (request) => log.consistency(request.query.from, request.query.to),
   )

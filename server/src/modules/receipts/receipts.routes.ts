@@ -30,6 +30,7 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
         querystring: ReceiptsQuery,
         response: { 200: ReceiptsResponse },
       },
+      config: { evidence: true },
     },
     async (request) => {
       const { limit, cursor, ...filter } = request.query
@@ -46,6 +47,7 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
         params: ReceiptParams,
         response: { 200: ReceiptRecord },
       },
+      config: { evidence: true },
     },
     async (request) => receipts.get(request.params.id),
   )
@@ -60,6 +62,7 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
         querystring: ProofQuery,
         response: { 200: ProofResponse },
       },
+      config: { evidence: true },
     },
     async (request) => receipts.proof(request.params.id, request.query),
   )
@@ -88,6 +91,7 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
         summary: 'Every public key that ever signed',
         response: { 200: JwksResponse },
       },
+      config: { evidence: true },
     },
     async () => receipts.jwks(),
   )
@@ -100,6 +104,7 @@ export function receiptsRoutes(app: App, receipts: Receipts) {
         summary: 'The keys as a did:web document',
         response: { 200: DidResponse },
       },
+      config: { evidence: true },
     },
     async () => receipts.did(),
   )
