@@ -5438,17 +5438,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -5457,17 +5447,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -5476,17 +5456,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description No such record. */
@@ -5495,17 +5465,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -5514,17 +5474,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -5533,17 +5483,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5552,17 +5492,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
         };
