@@ -26,7 +26,7 @@ const looks: [name: string, help: string, look: string][] = [
   [
     'receipts_unsequenced',
     'Receipts that wait for their place in the log.',
-    'select count(*) from (select 1 from receipts where log_index is null limit 10000) waiting',
+    'select count(*) from (select 1 from log_queue limit 10000) waiting',
   ],
   [
     'events_undispatched',

@@ -263,3 +263,10 @@ test('what is no readable request gets the usual words too, and none is waited f
   })
   expect(service.service.app.server.requestTimeout).toBe(60_000)
 })
+
+test('every figure of the service itself can be read', async () => {
+  const { text } = await service.get('/metrics')
+  const lines = text.split('\n').filter((line: string) => /^countersign_[a-z_]+ /.test(line))
+  expect(lines.map((line: string) => line.split(' ')[0])).toContain('countersign_receipts_unsequenced')
+  expect(lines.filter((line: string) => !Number.isFinite(Number(line.split(' ')[1])))).toEqual([])
+})
