@@ -25,5 +25,6 @@ try {
   } else {
     console.error(error)
   }
-  process.exit(1)
+  // A check that could not be made must not read as one that found something.
+  process.exit(command === 'ledger-check' ? 2 : 1)
 }

@@ -9,9 +9,9 @@ const program = new Command('countersign')
   .addCommand(verifyCommand())
   .addCommand(ledgerCommand())
   .addCommand(benchmarkCommand())
-  .exitOverride((refused) => process.exit(refused.exitCode === 0 ? 0 : 2))
 
-for (const command of program.commands) command.exitOverride((refused) => process.exit(refused.exitCode === 0 ? 0 : 2))
+for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)])
+  command.exitOverride((refused) => process.exit(refused.exitCode === 0 ? 0 : 2))
 
 try {
   await program.parseAsync()

@@ -18,7 +18,17 @@ export function ledgerCommand(): Command {
   ledger
     .command('check')
     .description('recompute everything from the entries and against the chain, and say what differs')
-    .action(() => runServer('ledger-check'))
+    .option('--json', 'print the result as JSON')
+    .option('--no-chain', 'check the books alone')
+    .option('--allow-surplus', 'for an address that has other income too')
+    .action(({ json, chain, allowSurplus }: { json?: boolean; chain: boolean; allowSurplus?: boolean }) =>
+      runServer(
+        'ledger-check',
+        ...(json ? ['--json'] : []),
+        ...(chain ? [] : ['--no-chain']),
+        ...(allowSurplus ? ['--allow-surplus'] : []),
+      ),
+    )
   return ledger
 }
 

@@ -16,8 +16,8 @@ const options = ['--json', '--no-chain', '--allow-surplus'] as const
 
 /**
  * Recomputes everything from the entries and against the chain, and says what differs. It may run beside a service.
- * Exit code 0: all agrees. 1: something differs. `--no-chain` leaves the chain out; `--allow-surplus` is for an address
- * that has other income too; `--json` is for programs.
+ * Exit code 0: all agrees. 1: something differs. 2: it could not be looked at. `--no-chain` leaves the chain out;
+ * `--allow-surplus` is for an address that has other income too; `--json` is for programs.
  */
 export async function ledgerCheck(config: Config, args: readonly string[]): Promise<number> {
   const unknown = args.find((arg) => !options.some((option) => option === arg))

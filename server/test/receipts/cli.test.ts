@@ -50,10 +50,15 @@ beforeAll(async () => {
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-const run = (...args: string[]): Promise<{ code: number; out: string; err: string }> =>
+const run = (...args: string[]) => runWith({}, ...args)
+
+const runWith = (env: Record<string, string>, ...args: string[]): Promise<{ code: number; out: string; err: string }> =>
   new Promise((done) =>
-    execFile(process.execPath, [resolve('sdk/bin/countersign.mjs'), ...args], (error, out, err) =>
-      done({ code: error ? Number(error.code) : 0, out, err }),
+    execFile(
+      process.execPath,
+      [resolve('sdk/bin/countersign.mjs'), ...args],
+      { env: { ...process.env, ...env } },
+      (error, out, err) => done({ code: error ? Number(error.code) : 0, out, err }),
     ),
   )
 
@@ -80,6 +85,16 @@ test('what cannot be read is told in a sentence', async () => {
   const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
   await expect(verify('rcpt_somewhere', { url, jwks })).rejects.toThrow('did not answer with JSON')
   page.close()
+})
+
+test('books that could not be looked at are not books that differ', async () => {
+  const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none' }
+  const [unknown, unreachable] = await Promise.all([
+    run('ledger', 'check', '--nonsense'),
+    runWith(nowhere, 'ledger', 'check', '--json', '--no-chain', '--allow-surplus'),
+  ])
+  expect(unknown).toMatchObject({ code: 2, err: expect.stringContaining('--nonsense') })
+  expect(unreachable).toMatchObject({ code: 2, err: expect.stringContaining('ECONNREFUSED') })
 })
 
 test('a receipt verifies alone, inside the answer it came with, after the one before it, and as a chain', async () => {
