@@ -1,4 +1,4 @@
-/** Every figure of the README, each as a ratio measured in one run: `npm run bench`, or name one: `npm run bench settlement`. */
+/** Each figure is a ratio measured in one run: `npm run bench`, or name one: `npm run bench settlement`. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
