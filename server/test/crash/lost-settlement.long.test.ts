@@ -39,7 +39,7 @@ for (const reads of ['with the chain at hand', 'with nothing but the facilitator
 
     const first = await seller.post('/api/run', body, header)
     expect(first.status, first.text).toBe(503)
-    expect(first.body).toMatchObject({ charged: null, retryable: true })
+    expect(first.body).toMatchObject({ charged: null, retryable: true, request_id: expect.stringMatching(/^req_/) })
     expect(first.headers.get('retry-after')).toBeTruthy()
     expect(await chain.balance(payee)).toBe(10_000n)
 

@@ -205,7 +205,7 @@ function deliveredBy(
 /** The stored answer again, byte for byte; or, while there is none yet, the word to come back. */
 export function replay(d: Pick<Deps, 'offer' | 'publicUrl'>, run: RunRow, settlement: SettlementRow): Answer {
   if (run.answer_body === null || run.answer_status === null) {
-    if (settlement.state === 'unknown') return stillUnknown(run.id)
+    if (settlement.state === 'unknown') return stillUnknown(run.id, (run.terms as RunTerms).request_id)
     throw stillInFlight()
   }
   return {
@@ -237,7 +237,7 @@ function replayedHeaders(
 }
 
 /** Never a 402: asked to pay again, a client would sign a second payment while the first may still arrive. */
-export const stillUnknown = (runId: string): Answer => ({
+export const stillUnknown = (runId: string, requestId: string): Answer => ({
   status: 503,
   headers: { 'retry-after': '2', 'cache-control': 'no-store' },
   body: JSON.stringify({
@@ -252,6 +252,7 @@ export const stillUnknown = (runId: string): Answer => ({
     settlement: null,
     retryable: true,
     next_action: 'Send the same request with the same payment again.',
+    request_id: requestId,
   }),
 })
 

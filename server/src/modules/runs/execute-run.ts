@@ -445,7 +445,7 @@ async function leaveUnknown(d: Deps, run: PaidUnit, reason: string): Promise<Ans
     [`run:${run.id}`],
   )
   if (state !== 'unknown') return answerOf(d, run.id)
-  return stillUnknown(run.id)
+  return stillUnknown(run.id, run.terms.request_id)
 }
 
 export const requestHash = (path: string, body: Record<string, unknown>): string => {
