@@ -101,7 +101,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const adminKey = config.ADMIN_KEY ?? secrets.keep('admin.key')
   const signing = config.SIGNING_KEY ?? secrets.keep('signing.key')
   const encryption = config.ENCRYPTION_KEY ?? secrets.keep('encryption.key')
-  const keys = createKeys({ signing, encryption })
+  const keys = createKeys({ signing, encryption, previousSigning: config.SIGNING_KEY_PREVIOUS })
   let address = `http://${config.HOST}:${config.PORT}`
   const publicUrl = () => config.PUBLIC_URL ?? address
 
@@ -181,9 +181,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       logName: config.LOG_NAME,
       witnesses: config.LOG_WITNESSES,
       transfers: chain.reader?.transfers,
-      previousLogSigners: config.SIGNING_KEY_PREVIOUS
-        ? [createKeys({ signing: config.SIGNING_KEY_PREVIOUS, encryption }).signer('log')]
-        : [],
+      previousLogSigners: [keys.previousSigner('log')].filter((signer) => signer !== undefined),
     })
     await receipts.open()
     const observe = composeObservability(f, { tenants, catalog, receipts })
@@ -328,7 +326,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     basis.routes(app, tenants.authenticate, limits)
     brokerage.routes(app)
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
-    if (chain.dev) devRoutes(app, { ...chain.dev, asset, network: 'eip155:8453' })
+    const mint = config.NODE_ENV === 'production' ? undefined : chain.dev?.mint
+    if (chain.dev) devRoutes(app, { ...chain.dev, mint, asset, network: 'eip155:8453' })
 
     return {
       app,

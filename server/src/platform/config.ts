@@ -89,7 +89,7 @@ const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T |
 export const settings = {
   NODE_ENV: setting({
     group: 'server',
-    about: '`production` makes the settings marked so required and turns development endpoints off',
+    about: '`production` makes the settings marked so required and takes the faucet of the embedded chain away',
     parse: oneOf('development', 'production', 'test'),
     fallback: 'development',
   }),
@@ -222,7 +222,8 @@ export const settings = {
   }),
   SIGNING_KEY_PREVIOUS: optional({
     group: 'signing',
-    about: 'the signing key before this one: the log’s checkpoints are signed by both while verifiers change over',
+    about:
+      'the signing key before this one: the log’s checkpoints are signed by both while verifiers change over, and tokens that are out stay good',
     parse: longSecret(32),
     secret: true,
   }),

@@ -35,11 +35,14 @@ export type Signer = {
   publicKey: Buffer
   privateKey: KeyObject
   sign(bytes: Uint8Array | string): Buffer
+  /** What the key before this one signed is still ours: tokens that are out outlive a rotation. */
   verify(bytes: Uint8Array | string, signature: Uint8Array): boolean
 }
 
 export type Keys = {
   signer(purpose: KeyPurpose): Signer
+  /** Of the key before this one, while verifiers change over. */
+  previousSigner(purpose: KeyPurpose): Signer | undefined
   publicJwks(): PublicJwk[]
   /** A 32-byte secp256k1 private key for EIP-712 co-signatures. */
   evmKey(label: string): Buffer
@@ -61,7 +64,7 @@ const derive = (root: Buffer, label: string) => Buffer.from(hkdfSync('sha256', r
 // PKCS#8 wrapping of a raw ed25519 seed (RFC 8410).
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
-function createSigner(root: Buffer, purpose: KeyPurpose): Signer {
+function createSigner(root: Buffer, purpose: KeyPurpose, previous?: Signer): Signer {
   const seed = derive(root, `sign/${purpose}`)
   const privateKey = createPrivateKey({ key: Buffer.concat([PKCS8_ED25519, seed]), format: 'der', type: 'pkcs8' })
   const publicKey = createPublicKey(privateKey)
@@ -76,19 +79,27 @@ function createSigner(root: Buffer, purpose: KeyPurpose): Signer {
     publicKey: Buffer.from(x, 'base64url'),
     publicJwk: { kty: 'OKP', crv: 'Ed25519', x, kid: keyId, use: 'sig', alg: 'EdDSA', purpose },
     sign: (bytes) => sign(null, Buffer.from(bytes), privateKey),
-    verify: (bytes, signature) => verify(null, Buffer.from(bytes), publicKey, signature),
+    verify: (bytes, signature) =>
+      verify(null, Buffer.from(bytes), publicKey, signature) || (previous?.verify(bytes, signature) ?? false),
   }
 }
 
-export function createKeys(secrets: { signing: string; encryption: string }): Keys {
+export function createKeys(secrets: { signing: string; encryption: string; previousSigning?: string }): Keys {
   const signingRoot = material(secrets.signing)
+  const previousRoot = secrets.previousSigning === undefined ? undefined : material(secrets.previousSigning)
   const encryptionRoot = material(secrets.encryption)
-  const signers = new Map(keyPurposes.map((purpose) => [purpose, createSigner(signingRoot, purpose)]))
+  const previous = new Map(
+    previousRoot ? keyPurposes.map((purpose) => [purpose, createSigner(previousRoot, purpose)]) : [],
+  )
+  const signers = new Map(
+    keyPurposes.map((purpose) => [purpose, createSigner(signingRoot, purpose, previous.get(purpose))]),
+  )
   const cipherKey = createSecretKey(derive(encryptionRoot, 'encrypt'))
   const hashKey = createSecretKey(derive(encryptionRoot, 'fingerprint'))
 
   return {
     signer: (purpose) => signers.get(purpose)!,
+    previousSigner: (purpose) => previous.get(purpose),
     publicJwks: () => [...signers.values()].map((signer) => signer.publicJwk),
     evmKey: (label) => derive(signingRoot, `evm/${label}`),
     encrypt(plain) {

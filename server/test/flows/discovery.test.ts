@@ -144,28 +144,6 @@ test('health, env-check and the machine description', async () => {
   expect(page.text).not.toMatch(/https?:\/\//)
 })
 
-test('what no database can read is a 400 wherever it stands: a NUL, a leap second, a version beyond all versions', async () => {
-  const { headers } = await service.onboard()
-  const policy = (await service.post('/api/policies', { constraints: {} }, headers)).body.id
-  for (const path of [
-    '/api/pre-auth/%00',
-    '/api/wallets/wal_%00',
-    '/api/receipts/%00',
-    '/api/settle/%00',
-    '/api/runs?action=%00',
-    '/api/approvals?agent_id=a%00b',
-    '/api/runs?since=2030-12-31T23:59:60Z',
-    '/api/audit?since=2030-12-31T23:59:60Z',
-    `/api/policies/${policy}/versions?cursor=2147483648`,
-  ]) {
-    const answer = await service.get(path, headers)
-    expect([path, answer.status, answer.body.error]).toEqual([path, 400, 'invalid_request'])
-  }
-  const mandate = { name: 'm', constraints: [], expires_at: '2030-12-31T23:59:60Z' }
-  expect((await service.post('/api/mandates', mandate, headers)).status).toBe(400)
-  expect((await service.get('/api/runs?since=2030-12-31T23:59:59.999%2B01:00', headers)).status).toBe(200)
-})
-
 test('lanes are changed by the admin alone, and the new price is asked at once', async () => {
   const lane = { agent_id: 'translator-v1', display_name: 'Translator', category: 'language', base_price_usdc: 0.01 }
   expect((await service.post('/api/lane', lane)).status).toBe(401)
@@ -214,12 +192,18 @@ test('a deprecated path moves every request on unread, whatever its method and b
 
 test('what no table can hold is refused in an address as in a body, on every route', async () => {
   const { headers } = await service.onboard()
-  for (const path of ['/api/receipts/%00', '/api/receipts?cursor=%00', '/api/runs?after=a%00', '/api/settle/%00'])
-    expect(await service.get(path, headers)).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
+  const policy = (await service.post('/api/policies', { constraints: {} }, headers)).body.id
+  const nul = ['/api/receipts/%00', '/api/receipts?cursor=%00', '/api/runs?after=a%00', '/api/settle/%00']
+  const more = ['/api/pre-auth/%00', '/api/wallets/wal_%00', `/api/policies/${policy}/versions?cursor=2147483648`]
+  for (const path of [...nul, ...more])
+    expect(await service.get(path, headers), path).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
   // Moments that RFC 3339 can write and no clock here can tell.
   for (const moment of ['2016-12-31T23:59:60Z', '2026-01-01T00:00:00%2B05'])
     for (const path of ['/api/receipts?since=', '/api/runs?until=', '/api/audit?since='])
       expect(await service.get(`${path}${moment}`, headers)).toMatchObject({ status: 400 })
+  const mandate = { name: 'm', constraints: [], expires_at: '2030-12-31T23:59:60Z' }
+  expect((await service.post('/api/mandates', mandate, headers)).status).toBe(400)
+  expect((await service.get('/api/runs?since=2030-12-31T23:59:59.999%2B01:00', headers)).status).toBe(200)
   const torn = Buffer.concat([Buffer.from('{"task":"a'), Buffer.from([0xff]), Buffer.from('"}')])
   const refused = await fetch(`${service.url}/api/run`, {
     method: 'POST',
@@ -269,4 +253,16 @@ test('every figure of the service itself can be read', async () => {
   const lines = text.split('\n').filter((line: string) => /^countersign_[a-z_]+ /.test(line))
   expect(lines.map((line: string) => line.split(' ')[0])).toContain('countersign_receipts_unsequenced')
   expect(lines.filter((line: string) => !Number.isFinite(Number(line.split(' ')[1])))).toEqual([])
+})
+
+test('in production nobody gets money for nothing, and the chain can still be asked', async () => {
+  const strict = await startService({ env: { NODE_ENV: 'production' } })
+  try {
+    const address = '0x00000000000000000000000000000000000000aa'
+    expect((await strict.post('/api/dev/faucet', { address, amount_usdc: 1 })).status).toBe(404)
+    const call = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }
+    expect((await strict.post('/api/dev/rpc', call)).body).toMatchObject({ result: '0x2105' })
+  } finally {
+    await strict.close()
+  }
 })

@@ -6,7 +6,8 @@ import type { Hex } from './facilitator.ts'
 
 /** Only with the embedded chain: free test money, the chain itself, and the facilitator for other x402 servers. */
 export type DevDeps = {
-  mint(to: Hex, amountMicro: bigint): Promise<Hex>
+  /** Absent in production: there nobody gets money for nothing. */
+  mint: ((to: Hex, amountMicro: bigint) => Promise<Hex>) | undefined
   rpc(body: unknown): Promise<unknown>
   facilitator: {
     verify(body: unknown): Promise<unknown>
@@ -37,6 +38,11 @@ const FaucetResponse = Type.Object({
 const anything = Type.Unknown()
 
 export function devRoutes(app: App, deps: DevDeps) {
+  if (deps.mint) faucetRoute(app, deps, deps.mint)
+  chainRoutes(app, deps)
+}
+
+function faucetRoute(app: App, deps: DevDeps, mint: NonNullable<DevDeps['mint']>) {
   app.post(
     '/api/dev/faucet',
     {
@@ -52,7 +58,7 @@ export function devRoutes(app: App, deps: DevDeps) {
     async (request) => {
       const amountMicro = microFromUsdc(request.body.amount_usdc)
       if (amountMicro === undefined) throw invalid('amount_usdc has more than six decimals.')
-      const transaction = await deps.mint(request.body.address as Hex, amountMicro)
+      const transaction = await mint(request.body.address as Hex, amountMicro)
       return {
         address: request.body.address,
         amount: amountMicro.toString(),
@@ -63,6 +69,10 @@ export function devRoutes(app: App, deps: DevDeps) {
       }
     },
   )
+}
+
+/** The other processes on this database reach the chain here, so it stays in production too. */
+function chainRoutes(app: App, deps: DevDeps) {
   app.post(
     '/api/dev/rpc',
     {
