@@ -1,11 +1,11 @@
 /**
  * A cached basis quote against a bare Fastify route that answers the same bytes: `node launch.mjs server/bench/basis.ts`.
- * The load runs in a thread of its own over keep-alive connections; the routes are measured in turn, several times.
- * Compared is the processor time that the serving thread spends on an answer, which a busy machine hardly disturbs;
- * the throughput seen is printed beside it.
+ * The load runs in a thread of its own over keep-alive connections; the routes are measured in turn, for half a second
+ * each, many times. Compared is the processor time that the serving thread spends on an answer, within a round, since a
+ * machine is faster at one moment than at another; the throughput seen is printed beside it.
  */
 import { connect } from 'node:net'
-import { isMainThread, parentPort, Worker, workerData } from 'node:worker_threads'
+import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import fastify from 'fastify'
 import type { Signers } from '../src/modules/basis/attest.ts'
 import { basisRoutes } from '../src/modules/basis/basis.routes.ts'
@@ -19,14 +19,15 @@ import { createLog } from '../src/platform/log.ts'
 import { createMetrics } from '../src/platform/metrics.ts'
 import { createRateLimiter } from '../src/platform/rate-limit.ts'
 
-const SECONDS = Number(process.env.BENCH_SECONDS ?? 2)
-const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 5)
+const SECONDS = Number(process.env.BENCH_SECONDS ?? 0.5)
+const ROUNDS = Number(process.env.BENCH_ROUNDS ?? 21)
 const CONNECTIONS = 64
 
 type Load = { port: number; path: string; seconds: number }
 
+const loader = isMainThread ? new Worker(new URL(import.meta.url)) : undefined!
 if (isMainThread) await main()
-else parentPort!.postMessage(await load(workerData as Load))
+else parentPort!.on('message', async (what: Load) => parentPort!.postMessage(await load(what)))
 
 async function main() {
   const log = createLog('silent')
@@ -96,25 +97,27 @@ async function main() {
       // The first round only warms up.
       if (round > 0) measured[name]!.push({ perSecond, micros })
     }
-  const median = (name: string, what: 'perSecond' | 'micros') =>
-    measured[name]!.map((each) => each[what]).sort((a, b) => a - b)[Math.floor(ROUNDS / 2)]!
-  for (const name of Object.keys(routes))
+  const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
+  for (const [name, rounds] of Object.entries(measured)) {
+    const [micros, perSecond] = [rounds.map((one) => one.micros), rounds.map((one) => one.perSecond)]
     console.log(
-      `${name}: ${median(name, 'micros').toFixed(1)} µs a request, ${Math.round(median(name, 'perSecond'))} requests/s seen`,
+      `${name}: ${median(micros).toFixed(1)} µs a request, ${Math.round(median(perSecond))} requests/s seen`,
     )
-  const ratio = (a: string, b: string) => (median(b, 'micros') / median(a, 'micros')).toFixed(2)
+  }
+  const ratio = (one: string, other: string) =>
+    median(measured[one]!.map(({ micros }, round) => measured[other]![round]!.micros / micros)).toFixed(2)
   console.log(`cached quote : bare Fastify route = ${ratio('cached basis quote', 'bare Fastify route')}`)
   console.log(
     `cached quote : bare route in this service = ${ratio('cached basis quote', 'bare route in this service')}`,
   )
+  await loader.terminate()
   await Promise.all([bare.close(), app.close(), database.close()])
 }
 
 function run(what: Load): Promise<number> {
-  return new Promise((done, failed) => {
-    const worker = new Worker(new URL(import.meta.url), { workerData: what })
-    worker.once('message', done)
-    worker.once('error', failed)
+  return new Promise((done) => {
+    loader.once('message', done)
+    loader.postMessage(what)
   })
 }
 
