@@ -242,6 +242,22 @@ describe('keys', () => {
 })
 
 describe('the stream', () => {
+  test('one address has so many, and another one after it lets go of one', async () => {
+    const streaming = await openBasisNode(database)
+    const address = await streaming.app.listen({ host: '127.0.0.1', port: 0 })
+    const ask = (leave: AbortController) =>
+      fetch(`${address}/api/basis/v1/stream?symbols=TSLAx`, { signal: leave.signal })
+    const leaving = Array.from({ length: 20 }, () => new AbortController())
+    for (const one of leaving) expect((await ask(one)).status).toBe(200)
+    const refused = await ask(new AbortController())
+    expect([refused.status, (await refused.json()).code]).toEqual([429, 'rate_limited'])
+    leaving[0]!.abort()
+    await vi.waitFor(() => expect(streaming.basis.listening()).toBe(19), 5_000)
+    expect((await ask(leaving[1]!)).status).toBe(200)
+    for (const one of leaving) one.abort()
+    await streaming.close()
+  })
+
   test('sends the present readings, then new ones, and ends with the server', async () => {
     const streaming = await openBasisNode(database)
     const address = await streaming.app.listen({ host: '127.0.0.1', port: 0 })

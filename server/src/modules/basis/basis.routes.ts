@@ -210,6 +210,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
             'Server-sent events: the present reading of each wrapper, then each new one.',
           ),
           404: ErrorResponse,
+          429: ErrorResponse,
           ...refusals,
         },
       },

@@ -1,27 +1,29 @@
 import type { ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
-import { invalid, notFound } from '../../platform/problem.ts'
+import { invalid, notFound, Problem } from '../../platform/problem.ts'
 import type { Basis } from './basis.ts'
 import { PREVIEW_EVERY_MS } from './preview.ts'
 import type { Reading } from './quote.ts'
 
 const MOST_STREAMS = 500
+/** So that one address cannot take them all. */
+const MOST_STREAMS_OF_ONE = 20
 const HEARTBEAT_MS = 15_000
 /** A reader this far behind is cut off rather than waited for. */
 const MOST_WAITING_BYTES = 256 * 1024
 
 /** Server-sent events: the present reading of each wanted wrapper, then each new one. */
 export function createStreams(basis: Basis) {
-  /** Each with what lets go of it. */
-  const open = new Map<ServerResponse, () => void>()
+  /** Each with where it goes and what lets go of it. */
+  const open = new Map<ServerResponse, { ip: string; letGo: () => void }>()
   let pulse: NodeJS.Timeout | undefined
 
-  const opened = (raw: ServerResponse, letGo: () => void) => {
-    open.set(raw, letGo)
+  const opened = (raw: ServerResponse, ip: string, letGo: () => void) => {
+    open.set(raw, { ip, letGo })
     pulse ??= setInterval(() => basis.tickPreviews(), PREVIEW_EVERY_MS).unref()
   }
   const closed = (raw: ServerResponse) => {
-    open.get(raw)?.()
+    open.get(raw)?.letGo()
     open.delete(raw)
     if (open.size > 0) return
     clearInterval(pulse)
@@ -32,6 +34,13 @@ export function createStreams(basis: Basis) {
     open(request: FastifyRequest, reply: FastifyReply) {
       const wanted = wantedSymbols(basis, (request.query as { symbols?: string }).symbols)
       const { raw } = reply
+      if ([...open.values()].filter(({ ip }) => ip === request.ip).length >= MOST_STREAMS_OF_ONE)
+        throw new Problem('error', `${MOST_STREAMS_OF_ONE} streams are open from this address.`, {
+          status: 429,
+          code: 'rate_limited',
+          retryable: true,
+          retryAfterSeconds: 60,
+        })
       // Whoever hung up while their key was looked up has been seen to leave already, and would never be again.
       if (raw.destroyed) return void reply.hijack()
       const send = (readings: readonly Reading[]) => {
@@ -50,7 +59,7 @@ export function createStreams(basis: Basis) {
       raw.write('retry: 5000\n\n')
       send([...wanted].map((symbol) => basis.reading(symbol)))
       const heartbeat = setInterval(() => raw.write(': still here\n\n'), HEARTBEAT_MS).unref()
-      opened(raw, () => {
+      opened(raw, request.ip, () => {
         clearInterval(heartbeat)
         stop()
       })
