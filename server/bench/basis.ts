@@ -100,9 +100,7 @@ async function main() {
   const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
   for (const [name, rounds] of Object.entries(measured)) {
     const [micros, perSecond] = [rounds.map((one) => one.micros), rounds.map((one) => one.perSecond)]
-    console.log(
-      `${name}: ${median(micros).toFixed(1)} µs a request, ${Math.round(median(perSecond))} requests/s seen`,
-    )
+    console.log(`${name}: ${median(micros).toFixed(1)} µs a request, ${Math.round(median(perSecond))} requests/s seen`)
   }
   const ratio = (one: string, other: string) =>
     median(measured[one]!.map(({ micros }, round) => measured[other]![round]!.micros / micros)).toFixed(2)

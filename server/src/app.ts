@@ -299,6 +299,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     registerGauges(f)
     operatorRoutes(app, metrics)
+    app.get('/', { config: { unmetered: true } }, async (_request, reply) => reply.redirect('/docs'))
     pageRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
     pageRoutes(app, {
       base: '/dashboard',

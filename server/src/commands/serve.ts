@@ -10,7 +10,8 @@ export async function serve(config: Config) {
   const service = await createService(config, { probe: crashProbe(process.env) })
   stopOnSignal(service)
   const address = await service.listen()
-  const payer = service.chain.dev ? await fundDevelopmentPayer(service) : undefined
+  const develops = service.chain.dev && config.NODE_ENV !== 'production'
+  const payer = develops ? await fundDevelopmentPayer(service) : undefined
   const seconds = ((performance.now() - started) / 1000).toFixed(1)
   console.log(
     [
@@ -22,7 +23,7 @@ export async function serve(config: Config) {
       `  Keys        ${service.secrets.folder} (admin key: admin.key)`,
       ...(payer ? [`  Payer       ${payer.address} holds ${payer.balanceUsdc} test USDC (key: dev-payer.key)`] : []),
       '',
-      '  Try it:     npm run demo',
+      payer ? '  Try it:     npm run demo' : `  Try it:     curl ${address}/api/pricing`,
       '',
     ].join('\n'),
   )

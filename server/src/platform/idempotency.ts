@@ -96,8 +96,8 @@ export function createIdempotency(deps: { db: Db; keys: Keys; clock: Clock }): I
 
 export const differentBody = () => conflict('This idempotency key was used for another request body.')
 
-export const stillInFlight = () =>
-  conflict('A request with this idempotency key is still in flight.', { retryable: true, retryAfterSeconds: 1 })
+export const stillInFlight = (by = 'idempotency key') =>
+  conflict(`A request with this ${by} is still in flight.`, { retryable: true, retryAfterSeconds: 1 })
 
 async function claim(tx: Tx, name: string) {
   const { rows } = await sql<{

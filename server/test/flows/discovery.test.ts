@@ -139,6 +139,8 @@ test('health, env-check and the machine description', async () => {
     expect.arrayContaining(['200', '400', '402', '409', '413', '415', '429', '500', '503']),
   )
   expect((await service.get('/metrics')).text).toContain('countersign_http_request_seconds_bucket')
+  const root = await service.get('/')
+  expect([root.status, root.headers.get('location')]).toEqual([302, '/docs'])
   const page = await service.get('/docs')
   expect(page.headers.get('content-security-policy')).toContain("script-src 'self'")
   expect(page.text).not.toMatch(/https?:\/\//)

@@ -74,8 +74,11 @@ export function extractFeatures(task: string): FeatureVector {
 }
 
 /** What a feature stands for, as a reader would say it. */
-export const labelOf = (vector: FeatureVector, origin: number) =>
-  origin < 0 ? vector.shapes[-1 - origin]! : `“${vector.tokens[origin]}”`
+export function labelOf(vector: FeatureVector, origin: number): string {
+  if (origin < 0) return vector.shapes[-1 - origin]!
+  const token = vector.tokens[origin]!
+  return token === ANY_NUMBER ? 'numbers' : `“${token}”`
+}
 
 function add(hash: number, weight: number, origin: number): void {
   const index = (hash ^ (hash >>> 14)) & (DIMENSIONS - 1)
@@ -125,9 +128,11 @@ export function tokensOf(text: string): string[] {
 }
 
 /** Every number is the same token: which number it is says little about whose work it is. */
+const ANY_NUMBER = '0'
+
 function tokenOf(text: string, start: number, end: number, next: number): string {
   const first = text.charCodeAt(start)
-  if (first >= 48 && first <= 57) return '0'
+  if (first >= 48 && first <= 57) return ANY_NUMBER
   if (end - start <= 2 && next === 35) return `${text.slice(start, end)}#`
   if (end - start <= 2 && next === 43 && text.charCodeAt(end + 1) === 43) return `${text.slice(start, end)}++`
   return text.slice(start, Math.min(end, start + 24))

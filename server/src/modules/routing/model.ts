@@ -82,10 +82,12 @@ export function createRouter(model: RouterModel): Router {
       lifts[origin < 0 ? MAX_TOKENS - 1 - origin : origin]! +=
         (weights[row + winner]! - sum / lanes.length) * vector.weights[at]! * unit
     }
-    return topLifts().map(({ slot, lift }) => ({
-      name: labelOf(vector, slot < MAX_TOKENS ? slot : MAX_TOKENS - 1 - slot),
-      weight: Number(lift.toFixed(3)),
-    }))
+    const named = new Map<string, number>()
+    for (const { slot, lift } of topLifts()) {
+      const name = labelOf(vector, slot < MAX_TOKENS ? slot : MAX_TOKENS - 1 - slot)
+      named.set(name, (named.get(name) ?? 0) + lift)
+    }
+    return [...named].map(([name, lift]) => ({ name, weight: Number(lift.toFixed(3)) }))
   }
 
   const topLifts = () => {

@@ -46,7 +46,7 @@ export function completion(d: Deps, unit: PaidUnit, work: UnitResult, settled: S
       receipt: told.signed.row,
       memory: unit.kind === 'topup' ? null : rememberedOf(d, unit, work as RunResult),
       events: [
-        event('settlement.settled', settlement),
+        event('settlement.settled', { run_id: unit.id, ...settlement }),
         event(told.event.type, told.event.data),
         event('receipt.issued', { receipt_id: work.receipt_id, run_id: unit.id, kind: unit.kind }),
         ...preauthClosed(unit, 'settled').map((data) => event('preauth.closed', data)),
@@ -206,7 +206,7 @@ function deliveredBy(
 export function replay(d: Pick<Deps, 'offer' | 'publicUrl'>, run: RunRow, settlement: SettlementRow): Answer {
   if (run.answer_body === null || run.answer_status === null) {
     if (settlement.state === 'unknown') return stillUnknown(run.id, (run.terms as RunTerms).request_id)
-    throw stillInFlight()
+    throw stillInFlight('payment or idempotency key')
   }
   return {
     status: run.answer_status,
