@@ -1,19 +1,18 @@
 import { defineConfig } from 'vitest/config'
 
-/** Quick by default; `long` (crash, race, fuzz, browser) and `soak` (minutes for one guarantee) by COUNTERSIGN_TESTS. */
-const suite = process.env.COUNTERSIGN_TESTS
-const slow = suite === 'long' || suite === 'soak'
+/** Quick by default; crash, race, fuzz and browser with COUNTERSIGN_TESTS=long. */
+const long = process.env.COUNTERSIGN_TESTS === 'long'
 
 export default defineConfig({
   test: {
-    include: [slow ? `**/*.${suite}.test.ts` : '**/*.test.ts'],
-    exclude: ['**/node_modules/**', '**/dist/**', ...(slow ? [] : ['**/*.long.test.ts', '**/*.soak.test.ts'])],
+    include: [long ? '**/*.long.test.ts' : '**/*.test.ts'],
+    exclude: ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long.test.ts'])],
     globalSetup: ['server/test/global-setup.ts'],
     pool: 'forks',
     maxWorkers: 2,
-    testTimeout: slow ? 300_000 : 30_000,
+    testTimeout: long ? 300_000 : 30_000,
     // What is waited for comes at once, except on a machine that is busy with something else.
     expect: { poll: { timeout: 20_000 } },
-    hookTimeout: slow ? 180_000 : 60_000,
+    hookTimeout: long ? 180_000 : 60_000,
   },
 })
