@@ -1,6 +1,6 @@
 import type { Caller } from '../../platform/auth-context.ts'
 import { StepRefused } from '../../platform/batch.ts'
-import { hashJson, sha256 } from '../../platform/canonical.ts'
+import { hashJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { differentBody } from '../../platform/idempotency.ts'
@@ -12,17 +12,17 @@ import type { Lane as PricedLane } from '../catalog/price-list.ts'
 import type { Asking } from '../governance/actions.ts'
 import type { Allowed, Offer, Proposal, Refused, Ruling } from '../governance/ruling.ts'
 import type { Memory } from '../memory/memory.ts'
-import type { Recalled } from '../memory/run-memory.ts'
 import type { PaymentTerms, SettleResult } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
-import type { Quote } from '../payments/quote.ts'
 import type { ReadPayment } from '../payments/x402.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { type Answer, completion, type Failure, failure, replay, stillUnknown } from './answer.ts'
+import { doWork } from './do-work.ts'
 import { admission, draftRun } from './draft-run.ts'
 import { findEarlier } from './earlier.ts'
-import type { Lane, LaneResult } from './lane.ts'
+import type { Lane } from './lane.ts'
 import { byX402, fromWallet, type Means, walletTooLow } from './means.ts'
+import { offerFor } from './offer.ts'
 import type { PaidUnit, Run, RunBody, RunResult, RunStep, UnitResult } from './run.ts'
 import { findRun, findSettlementOf, type RunSteps, type StoredAnswer } from './runs.store.ts'
 import type { VerifyOutputInput } from './verify-output.ts'
@@ -102,7 +102,7 @@ export const createExecuteRun = (d: Deps) => {
     refuseGuestMemory(ask)
     const earlier = await findEarlier(d, ask)
     if (earlier) return earlier
-    const offer = readQuote(d, ask) ?? route(d, ask)
+    const offer = offerFor(d, ask)
     d.probe('route')
     const proposal = proposalOf(ask)
     const ruling = await d.assess(proposal, offer, look)
@@ -121,7 +121,7 @@ export const createExecuteRun = (d: Deps) => {
     if (taken === 'rules_changed' || taken === 'limit_reached') return lookAgain(taken === 'rules_changed')
     if (taken) return taken
     d.probe('admit')
-    const work = await execute(d, run).catch((error) => broken(d, run, error))
+    const work = await doWork(d, run)
     if ('stage' in work) return abandon(d, run, work)
     d.probe('execute')
     if (run.terms.escrow_id && !work.verification.verified) return abandon(d, run, unverified(work))
@@ -191,78 +191,6 @@ function refuseGuestMemory({ caller, body: { options } }: Ask) {
     throw invalid('Memory belongs to a tenant: send an X-API-Key, or leave include_memory and write_memory out.')
 }
 
-/** A price we signed earlier for exactly this request, or for exactly this task. */
-function readQuote(d: Deps, ask: Ask): Offer | undefined {
-  const fromPayment = d.payments.quotes.read(ask.paid?.accepted.quote)
-  if (fromPayment && 'request_hash' in fromPayment.bound_to && fromPayment.bound_to.request_hash !== ask.requestHash)
-    throw conflict('This payment was quoted for another request. It was not used and is still good for its own.')
-  const quote = fromPayment ?? quoteOfTask(d, ask)
-  if (!quote || quote.kind !== ask.kind) return undefined
-  if (ask.body.agent_id !== undefined && ask.body.agent_id !== quote.agent_id) return undefined
-  const lane = d.find(quote.agent_id)
-  if (!lane) return undefined
-  const priceMicro = BigInt(quote.amount)
-  const feeMicro = ask.kind === 'run' ? lane.feeMicro : 0n
-  return {
-    agentId: quote.agent_id,
-    basePriceMicro: priceMicro - feeMicro,
-    feeMicro,
-    priceMicro,
-    pricingVersion: quote.pricing_version,
-    route: quote.route,
-    explicit: ask.body.agent_id !== undefined,
-    quoted: true,
-    alternatives: [],
-  }
-}
-
-function quoteOfTask(d: Deps, ask: Ask): Quote | undefined {
-  const quote = d.payments.quotes.read(ask.quoteToken)
-  if (!quote || !('task_hash' in quote.bound_to)) return undefined
-  if (quote.bound_to.task_hash !== sha256(ask.body.task)) throw conflict('This quote was given for another task.')
-  return quote
-}
-
-function route(d: Deps, ask: Ask): Offer {
-  const { agent_id: named, task, constraints } = ask.body
-  const routed = named === undefined ? unnamed(d, ask.kind, task, constraints) : explicit(named)
-  const lane = d.find(routed.agentId)
-  if (!lane) throw invalid(`There is no agent '${routed.agentId.slice(0, 80)}'. GET /api/agents lists them.`)
-  if (lane.status !== 'active') throw invalid(`The agent '${lane.agentId}' takes no work at the moment.`)
-  return {
-    ...priceOf(ask.kind, lane),
-    pricingVersion: d.pricingVersion(),
-    route: routed.route,
-    explicit: named !== undefined,
-    quoted: false,
-    alternatives: routed.alternatives.flatMap(({ agentId, score }) => {
-      const other = d.find(agentId)
-      return other && other.status === 'active' && agentId !== lane.agentId
-        ? [{ ...priceOf(ask.kind, other), score }]
-        : []
-    }),
-  }
-}
-
-/** A loop without a lane is the bare primitive at its lowest price; a run without one is routed. */
-const unnamed = (d: Deps, kind: Ask['kind'], task: string, constraints: RunBody['constraints']): Routed =>
-  kind === 'run'
-    ? d.choose(task, constraints)
-    : { ...explicit('default'), route: { agent_id: 'default', reason: 'No agent_id was given.' } }
-
-const explicit = (agentId: string): Routed => ({
-  agentId,
-  route: { agent_id: agentId, confidence: 1, reason: 'The request names this lane.' },
-  alternatives: [],
-})
-
-const priceOf = (kind: Ask['kind'], lane: PricedLane) => ({
-  agentId: lane.agentId,
-  basePriceMicro: lane.basePriceMicro,
-  feeMicro: kind === 'run' ? lane.feeMicro : 0n,
-  priceMicro: kind === 'run' ? lane.priceMicro : lane.basePriceMicro,
-})
-
 const proposalOf = (ask: Ask): Proposal => ({
   kind: ask.kind,
   caller: ask.caller,
@@ -313,90 +241,6 @@ async function admit(
     if (error.message === 'wallet_balance')
       return walletTooLow(d, ask, ruling.offer, BigInt(String(error.detail.available)))
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
-  }
-}
-
-async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
-  const started = performance.now()
-  const memories = await recall(d, run)
-  if ('stage' in memories) return memories
-  const context = memories.map((memory) => memory.content)
-  const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - d.clock.now().getTime()))
-  const task = {
-    runId: run.id,
-    agentId: run.agentId,
-    task: run.request.task,
-    context,
-    deadline: run.deadlineAt,
-    signal,
-  }
-  const done = await attempt(d, task)
-  if (!done.ok) return { stage: 'execute', reason: done.reason, message: done.message, retryable: done.retryable }
-  const latency_ms = Math.round(performance.now() - started)
-  const reexecute = async () => {
-    const again = await attempt(d, task)
-    return again.ok ? again.output : ''
-  }
-  const judged = await d.verify({
-    agentId: run.agentId,
-    task: task.task,
-    output: done.output,
-    mode: done.mode,
-    context,
-    ...(done.mode === 'offline' && { reexecute }),
-  })
-  return {
-    output: done.output,
-    output_hash: sha256(done.output),
-    execution: {
-      provider: done.provider,
-      model: done.model,
-      mode: done.mode,
-      latency_ms,
-      usage: {
-        input_tokens: done.usage.inputTokens,
-        output_tokens: done.usage.outputTokens,
-        cost_usd: done.usage.costUsd,
-      },
-      fallbacks: done.fallbacks,
-    },
-    verification: { verification_id: d.ids.next('ver'), ...judged } as RunResult['verification'],
-    memory: {
-      read: memories.map((memory) => memory.id),
-      written: run.tenantId && run.request.options?.write_memory ? d.ids.next('mem') : null,
-    },
-    actions: await d.judgeActions(
-      { tenantId: run.tenantId, keyId: run.terms.ruling.asked_by, agentId: run.agentId },
-      run.request.proposed_actions ?? [],
-    ),
-    receipt_id: d.ids.next('rcpt'),
-    issued_at: d.clock.now().toISOString(),
-  }
-}
-
-async function recall(d: Deps, { id, tenantId, sessionId, request }: Run): Promise<Recalled[] | Failure> {
-  if (!tenantId || !request.options?.include_memory) return []
-  try {
-    return await d.memory.recall({ tenantId, sessionId, task: request.task })
-  } catch (error) {
-    d.log.error({ err: error, run_id: id }, 'memory could not be read')
-    const message = 'The memory of the session could not be read.'
-    return { stage: 'execute', reason: 'memory_unavailable', message, retryable: true }
-  }
-}
-
-/** An admitted run comes to an end, whatever goes wrong on our side. */
-function broken(d: Deps, run: Run, error: unknown): Failure {
-  d.log.error({ err: error, run_id: run.id }, 'a run broke while it was worked on')
-  return { stage: 'execute', reason: 'internal_error', message: 'Something went wrong on our side.', retryable: true }
-}
-
-async function attempt(d: Deps, task: Parameters<Lane['execute']>[0]): Promise<LaneResult> {
-  try {
-    return await d.lane.execute(task)
-  } catch (error) {
-    d.log.error({ err: error, run_id: task.runId }, 'a lane threw')
-    return { ok: false, reason: 'unavailable', message: 'The lane failed.', retryable: true }
   }
 }
 
