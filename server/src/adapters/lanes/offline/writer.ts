@@ -34,6 +34,7 @@ const TIGHTER: readonly (readonly [string, string])[] = [
   ['on a daily basis', 'daily'],
   ['on a regular basis', 'regularly'],
   ['at your earliest convenience', 'soon'],
+  ['please do not hesitate to', 'please'],
   ['do not hesitate to', 'please'],
   ['due to the fact that', 'because'],
   ['in spite of the fact that', 'although'],
@@ -182,7 +183,7 @@ function rewrite(brief: Brief, material: string): Report {
   const plain = /\b(?:simpl\w{1,8}|plain(?:er)?|year[- ]old|child|layman|beginners?|understand\w{0,5})\b/i.test(
     brief.instruction,
   )
-  const keywords = frequencies(contentWordsOf(material))
+  const keywords = frequencies(contentWordsOf(text))
     .slice(0, 3)
     .map(([word]) => word)
   return {
