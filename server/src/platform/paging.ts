@@ -1,8 +1,27 @@
 import { Type } from 'typebox'
 
 /**
- * Where a list goes on: the id that ended the page before. What cannot be one is refused; compared as it is, it would
- * begin the list anew or end it, and the caller would not notice.
+ * The query parameter that continues a list: the id that ended the previous page. Anything else is refused: compared as
+ * it is, it would restart or end the list, and the caller would not notice.
  */
-export const cursorOf = (prefix: string, description = 'next_cursor of the page before') =>
+export const cursorParameter = (prefix: string, description = 'next_cursor of the page before') =>
   Type.Optional(Type.String({ pattern: `^${prefix}_[\\w-]{1,64}$`, description }))
+
+/** The fields that stand beside the rows in the response of a list. */
+export const pageFields = { has_more: Type.Boolean(), next_cursor: Type.Union([Type.String(), Type.Null()]) }
+
+type Page<Row> = { rows: Row[]; has_more: boolean; next_cursor: string | null }
+
+/** Cuts a page out of rows that were read with `limit + 1`: the extra row only shows that another page follows. */
+export function toPage<Row extends { id: string }>(rows: readonly Row[], limit: number): Page<Row>
+export function toPage<Row>(rows: readonly Row[], limit: number, cursorOf: (row: Row) => string): Page<Row>
+export function toPage<Row extends { id: string }>(
+  rows: readonly Row[],
+  limit: number,
+  cursorOf = (row: Row) => row.id,
+): Page<Row> {
+  const page = rows.slice(0, limit)
+  const last = page.at(-1)
+  const has_more = rows.length > limit
+  return { rows: page, has_more, next_cursor: has_more && last ? cursorOf(last) : null }
+}

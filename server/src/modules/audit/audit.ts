@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
+import { toPage } from '../../platform/paging.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { SequencedTask } from '../../platform/sequencer.ts'
 import {
@@ -92,14 +93,8 @@ export function createAudit({ db, clock, ids, keys, commitHead, receipt, commitE
       if (page.cursor !== undefined && !(await isEventOf(db, tenantId, page.cursor)))
         throw invalid('The cursor is not the id of an event.')
       const rows = await listEvents(db, tenantId, filter, { ...page, limit: page.limit + 1 })
-      const events = rows.slice(0, page.limit).map(auditEvent)
-      const has_more = rows.length > page.limit
-      return {
-        events,
-        checkpoint: await checkpoint(tenantId),
-        has_more,
-        next_cursor: has_more ? events.at(-1)!.id : null,
-      }
+      const { rows: events, ...paging } = toPage(rows, page.limit)
+      return { events: events.map(auditEvent), checkpoint: await checkpoint(tenantId), ...paging }
     },
 
     /** The chain as it stands now, one event a line, without holding all of it in memory. */

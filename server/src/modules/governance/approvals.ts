@@ -4,6 +4,7 @@ import type { Tx } from '../../platform/db.ts'
 import type { Answered } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unavailable } from '../../platform/problem.ts'
 import { type ApprovalsQuery, findShownRun, listApprovals, listExpired } from './approvals.store.ts'
 import { assessPayment } from './assess-payment.ts'
@@ -20,7 +21,6 @@ import {
   readVotes,
 } from './grants.store.ts'
 import { holdItem } from './hold-item.ts'
-import { page } from './page.ts'
 import { factsOf, termsOf } from './preauth-case.ts'
 import { lockNames, type PreauthsDeps, timesOf } from './preauths.ts'
 import { beforeNextLook, MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
@@ -107,8 +107,8 @@ export function createApprovals(d: ApprovalsDeps) {
       // Trades have approvals of their own; they are found where they are explained.
       if (domain !== 'core')
         return { approvals: [], has_more: false, next_cursor: null, see: `/api/${domain}/receipts` }
-      const { rows, more } = page(await listApprovals(d.db, tenant.tenantId, { ...rest, status, limit }), limit)
-      return { approvals: await record(d.db, rows), ...more }
+      const { rows, ...paging } = toPage(await listApprovals(d.db, tenant.tenantId, { ...rest, status, limit }), limit)
+      return { approvals: await record(d.db, rows), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {

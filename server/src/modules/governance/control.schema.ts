@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 
 const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
@@ -40,7 +40,7 @@ export const ApprovalsQuery = Type.Object(
     status: Type.Optional(one('pending', 'approved', 'rejected', 'all')),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: cursorOf('apr'),
+    cursor: cursorParameter('apr'),
     domain: Type.Optional(one('core', 'rh', 'cb')),
   },
   { additionalProperties: false },
@@ -82,8 +82,7 @@ export const ApprovalRecord = Type.Object({
 
 export const ApprovalsListResponse = Type.Object({
   approvals: Type.Array(ApprovalRecord),
-  has_more: Type.Boolean(),
-  next_cursor: nullable(Type.String()),
+  ...pageFields,
   see: Type.Optional(Type.String({ description: 'Where the approvals of this domain are.' })),
 })
 
@@ -138,7 +137,7 @@ export const DecisionRecord = Type.Object({
 export const DecisionsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: cursorOf('dec'),
+    cursor: cursorParameter('dec'),
     outcome: Type.Optional(one('blocked', 'rejected', 'review_required')),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
   },
@@ -147,6 +146,5 @@ export const DecisionsQuery = Type.Object(
 
 export const DecisionsResponse = Type.Object({
   decisions: Type.Array(DecisionRecord),
-  has_more: Type.Boolean(),
-  next_cursor: nullable(Type.String()),
+  ...pageFields,
 })

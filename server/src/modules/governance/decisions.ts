@@ -3,8 +3,8 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Decisions as DecisionsTable } from '../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import { toPage } from '../../platform/paging.ts'
 import { notFound } from '../../platform/problem.ts'
-import { page } from './page.ts'
 import type { RuleResult } from './result.ts'
 import { smallestChanges } from './verdict.ts'
 
@@ -26,8 +26,8 @@ export function createDecisions({ db }: { db: Db }) {
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute()
-      const { rows, more } = page(read, limit)
-      return { decisions: rows.map(decisionRecord), ...more }
+      const { rows, ...paging } = toPage(read, limit)
+      return { decisions: rows.map(decisionRecord), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { MandateConstraintSchema } from './mandate.ts'
 
 const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
@@ -37,7 +37,7 @@ export const MandateParams = Type.Object({ id: Type.String({ minLength: 1, maxLe
 export const MandatesQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: cursorOf('man'),
+    cursor: cursorParameter('man'),
     status: Type.Optional(one('active', 'revoked')),
   },
   { additionalProperties: false },
@@ -60,8 +60,7 @@ export const MandateRecord = Type.Object({
 
 export const MandatesResponse = Type.Object({
   mandates: Type.Array(MandateRecord),
-  has_more: Type.Boolean(),
-  next_cursor: nullable(Type.String()),
+  ...pageFields,
 })
 
 const amounts = ['limit', 'spent', 'reserved', 'remaining']

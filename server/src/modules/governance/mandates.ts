@@ -7,6 +7,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { readKeys } from './book.store.ts'
 import type { Books } from './book.ts'
@@ -15,7 +16,6 @@ import { type CounterState, usedOf } from './counters.ts'
 import { findMandate, type MandateRow } from './grants.store.ts'
 import { checkMandateConstraints, limitsOf, type MandateConstraint } from './mandate.ts'
 import { insertMandate, listMandates, revokeMandate } from './mandates.store.ts'
-import { page } from './page.ts'
 import { endOf, periodOf } from './windows.ts'
 
 export type MandatesDeps = {
@@ -96,8 +96,8 @@ export function createMandates(d: MandatesDeps) {
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string }) {
       const limit = query.limit ?? 50
-      const { rows, more } = page(await listMandates(d.db, tenant.tenantId, { ...query, limit }), limit)
-      return { mandates: rows.map(mandateRecord), ...more }
+      const { rows, ...paging } = toPage(await listMandates(d.db, tenant.tenantId, { ...query, limit }), limit)
+      return { mandates: rows.map(mandateRecord), ...paging }
     },
 
     get: async (tenant: TenantCaller, id: string) => mandateRecord(await find(tenant, id)),

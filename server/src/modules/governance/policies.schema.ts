@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { ConstraintsSchema } from './constraints.ts'
 import { RuleSchema } from './rules.ts'
 
@@ -62,15 +62,14 @@ export const PolicyRecord = Type.Object({
 export const PageQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: cursorOf('pol'),
+    cursor: cursorParameter('pol'),
   },
   { additionalProperties: false },
 )
 
 export const PoliciesResponse = Type.Object({
   policies: Type.Array(PolicyRecord),
-  has_more: Type.Boolean(),
-  next_cursor: nullable(Type.String()),
+  ...pageFields,
 })
 
 export const VersionsQuery = Type.Object(
@@ -91,8 +90,7 @@ export const VersionsResponse = Type.Object({
       created_at: Type.String(),
     }),
   ),
-  has_more: Type.Boolean(),
-  next_cursor: nullable(Type.String()),
+  ...pageFields,
 })
 
 export const SimulateRequest = Type.Object(

@@ -4,11 +4,11 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Answered, Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import type { Books } from './book.ts'
 import { type Constraints, checkConstraints, type VelocityConstraint, velocityConstraints } from './constraints.ts'
 import { defineLimit, removeLimits, rulesChanged } from './counters.store.ts'
-import { page } from './page.ts'
 import {
   countPolicies,
   findPolicy,
@@ -124,11 +124,11 @@ export function createPolicies(d: PoliciesDeps) {
     },
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string }) {
-      const { rows, more } = page(
+      const { rows, ...paging } = toPage(
         await listPolicies(d.db, tenant.tenantId, { limit: query.limit ?? 100, cursor: query.cursor }),
         query.limit ?? 100,
       )
-      return { policies: rows.map(policyRecord), ...more }
+      return { policies: rows.map(policyRecord), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {
@@ -147,14 +147,15 @@ export function createPolicies(d: PoliciesDeps) {
     async versions(tenant: TenantCaller, id: string, query: { limit?: number; cursor?: number }) {
       if (!(await findPolicy(d.db, tenant.tenantId, id))) throw notFound('policy')
       const limit = query.limit ?? 50
-      const rows = await listVersions(d.db, id, { limit, before: query.cursor })
-      const has_more = rows.length > limit
-      const versions = rows.slice(0, limit).map((row) => {
+      const { rows, ...paging } = toPage(await listVersions(d.db, id, { limit, before: query.cursor }), limit, (row) =>
+        String(row.version),
+      )
+      const versions = rows.map((row) => {
         const { key_id: _, ...content } = row.content as Record<string, unknown>
         const { version, content_hash, changed_by } = row
         return { version, content_hash, content, changed_by, created_at: row.created_at.toISOString() }
       })
-      return { versions, has_more, next_cursor: has_more ? String(versions.at(-1)!.version) : null }
+      return { versions, ...paging }
     },
 
     /** A change is a new version; what it said before stays on record. */

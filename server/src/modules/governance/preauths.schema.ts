@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 
 const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
@@ -142,7 +142,7 @@ export const PreauthParams = Type.Object({ id: Id })
 export const PreauthsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: cursorOf('pa'),
+    cursor: cursorParameter('pa'),
     status: Type.Optional(one(...statuses)),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
   },
@@ -151,6 +151,5 @@ export const PreauthsQuery = Type.Object(
 
 export const PreauthsResponse = Type.Object({
   preauths: Type.Array(PreauthRecord),
-  has_more: Type.Boolean(),
-  next_cursor: nullable(Type.String()),
+  ...pageFields,
 })

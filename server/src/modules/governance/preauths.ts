@@ -3,6 +3,7 @@ import { StepRefused } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Answered, Idempotency } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound, Problem, unavailable } from '../../platform/problem.ts'
 import { assessPayment, type PaymentAllowed } from './assess-payment.ts'
 import type { AssessDeps } from './assess-run.ts'
@@ -11,7 +12,6 @@ import { usedOf } from './counters.ts'
 import { findMandate, findPreauth, mandateOf, type PreauthRow } from './grants.store.ts'
 import { overrideOf } from './grants.ts'
 import { holdItem } from './hold-item.ts'
-import { page } from './page.ts'
 import { actionHash, factsOf, type PreauthInput, type PreauthTerms, readTerms } from './preauth-case.ts'
 import { type PreauthClaims, signPreauthToken } from './preauth-token.ts'
 import { listPreauths } from './preauths.store.ts'
@@ -108,8 +108,8 @@ export function createPreauths(d: PreauthsDeps) {
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string; agent_id?: string }) {
       const limit = query.limit ?? 50
-      const { rows, more } = page(await listPreauths(d.db, tenant.tenantId, { ...query, limit }), limit)
-      return { preauths: rows.map((row) => preauthRecord(d, tenant, row)), ...more }
+      const { rows, ...paging } = toPage(await listPreauths(d.db, tenant.tenantId, { ...query, limit }), limit)
+      return { preauths: rows.map((row) => preauthRecord(d, tenant, row)), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {

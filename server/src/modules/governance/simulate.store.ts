@@ -1,4 +1,5 @@
 import type { Tx } from '../../platform/db.ts'
+import { toPage } from '../../platform/paging.ts'
 import { type Facts, type Merchant, namesOf, OWN_MERCHANT } from './facts.ts'
 import type { RuleResult } from './result.ts'
 import type { RulingSummary } from './ruling.ts'
@@ -38,8 +39,8 @@ export async function readPast(
   const [runs, preauths] = await Promise.all([pastRuns(tx, tenantId, query, own), pastPreauths(tx, tenantId, query)])
   // Ids begin with their time, whatever their prefix: without it they sort as one.
   const newest = [...runs, ...preauths].sort((a, b) => (timeOf(b.id) < timeOf(a.id) ? -1 : 1))
-  const past = newest.slice(0, query.limit).sort((a, b) => (a.decidedSeq < b.decidedSeq ? -1 : 1))
-  return { past, has_more: newest.length > query.limit }
+  const { rows, has_more } = toPage(newest, query.limit)
+  return { past: rows.sort((a, b) => (a.decidedSeq < b.decidedSeq ? -1 : 1)), has_more }
 }
 
 const timeOf = (id: string) => id.slice(id.indexOf('_') + 1)

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 
 export const Severity = Type.Union([Type.Literal('critical'), Type.Literal('warning'), Type.Literal('info')])
 
@@ -33,13 +33,12 @@ export const AlertsQuery = Type.Object(
   {
     severity: Type.Optional(Severity),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
-    cursor: cursorOf('alr'),
+    cursor: cursorParameter('alr'),
   },
   { additionalProperties: false },
 )
 
 export const AlertsResponse = Type.Object({
   alerts: Type.Array(Alert),
-  has_more: Type.Boolean(),
-  next_cursor: Type.Union([Type.String(), Type.Null()]),
+  ...pageFields,
 })

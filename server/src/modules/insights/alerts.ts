@@ -3,6 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
+import { toPage } from '../../platform/paging.ts'
 import { notFound } from '../../platform/problem.ts'
 import type { Tenants } from '../tenants/tenants.ts'
 import * as store from './alerts.store.ts'
@@ -37,9 +38,8 @@ export function createAlerts(deps: AlertsDeps) {
       await deps.needFeature(caller, 'predictive_alerts')
       const limit = query.limit ?? 50
       const rows = await store.listAlerts(deps.db, caller.tenantId, { ...query, limit })
-      const alerts = rows.slice(0, limit).map(alertRecord)
-      const has_more = rows.length > limit
-      return { alerts, has_more, next_cursor: has_more ? alerts.at(-1)!.id : null }
+      const { rows: alerts, ...paging } = toPage(rows, limit)
+      return { alerts: alerts.map(alertRecord), ...paging }
     },
 
     create(

@@ -5,6 +5,7 @@ import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, expired, forbidden, invalid, notFound, Problem } from '../../platform/problem.ts'
 import { accounts, type LedgerEntry, transfer } from './accounts.ts'
 import { refusing } from './refusal.ts'
@@ -123,9 +124,8 @@ export function createEscrow(deps: EscrowDeps) {
       await ownWallet(db, caller, walletId)
       const limit = query.limit ?? 20
       const rows = await listEscrows(db, walletId, { ...query, limit: limit + 1 })
-      const escrows = rows.slice(0, limit).map(record)
-      const has_more = rows.length > limit
-      return { escrows, has_more, next_cursor: has_more ? escrows.at(-1)!.escrow_id : null }
+      const { rows: escrows, ...paging } = toPage(rows, limit)
+      return { escrows: escrows.map(record), ...paging }
     },
 
     hold: (caller: TenantCaller, walletId: string, key: string | undefined, body: unknown, wanted: NewEscrow) =>

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { amountFields } from './amounts.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
@@ -9,7 +9,6 @@ const id = Type.String({ minLength: 1, maxLength: 80 })
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 const idempotency_key = Type.Optional(Type.String({ minLength: 1, maxLength: 255 }))
 const reason = Type.String({ minLength: 1, maxLength: 500 })
-const more = { has_more: Type.Boolean(), next_cursor: nullable(Type.String()) }
 const evmAddress = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
 
 export const IdParams = Type.Object({ id })
@@ -61,7 +60,7 @@ export const LedgerResponse = Type.Object({
     },
     { description: 'Worked out from the entries when asked.' },
   ),
-  ...more,
+  ...pageFields,
 })
 
 const balances = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =>
@@ -88,8 +87,8 @@ export const WalletCreate = Type.Object(
   { name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })), idempotency_key },
   strict,
 )
-export const WalletsQuery = Type.Object({ limit, cursor: cursorOf('wal') }, strict)
-export const WalletsResponse = Type.Object({ wallets: Type.Array(WalletRecord), ...more })
+export const WalletsQuery = Type.Object({ limit, cursor: cursorParameter('wal') }, strict)
+export const WalletsResponse = Type.Object({ wallets: Type.Array(WalletRecord), ...pageFields })
 
 const escrowState = literals('held', 'released', 'refunded', 'disputed', 'expired')
 
@@ -130,8 +129,11 @@ export const EscrowCreate = Type.Object(
   },
   strict,
 )
-export const EscrowsQuery = Type.Object({ limit, cursor: cursorOf('esc'), state: Type.Optional(escrowState) }, strict)
-export const EscrowsResponse = Type.Object({ escrows: Type.Array(EscrowRecord), ...more })
+export const EscrowsQuery = Type.Object(
+  { limit, cursor: cursorParameter('esc'), state: Type.Optional(escrowState) },
+  strict,
+)
+export const EscrowsResponse = Type.Object({ escrows: Type.Array(EscrowRecord), ...pageFields })
 export const EscrowEnd = Type.Object({ reason: Type.Optional(reason), idempotency_key }, strict)
 export const EscrowDispute = Type.Object({ reason, idempotency_key }, strict)
 export const EscrowResolve = Type.Object({ outcome: literals('release', 'refund'), reason, idempotency_key }, strict)
@@ -157,8 +159,11 @@ export const PayoutRecord = Type.Object({
 })
 
 export const WithdrawRequest = Type.Object({ to: evmAddress, ...amountFields, idempotency_key }, strict)
-export const PayoutsQuery = Type.Object({ limit, cursor: cursorOf('pay'), state: Type.Optional(payoutState) }, strict)
-export const PayoutsResponse = Type.Object({ payouts: Type.Array(PayoutRecord), ...more })
+export const PayoutsQuery = Type.Object(
+  { limit, cursor: cursorParameter('pay'), state: Type.Optional(payoutState) },
+  strict,
+)
+export const PayoutsResponse = Type.Object({ payouts: Type.Array(PayoutRecord), ...pageFields })
 export const PayoutConfirm = Type.Object(
   { transaction: Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }), idempotency_key },
   strict,

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
+import { toPage } from '../../platform/paging.ts'
 import { invalid } from '../../platform/problem.ts'
 import { accounts, normalBalance, typeOf } from './accounts.ts'
 import {
@@ -58,16 +59,14 @@ export function createLedger({ db, ids }: LedgerDeps) {
           })
           const books = await readAccounts(tx, caller.tenantId)
           const wallets = await readWalletFigures(tx, caller.tenantId)
-          const shown = rows.slice(0, limit)
+          const { rows: shown, ...paging } = toPage(rows, limit, entryId)
           const balances = await balancesAfter(tx, caller.tenantId, shown, query.ref === undefined)
           const entries = shown.map((row, index) => entryRecord(row, balances[index]!))
-          const has_more = rows.length > limit
           return {
             entries,
             accounts: books.map(accountRecord),
             invariants: { balanced: isBalanced(books), wallets_match: walletsMatch(books, wallets) },
-            has_more,
-            next_cursor: has_more ? entries.at(-1)!.id : null,
+            ...paging,
           }
         })
     },

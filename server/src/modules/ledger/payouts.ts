@@ -4,6 +4,7 @@ import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Log } from '../../platform/log.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { accounts, transfer } from './accounts.ts'
 import { refusing } from './refusal.ts'
@@ -168,9 +169,8 @@ export function createPayouts(deps: PayoutsDeps) {
     async list(query: { limit?: number; cursor?: string; state?: string }) {
       const limit = query.limit ?? 20
       const rows = await listPayouts(db, { ...query, limit: limit + 1 })
-      const payouts = rows.slice(0, limit).map(record)
-      const has_more = rows.length > limit
-      return { payouts, has_more, next_cursor: has_more ? payouts.at(-1)!.payout_id : null }
+      const { rows: payouts, ...paging } = toPage(rows, limit)
+      return { payouts: payouts.map(record), ...paging }
     },
 
     /** A person has paid it. Where a chain can be asked, it must agree. */

@@ -5,6 +5,7 @@ import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, notFound } from '../../platform/problem.ts'
 import { countWallets, findWallet, insertWallet, listWallets, lock, type WalletRow } from './wallets.store.ts'
 
@@ -59,9 +60,8 @@ export function createWallets(deps: WalletsDeps) {
     async list(caller: TenantCaller, query: { limit?: number; cursor?: string }) {
       const limit = query.limit ?? 20
       const rows = await listWallets(db, caller.tenantId, { limit: limit + 1, cursor: query.cursor })
-      const wallets = rows.slice(0, limit).map(record)
-      const has_more = rows.length > limit
-      return { wallets, has_more, next_cursor: has_more ? wallets.at(-1)!.wallet_id : null }
+      const { rows: wallets, ...paging } = toPage(rows, limit)
+      return { wallets: wallets.map(record), ...paging }
     },
 
     create: (caller: TenantCaller, key: string | undefined, body: { name?: string }) =>

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { limits } from './run-memory.ts'
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
@@ -31,7 +31,7 @@ export const MemoryQuery = Type.Object(
     session_id: Type.Optional(sessionId),
     agent_id: Type.Optional(agentId),
     run_id: Type.Optional(id),
-    cursor: cursorOf('mem'),
+    cursor: cursorParameter('mem'),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   },
   { additionalProperties: false },
@@ -39,8 +39,7 @@ export const MemoryQuery = Type.Object(
 
 export const MemoriesResponse = Type.Object({
   memories: Type.Array(MemoryRecord),
-  has_more: Type.Boolean(),
-  next_cursor: nullableText,
+  ...pageFields,
 })
 
 export const MemoryCreate = Type.Object(

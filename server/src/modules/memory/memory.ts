@@ -5,6 +5,7 @@ import type { Db } from '../../platform/db.ts'
 import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
 import * as store from './memory.store.ts'
 import { chooseRecalled, limits, memoryOfRun, type Recalled } from './run-memory.ts'
@@ -51,9 +52,8 @@ export function createMemory(deps: MemoryDeps) {
       const { limit = 50, ...where } = query
       const { tenantId } = caller
       const rows = await store.listMemories(db, { ...where, tenantId, now: clock.now(), limit: limit + 1 })
-      const memories = rows.slice(0, limit).map(record)
-      const has_more = rows.length > limit
-      return { memories, has_more, next_cursor: has_more ? memories.at(-1)!.id : null }
+      const { rows: memories, ...paging } = toPage(rows, limit)
+      return { memories: memories.map(record), ...paging }
     },
 
     async get(caller: TenantCaller, id: string) {

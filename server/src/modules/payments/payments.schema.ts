@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const states = ['pending', 'settled', 'failed', 'unknown', 'refunded'].map((state) => Type.Literal(state))
@@ -56,7 +56,7 @@ export const SettleRequest = Type.Object(
 export const SettlementsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    cursor: cursorOf('stl'),
+    cursor: cursorParameter('stl'),
     state: Type.Optional(Type.Union(states)),
     run_id: Type.Optional(Type.String({ maxLength: 80 })),
   },
@@ -65,6 +65,5 @@ export const SettlementsQuery = Type.Object(
 
 export const SettlementsResponse = Type.Object({
   settlements: Type.Array(SettlementRecord),
-  has_more: Type.Boolean(),
-  next_cursor: nullable(Type.String()),
+  ...pageFields,
 })

@@ -3,6 +3,7 @@ import type { Caller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Settlements } from '../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { readPayload } from './x402.ts'
 
@@ -90,9 +91,8 @@ export function createSettlements({ db, drive, runOfPreauth }: SettlementsDeps) 
         .orderBy('s.id', 'desc')
         .limit(limit + 1)
         .execute()
-      const settlements = rows.slice(0, limit).map(record)
-      const has_more = rows.length > limit
-      return { settlements, has_more, next_cursor: has_more ? settlements.at(-1)!.settlement_id : null }
+      const { rows: settlements, ...paging } = toPage(rows, limit)
+      return { settlements: settlements.map(record), ...paging }
     },
   }
 }

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { pageFields } from '../../platform/paging.ts'
 import { receiptKinds } from './sign-receipt.ts'
 
 const nullable = (description: string) =>
@@ -64,8 +65,7 @@ export const ReceiptsQuery = Type.Object(
 
 export const ReceiptsResponse = Type.Object({
   receipts: Type.Array(ReceiptRecord),
-  has_more: Type.Boolean(),
-  next_cursor: Type.Union([Type.String(), Type.Null()]),
+  ...pageFields,
 })
 
 export const ReceiptParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })

@@ -2,6 +2,7 @@ import { hashLeaf, toBase64, utf8 } from '@countersign/proof'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Keys, Signer } from '../../platform/keys.ts'
+import { toPage } from '../../platform/paging.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
 import type { AuditHeadDraft } from '../audit/audit.ts'
 import type { FindTransfers } from './check-settlement.ts'
@@ -133,9 +134,8 @@ export function createReceipts(deps: ReceiptsDeps) {
       if (page.cursor !== undefined && !(await findReceipt(deps.db, page.cursor)))
         throw invalid('The cursor is not the id of a receipt.')
       const rows = await listReceipts(deps.db, filter, { ...page, limit: page.limit + 1 })
-      const receipts = await withPlaces(rows.slice(0, page.limit))
-      const has_more = rows.length > page.limit
-      return { receipts, has_more, next_cursor: has_more ? receipts.at(-1)!.receipt_id : null }
+      const { rows: receipts, ...paging } = toPage(rows, page.limit)
+      return { receipts: await withPlaces(receipts), ...paging }
     },
 
     get: async (id: string): Promise<PublicReceipt> => (await withPlaces([await find(id)]))[0]!,

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter } from '../../platform/paging.ts'
 
 const Usdc = Type.Number({ minimum: 0 })
 const shortText = Type.String({ minLength: 1, maxLength: 200 })
@@ -271,7 +271,7 @@ export const RecentLoopsResponse = Type.Object({
 export const RunsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
-    after: cursorOf('run', 'The last run id of the page before.'),
+    after: cursorParameter('run', 'The last run id of the page before.'),
     outcome: Type.Optional(
       Type.Union(
         ['completed', 'blocked', 'pending', 'approved', 'escalated', 'failed'].map((one) => Type.Literal(one)),

@@ -3,6 +3,7 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
 import type { DB } from '../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import { toPage } from '../../platform/paging.ts'
 import { notFound } from '../../platform/problem.ts'
 import type { RunResult } from './run.ts'
 import { findListed, listLoops, listRuns, type RunsQuery } from './runs.store.ts'
@@ -32,9 +33,8 @@ export function createRuns({ db }: { db: Db }) {
     async list(tenant: TenantCaller, query: Omit<RunsQuery, 'limit'> & { limit?: number }) {
       const limit = query.limit ?? 20
       const rows = await listRuns(db, tenant.tenantId, { ...query, limit })
-      const runs = rows.slice(0, limit).map(listed)
-      const has_more = rows.length > limit
-      return { runs, has_more, next_after: has_more ? runs.at(-1)!.run_id : null }
+      const { rows: runs, has_more, next_cursor } = toPage(rows, limit, (row) => row.id!)
+      return { runs: runs.map(listed), has_more, next_after: next_cursor }
     },
 
     /** With the answer that was given, for whoever lost it: the same bytes that the same payment would get again. */

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { keyScopes } from '../../platform/auth-context.ts'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { planNames } from './plans.ts'
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
@@ -109,13 +109,11 @@ export const TenantCreated = Type.Object({
 })
 
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
-const more = { has_more: Type.Boolean(), next_cursor: nullableText }
-
 export const TenantsQuery = Type.Object(
-  { limit, cursor: cursorOf('ten'), plan: Type.Optional(PlanName), status: Type.Optional(Status) },
+  { limit, cursor: cursorParameter('ten'), plan: Type.Optional(PlanName), status: Type.Optional(Status) },
   { additionalProperties: false },
 )
-export const TenantsResponse = Type.Object({ tenants: Type.Array(TenantRecord), ...more })
+export const TenantsResponse = Type.Object({ tenants: Type.Array(TenantRecord), ...pageFields })
 
 export const KeyCreate = Type.Object(
   {
@@ -142,8 +140,8 @@ const keyFields = {
 export const KeyRecord = Type.Object(keyFields)
 const createdFields = { ...keyFields, api_key: Type.String({ description: 'Shown once; only its hash is kept.' }) }
 export const KeyCreated = Type.Object(createdFields)
-export const KeysQuery = Type.Object({ limit, cursor: cursorOf('key') }, { additionalProperties: false })
-export const KeysResponse = Type.Object({ keys: Type.Array(KeyRecord), ...more })
+export const KeysQuery = Type.Object({ limit, cursor: cursorParameter('key') }, { additionalProperties: false })
+export const KeysResponse = Type.Object({ keys: Type.Array(KeyRecord), ...pageFields })
 
 export const KeyRotate = Type.Object(
   {

@@ -7,6 +7,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Notify } from '../../platform/notify.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
 import { couldBeApiKey, hashApiKey, makeApiKey } from './api-key.ts'
 import { createKnownKeys } from './known-keys.ts'
@@ -194,8 +195,8 @@ export function createTenants(deps: TenantsDeps) {
 
     async listTenants(filter: Omit<store.TenantFilter, 'limit'> & { limit?: number }) {
       const limit = filter.limit ?? 50
-      const page = cut(await store.listTenants(deps.db, { ...filter, limit }), limit)
-      return { tenants: page.rows.map(tenantRecord), ...page.more }
+      const { rows, ...paging } = toPage(await store.listTenants(deps.db, { ...filter, limit }), limit)
+      return { tenants: rows.map(tenantRecord), ...paging }
     },
 
     getTenant: async (id: string) => tenantRecord(await tenantRow(deps.db, id)),
@@ -233,8 +234,11 @@ export function createTenants(deps: TenantsDeps) {
     async listKeys(tenantId: string, query: { cursor?: string; limit?: number }) {
       await tenantRow(deps.db, tenantId)
       const limit = query.limit ?? 50
-      const page = cut(await store.listKeys(deps.db, tenantId, { cursor: query.cursor, limit }), limit)
-      return { keys: page.rows.map(keyRecord), ...page.more }
+      const { rows, ...paging } = toPage(
+        await store.listKeys(deps.db, tenantId, { cursor: query.cursor, limit }),
+        limit,
+      )
+      return { keys: rows.map(keyRecord), ...paging }
     },
 
     /** Revoking twice is the same as once: the first time stands. */
@@ -324,13 +328,6 @@ function expiryOf(wanted: NewKey, now: Date): Date | null {
 function monthOf(now: Date) {
   const at = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
   return { since: at(0), until: at(1) }
-}
-
-/** One row more than asked for was read: it says whether there is another page, and is not shown. */
-function cut<T extends { id: string }>(rows: T[], limit: number) {
-  const shown = rows.slice(0, limit)
-  const has_more = rows.length > limit
-  return { rows: shown, more: { has_more, next_cursor: has_more ? shown.at(-1)!.id : null } }
 }
 
 const tenantRecord = (row: store.TenantRow) => ({

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { cursorOf } from '../../platform/paging.ts'
+import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { eventTypes } from './event-types.ts'
 import { MAX_URL_LENGTH } from './target.ts'
 
@@ -52,11 +52,10 @@ export const SecretRotated = Type.Object({
   earlier_secret_valid_until: Type.String({ format: 'date-time' }),
 })
 
-const more = { has_more: Type.Boolean(), next_cursor: nullableText }
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 
-export const WebhooksQuery = Type.Object({ limit, cursor: cursorOf('whk') }, { additionalProperties: false })
-export const WebhooksResponse = Type.Object({ subscriptions: Type.Array(WebhookSubscription), ...more })
+export const WebhooksQuery = Type.Object({ limit, cursor: cursorParameter('whk') }, { additionalProperties: false })
+export const WebhooksResponse = Type.Object({ subscriptions: Type.Array(WebhookSubscription), ...pageFields })
 export const WebhookDeleted = Type.Object({ id: Type.String(), deleted: Type.Boolean() })
 
 export const SecretRotate = Type.Object(
@@ -94,10 +93,10 @@ export const Delivery = Type.Object({
 })
 
 export const DeliveriesQuery = Type.Object(
-  { limit, cursor: cursorOf('dlv'), state: Type.Optional(State) },
+  { limit, cursor: cursorParameter('dlv'), state: Type.Optional(State) },
   { additionalProperties: false },
 )
-export const DeliveriesResponse = Type.Object({ deliveries: Type.Array(Delivery), ...more })
+export const DeliveriesResponse = Type.Object({ deliveries: Type.Array(Delivery), ...pageFields })
 
 export const WebhookParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 export const DeliveryParams = Type.Object({

@@ -5,6 +5,7 @@ import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Outbox } from '../../platform/outbox.ts'
+import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound } from '../../platform/problem.ts'
 import type { Tenants } from '../tenants/tenants.ts'
 import {
@@ -83,8 +84,8 @@ export function createWebhooks(deps: WebhooksDeps) {
     async list(caller: TenantCaller, query: { cursor?: string; limit?: number }) {
       const limit = query.limit ?? 100
       const rows = await store.listSubscriptions(deps.db, caller.tenantId, { cursor: query.cursor, limit })
-      const { shown, more } = cut(rows, limit)
-      return { subscriptions: shown.map(subscriptionRecord), ...more }
+      const { rows: subscriptions, ...paging } = toPage(rows, limit)
+      return { subscriptions: subscriptions.map(subscriptionRecord), ...paging }
     },
 
     get: async (caller: TenantCaller, id: string) => subscriptionRecord(await subscription(deps.db, caller, id)),
@@ -166,8 +167,8 @@ export function createWebhooks(deps: WebhooksDeps) {
       await subscription(deps.db, caller, id)
       const limit = query.limit ?? 50
       const rows = await listDeliveries(deps.db, { ...query, subscriptionId: id, limit })
-      const { shown, more } = cut(rows, limit)
-      return { deliveries: shown.map(deliveryRecord), ...more }
+      const { rows: deliveries, ...paging } = toPage(rows, limit)
+      return { deliveries: deliveries.map(deliveryRecord), ...paging }
     },
 
     replay: (caller: TenantCaller, key: string | undefined, id: string, deliveryId: string) =>
@@ -206,13 +207,6 @@ function checkEvents(events: string[]): string[] {
   const unknown = events.find((event) => !known.has(event))
   if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' is not an event; '*' stands for all of them.`)
   return [...new Set(events)]
-}
-
-/** One row more than asked for was read: it says whether there is another page, and is not shown. */
-function cut<T extends { id: string }>(rows: T[], limit: number) {
-  const shown = rows.slice(0, limit)
-  const has_more = rows.length > limit
-  return { shown, more: { has_more, next_cursor: has_more ? shown.at(-1)!.id : null } }
 }
 
 const subscriptionRecord = (row: store.SubscriptionRow) => ({
