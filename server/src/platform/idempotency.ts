@@ -4,16 +4,17 @@ import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db.ts'
 import type { Keys } from './keys.ts'
 import { conflict, invalid } from './problem.ts'
+import type { StoredResponse } from './stored-response.ts'
 
 /**
  * `Idempotency-Key` for every POST that is one database transaction: the key, the work and the answer commit together.
  * (A paid run spans several transactions and keeps its key with the run; see `runs/`.)
  */
 export type Asked = { scope: string; route: string; key: string | undefined; body: unknown }
-export type Answered = { status: number; text: string; replayed: boolean }
+export type IdempotentResponse = StoredResponse & { replayed: boolean }
 
 export type Idempotency = {
-  once(asked: Asked, work: (tx: Tx) => Promise<{ status: number; body: unknown }>): Promise<Answered>
+  once(asked: Asked, work: (tx: Tx) => Promise<{ status: number; body: unknown }>): Promise<IdempotentResponse>
   /** Forgets answers whose time is over: some hold a secret that was to be shown once. */
   sweep(now: Date): Promise<number>
 }
@@ -49,7 +50,7 @@ export function createIdempotency(deps: { db: Db; keys: Keys; clock: Clock }): I
       if (key === undefined)
         return deps.db.transaction().execute(async (tx) => {
           const done = await work(tx)
-          return { status: done.status, text: JSON.stringify(done.body), replayed: false }
+          return { status: done.status, body: JSON.stringify(done.body), replayed: false }
         })
       const bodyHash = hashBody(body)
       return deps.db.transaction().execute(async (tx) => {
@@ -64,7 +65,7 @@ export function createIdempotency(deps: { db: Db; keys: Keys; clock: Clock }): I
           .where('expires_at', '>', now)
           .executeTakeFirst()
         if (earlier && earlier.body_hash !== bodyHash) throw differentBody()
-        if (earlier) return { status: earlier.status, text: deps.keys.decrypt(earlier.answer), replayed: true }
+        if (earlier) return { status: earlier.status, body: deps.keys.decrypt(earlier.answer), replayed: true }
         const done = await work(tx)
         const text = JSON.stringify(done.body)
         // An answer may hold a secret that is shown once, so it is kept encrypted.
@@ -79,7 +80,7 @@ export function createIdempotency(deps: { db: Db; keys: Keys; clock: Clock }): I
           .values({ scope, route, key, ...row })
           .onConflict((on) => on.columns(['scope', 'route', 'key']).doUpdateSet(row))
           .execute()
-        return { status: done.status, text, replayed: false }
+        return { status: done.status, body: text, replayed: false }
       })
     },
 

@@ -96,7 +96,7 @@ export function settlementTests(use: () => World) {
       })
       const ask = async () => {
         const to = tenant.payer.address
-        return JSON.parse((await payouts.withdraw(tenant.walletId, undefined, {}, { to, amountMicro: 100_000n })).text)
+        return JSON.parse((await payouts.withdraw(tenant.walletId, undefined, {}, { to, amountMicro: 100_000n })).body)
       }
       const [one, two, three] = [await ask(), await ask(), await ask()]
       expect(one).toMatchObject({ status: 'pending', method: 'manual' })

@@ -1,7 +1,7 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
 import type { InstrumentType } from './broker.ts'
@@ -38,7 +38,7 @@ export const EXPIRED_REASON = 'Nobody approved it in time.'
 
 export const createApproveTrade =
   (d: ApproveDeps) =>
-  async (caller: TenantCaller, body: ApproveBody, idempotencyKey?: string): Promise<Answered> => {
+  async (caller: TenantCaller, body: ApproveBody, idempotencyKey?: string): Promise<IdempotentResponse> => {
     const { tenantId, keyId } = caller
     const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/rh/approve', key: idempotencyKey, body }
     try {

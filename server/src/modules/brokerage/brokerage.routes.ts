@@ -1,10 +1,9 @@
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import type { Answer } from './admit-trade.ts'
+import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import * as schema from './brokerage.schema.ts'
 import type { Brokerage } from './brokerage.ts'
 
@@ -33,10 +32,13 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
     async (request, reply) => {
       const { idempotency_key: _, ...body } = request.body
       const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return send(
-        reply,
-        await brokerage.run({ caller: tenantOf(request.caller), body, idempotencyKey, requestId: request.id }),
-      )
+      const response = await brokerage.run({
+        caller: tenantOf(request.caller),
+        body,
+        idempotencyKey,
+        requestId: request.id,
+      })
+      return sendStoredResponse(reply, withReplayHeader(response))
     },
   )
 
@@ -55,8 +57,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
     async (request, reply) => {
       const { idempotency_key: _, ...body } = request.body
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      const { status, text, replayed } = await brokerage.approve(tenantOf(request.caller), body, key)
-      return send(reply, { status, body: text, replayed })
+      return sendStoredResponse(reply, withReplayHeader(await brokerage.approve(tenantOf(request.caller), body, key)))
     },
   )
 
@@ -186,16 +187,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       const { status, type, limit = 50 } = request.query
       const rows =
         type === 'accounts' ? await brokerage.coinbaseAccounts(limit) : await brokerage.coinbaseReceipts(status, limit)
-      return sendJson(reply, 200, JSON.stringify(rows))
+      return reply.header('content-type', 'application/json; charset=utf-8').send(JSON.stringify(rows))
     },
   )
 }
-
-/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
-function send(reply: FastifyReply, answer: Answer) {
-  if (answer.replayed) reply.header('idempotent-replayed', 'true')
-  return sendJson(reply, answer.status, answer.body)
-}
-
-const sendJson = (reply: FastifyReply, status: number, body: string) =>
-  reply.code(status).header('content-type', 'application/json; charset=utf-8').send(body)

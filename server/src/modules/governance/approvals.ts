@@ -1,7 +1,7 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import { StepRefused } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
-import type { Answered } from '../../platform/idempotency.ts'
+import type { IdempotentResponse } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
@@ -57,7 +57,7 @@ export function createApprovals(d: ApprovalsDeps) {
     tenant: TenantCaller,
     input: Resolution,
     idempotencyKey: string | undefined,
-  ): Promise<Answered> => {
+  ): Promise<IdempotentResponse> => {
     const asked = { scope: `tenant:${tenant.tenantId}`, route: 'POST /api/approvals', key: idempotencyKey, body: input }
     const known = await findApproval(d.db, tenant.tenantId, input.approval_id)
     if (!known) throw notFound('approval')
@@ -117,7 +117,11 @@ export function createApprovals(d: ApprovalsDeps) {
       return (await record(d.db, [row]))[0]!
     },
 
-    async resolve(tenant: TenantCaller, input: Resolution, idempotencyKey: string | undefined): Promise<Answered> {
+    async resolve(
+      tenant: TenantCaller,
+      input: Resolution,
+      idempotencyKey: string | undefined,
+    ): Promise<IdempotentResponse> {
       for (let look = 0; look < MAX_LOOKS; look += 1) {
         try {
           return await vote(tenant, input, idempotencyKey)

@@ -3,7 +3,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswered } from './answered.ts'
+import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import { BudgetConfigResponse, BudgetId, BudgetUpdateRequest } from './budgets.schema.ts'
 import type { BudgetInput, Budgets } from './budgets.ts'
 
@@ -37,7 +37,10 @@ export function budgetsRoutes(app: App, budgets: Budgets) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswered(reply, await budgets.put(tenantOf(request.caller), request.body as BudgetInput, key))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await budgets.put(tenantOf(request.caller), request.body as BudgetInput, key)),
+      )
     },
   )
   app.delete(

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
@@ -79,7 +79,11 @@ export function createBudgets(d: BudgetsDeps) {
     config: (tenant: TenantCaller) => config(d.db, tenant.tenantId),
 
     /** Makes a budget, or changes what one of that id allows. What it is counted by and for whom stays as it was made. */
-    async put(tenant: TenantCaller, input: BudgetInput, idempotencyKey: string | undefined): Promise<Answered> {
+    async put(
+      tenant: TenantCaller,
+      input: BudgetInput,
+      idempotencyKey: string | undefined,
+    ): Promise<IdempotentResponse> {
       const { tenantId } = tenant
       const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/budgets', key: idempotencyKey, body: input }
       const answer = await d.idempotency.once(asked, async (tx) => {

@@ -3,7 +3,7 @@ import { StepRefused } from '../../platform/batch.ts'
 import { hashJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
@@ -45,7 +45,7 @@ type Report = { outcome: CloseInput['outcome']; chargedMicro: bigint; transactio
 /** The third leg: what really came of it. Spent is what was charged; the rest of the hold goes back. */
 export const createClosePreauth =
   (d: CloseDeps) =>
-  async (tenant: TenantCaller, input: CloseInput, idempotencyKey: string | undefined): Promise<Answered> => {
+  async (tenant: TenantCaller, input: CloseInput, idempotencyKey: string | undefined): Promise<IdempotentResponse> => {
     const id = idOf(d, input)
     const asked = {
       scope: `tenant:${tenant.tenantId}`,

@@ -2,8 +2,8 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswered } from './answered.ts'
+import { type IdempotentResponse, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import type { ApprovalsQuery } from './approvals.store.ts'
 import type { Approvals, Resolution } from './approvals.ts'
 import * as schema from './control.schema.ts'
@@ -15,7 +15,11 @@ const tags = ['Control']
 type Routes = {
   approvals: Approvals
   decisions: Decisions
-  authorize(tenant: TenantCaller, input: AuthorizeInput, idempotencyKey: string | undefined): Promise<Answered>
+  authorize(
+    tenant: TenantCaller,
+    input: AuthorizeInput,
+    idempotencyKey: string | undefined,
+  ): Promise<IdempotentResponse>
 }
 
 export function controlRoutes(app: App, { approvals, authorize, decisions }: Routes) {
@@ -35,7 +39,10 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswered(reply, await authorize(tenantOf(request.caller), request.body as AuthorizeInput, key))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await authorize(tenantOf(request.caller), request.body as AuthorizeInput, key)),
+      )
     },
   )
   app.get(
@@ -72,7 +79,10 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswered(reply, await approvals.resolve(tenantOf(request.caller), request.body as Resolution, key))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await approvals.resolve(tenantOf(request.caller), request.body as Resolution, key)),
+      )
     },
   )
   app.get(

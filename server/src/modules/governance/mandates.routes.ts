@@ -2,7 +2,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswered } from './answered.ts'
+import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import * as schema from './mandates.schema.ts'
 import type { MandateInput, Mandates } from './mandates.ts'
 
@@ -38,7 +38,10 @@ export function mandatesRoutes(app: App, mandates: Mandates) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswered(reply, await mandates.create(tenantOf(request.caller), request.body as MandateInput, key))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await mandates.create(tenantOf(request.caller), request.body as MandateInput, key)),
+      )
     },
   )
   app.get(

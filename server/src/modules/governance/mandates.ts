@@ -2,7 +2,7 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import { canonical, hashJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
@@ -52,7 +52,11 @@ export function createMandates(d: MandatesDeps) {
   }
 
   return {
-    async create(tenant: TenantCaller, input: MandateInput, idempotencyKey: string | undefined): Promise<Answered> {
+    async create(
+      tenant: TenantCaller,
+      input: MandateInput,
+      idempotencyKey: string | undefined,
+    ): Promise<IdempotentResponse> {
       const { tenantId } = tenant
       checkMandateConstraints(input.constraints)
       const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/mandates', key: idempotencyKey, body: input }

@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto'
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Tx } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
@@ -34,7 +34,11 @@ const DENIAL_AGE_MS = 24 * 3_600_000
 /** One payment past a policy that denied it: once, in time, for exactly this agent, amount and merchant. */
 export const createAuthorize =
   (d: OverridesDeps) =>
-  async (tenant: TenantCaller, input: AuthorizeInput, idempotencyKey: string | undefined): Promise<Answered> => {
+  async (
+    tenant: TenantCaller,
+    input: AuthorizeInput,
+    idempotencyKey: string | undefined,
+  ): Promise<IdempotentResponse> => {
     const { tenantId } = tenant
     const amountMicro = microFromUsdc(input.amount_usdc)
     if (amountMicro === undefined)

@@ -2,7 +2,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswered } from './answered.ts'
+import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import type { Governance } from './governance.ts'
 import * as schema from './policies.schema.ts'
 import type { PolicyChange, PolicyInput } from './policies.ts'
@@ -41,7 +41,10 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswered(reply, await policies.create(tenantOf(request.caller), request.body as PolicyInput, key))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await policies.create(tenantOf(request.caller), request.body as PolicyInput, key)),
+      )
     },
   )
   app.post(

@@ -1,7 +1,7 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
@@ -105,7 +105,11 @@ export function createPolicies(d: PoliciesDeps) {
     /** What a draft says, checked as if it were created; nothing is written. */
     draft: (tenant: TenantCaller, input: PolicyInput) => readPolicy(d, tenant, input),
 
-    async create(tenant: TenantCaller, input: PolicyInput, idempotencyKey: string | undefined): Promise<Answered> {
+    async create(
+      tenant: TenantCaller,
+      input: PolicyInput,
+      idempotencyKey: string | undefined,
+    ): Promise<IdempotentResponse> {
       const content = await readPolicy(d, tenant, input)
       const asked = {
         scope: `tenant:${tenant.tenantId}`,

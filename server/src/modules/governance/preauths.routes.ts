@@ -2,8 +2,8 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswered } from './answered.ts'
+import { type IdempotentResponse, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import type { CloseInput } from './close-preauth.ts'
 import type { PreauthInput } from './preauth-case.ts'
 import * as schema from './preauths.schema.ts'
@@ -13,7 +13,7 @@ const tags = ['Governance']
 
 type Routes = {
   preauths: Preauths
-  closePreauth(tenant: TenantCaller, input: CloseInput, idempotencyKey: string | undefined): Promise<Answered>
+  closePreauth(tenant: TenantCaller, input: CloseInput, idempotencyKey: string | undefined): Promise<IdempotentResponse>
 }
 
 export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
@@ -33,7 +33,10 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswered(reply, await preauths.create(tenantOf(request.caller), request.body as PreauthInput, key))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await preauths.create(tenantOf(request.caller), request.body as PreauthInput, key)),
+      )
     },
   )
   app.post(
@@ -50,7 +53,10 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswered(reply, await closePreauth(tenantOf(request.caller), request.body as CloseInput, key))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await closePreauth(tenantOf(request.caller), request.body as CloseInput, key)),
+      )
     },
   )
   app.get(

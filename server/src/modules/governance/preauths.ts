@@ -1,7 +1,7 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import { StepRefused } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound, Problem, unavailable } from '../../platform/problem.ts'
@@ -44,7 +44,7 @@ export function createPreauths(d: PreauthsDeps) {
     tenant: TenantCaller,
     input: PreauthInput,
     idempotencyKey: string | undefined,
-  ): Promise<Answered> => {
+  ): Promise<IdempotentResponse> => {
     const terms = readTerms(input, d)
     const frozen = await d.frozen(tenant.tenantId, terms.agentId)
     const asked = { scope: `tenant:${tenant.tenantId}`, route: 'POST /api/pre-auth', key: idempotencyKey, body: input }
@@ -85,7 +85,11 @@ export function createPreauths(d: PreauthsDeps) {
 
   return {
     /** Looks again when a limit or a rule moved between judging and holding. */
-    async create(tenant: TenantCaller, input: PreauthInput, idempotencyKey: string | undefined): Promise<Answered> {
+    async create(
+      tenant: TenantCaller,
+      input: PreauthInput,
+      idempotencyKey: string | undefined,
+    ): Promise<IdempotentResponse> {
       for (let look = 0; look < MAX_LOOKS; look += 1) {
         try {
           return await ask(tenant, input, idempotencyKey)

@@ -2,7 +2,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswer } from '../../platform/send-answer.ts'
+import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
 import * as schema from './alerts.schema.ts'
 import type { Alerts } from './alerts.ts'
 
@@ -37,7 +37,7 @@ export function alertsRoutes(app: App, alerts: Alerts) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswer(reply, await alerts.create(tenantOf(request.caller), key, request.body))
+      return sendStoredResponse(reply, withNoStore(await alerts.create(tenantOf(request.caller), key, request.body)))
     },
   )
   app.patch(

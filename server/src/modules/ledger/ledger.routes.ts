@@ -1,8 +1,9 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { type Answered, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { readAmount } from './amounts.ts'
 import type { Escrow } from './escrow.ts'
 import * as schema from './ledger.schema.ts'
@@ -66,7 +67,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
       config: writes,
     },
     async (request, reply) =>
-      sendAnswer(reply, await wallets.create(tenantOf(request.caller), keyOf(request), request.body)),
+      sendStoredResponse(reply, await wallets.create(tenantOf(request.caller), keyOf(request), request.body)),
   )
   app.get(
     '/api/wallets/:id',
@@ -113,7 +114,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
       config: writes,
     },
     async (request, reply) =>
-      sendAnswer(
+      sendStoredResponse(
         reply,
         await escrow.hold(tenantOf(request.caller), request.params.id, keyOf(request), request.body, {
           ...request.body,
@@ -154,7 +155,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
       config: writes,
     },
     async (request, reply) =>
-      sendAnswer(
+      sendStoredResponse(
         reply,
         await escrow.release(tenantOf(request.caller), request.params.id, keyOf(request), request.body),
       ),
@@ -173,7 +174,10 @@ function escrowRoutes(app: App, escrow: Escrow) {
       config: writes,
     },
     async (request, reply) =>
-      sendAnswer(reply, await escrow.refund(tenantOf(request.caller), request.params.id, keyOf(request), request.body)),
+      sendStoredResponse(
+        reply,
+        await escrow.refund(tenantOf(request.caller), request.params.id, keyOf(request), request.body),
+      ),
   )
   app.post(
     '/api/escrow/:id/dispute',
@@ -189,7 +193,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
       config: writes,
     },
     async (request, reply) =>
-      sendAnswer(
+      sendStoredResponse(
         reply,
         await escrow.dispute(tenantOf(request.caller), request.params.id, keyOf(request), request.body),
       ),
@@ -208,7 +212,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
       config: operates,
     },
     async (request, reply) =>
-      sendAnswer(
+      sendStoredResponse(
         reply,
         await escrow.resolve(
           request.params.id,
@@ -238,7 +242,7 @@ function payoutRoutes(app: App, payouts: Payouts) {
     },
     async (request, reply) => {
       const { to } = request.body
-      return sendAnswer(
+      return sendStoredResponse(
         reply,
         await payouts.withdraw(request.params.id, keyOf(request), request.body, {
           to,
@@ -304,5 +308,3 @@ function payoutRoutes(app: App, payouts: Payouts) {
 const keyOf = (request: FastifyRequest) => readIdempotencyKey(request.headers['idempotency-key'], request.body)
 
 /** The stored answer goes out byte for byte, whether it is the first time or a repetition. */
-const sendAnswer = (reply: FastifyReply, answer: Answered) =>
-  reply.code(answer.status).header('content-type', 'application/json; charset=utf-8').send(answer.text)

@@ -2,7 +2,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswer } from '../../platform/send-answer.ts'
+import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
 import * as schema from './memory.schema.ts'
 import type { Memory } from './memory.ts'
 import { limits } from './run-memory.ts'
@@ -43,7 +43,7 @@ export function memoryRoutes(app: App, memory: Memory) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendAnswer(reply, await memory.create(tenantOf(request.caller), key, request.body))
+      return sendStoredResponse(reply, withNoStore(await memory.create(tenantOf(request.caller), key, request.body)))
     },
   )
   app.post(

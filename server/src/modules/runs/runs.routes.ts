@@ -1,10 +1,11 @@
-import type { FastifyReply, FastifyRequest } from 'fastify'
+import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { invalid } from '../../platform/problem.ts'
+import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { readPayment } from '../payments/x402.ts'
 import type { Answer } from './answer.ts'
 import { type Ask, requestHash } from './execute-run.ts'
@@ -75,7 +76,10 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
       config: { auth: 'optional', scope: 'run', paid: true },
     },
     async (request, reply) =>
-      send(reply, await execute(ask(request, 'run', runBody(request.body), request.body.quote?.signature))),
+      sendStoredResponse(
+        reply,
+        await execute(ask(request, 'run', runBody(request.body), request.body.quote?.signature)),
+      ),
   )
 
   app.post(
@@ -90,7 +94,7 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
       },
       config: { auth: 'optional', scope: 'run', paid: true },
     },
-    async (request, reply) => send(reply, await execute(ask(request, 'loop', loopBody(request.body)))),
+    async (request, reply) => sendStoredResponse(reply, await execute(ask(request, 'loop', loopBody(request.body)))),
   )
 
   app.get(
@@ -138,14 +142,6 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
     async (request) => runs.get(tenantOf(request.caller), request.params.id),
   )
 }
-
-/** The answer was composed once and stored; it is sent as those bytes, not serialised anew. */
-const send = (reply: FastifyReply, answer: Answer) =>
-  reply
-    .code(answer.status)
-    .headers(answer.headers)
-    .header('content-type', 'application/json; charset=utf-8')
-    .send(answer.body)
 
 function runBody(body: Static<typeof RunRequest>): RunBody {
   const { task: named, intent, agent_id, preferred_agent_id, lane_id, quote: _, idempotency_key: __, ...rest } = body

@@ -1,8 +1,8 @@
-import type { FastifyReply } from 'fastify'
 import { Type } from 'typebox'
 import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { amountFields, readAmount } from '../ledger/ledger.ts'
 import { readPayment } from '../payments/x402.ts'
 import type { Answer } from './answer.ts'
@@ -44,11 +44,7 @@ export function topUpRoutes(app: App, topUp: (ask: TopUpAsk) => Promise<Answer>)
         paid: readPayment(request.headers),
         requestId: request.id,
       })
-      return send(reply, answer)
+      return sendStoredResponse(reply, answer)
     },
   )
 }
-
-/** The answer was composed once and stored; it is sent as those bytes. */
-const send = (reply: FastifyReply, { status, headers, body }: Answer) =>
-  reply.code(status).headers(headers).header('content-type', 'application/json; charset=utf-8').send(body)

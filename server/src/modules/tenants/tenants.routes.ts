@@ -2,7 +2,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswer } from '../../platform/send-answer.ts'
+import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
 import { sessionRoutes } from './sessions.routes.ts'
 import * as schema from './tenants.schema.ts'
 import { onboardingGuide, type Tenants } from './tenants.ts'
@@ -38,7 +38,7 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
         scope: `address:${request.ip}`,
         idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
       }
-      return sendAnswer(reply, await tenants.onboard(asking, request.body))
+      return sendStoredResponse(reply, withNoStore(await tenants.onboard(asking, request.body)))
     },
   )
   app.get(
@@ -92,7 +92,8 @@ function adminRoutes(app: App, tenants: Tenants) {
       },
       config,
     },
-    async (request, reply) => sendAnswer(reply, await tenants.createTenant(askingOf(request), request.body)),
+    async (request, reply) =>
+      sendStoredResponse(reply, withNoStore(await tenants.createTenant(askingOf(request), request.body))),
   )
   app.get(
     '/api/admin/tenants',
@@ -153,7 +154,10 @@ function adminRoutes(app: App, tenants: Tenants) {
       config,
     },
     async (request, reply) =>
-      sendAnswer(reply, await tenants.createKey(askingOf(request), request.params.id, request.body)),
+      sendStoredResponse(
+        reply,
+        withNoStore(await tenants.createKey(askingOf(request), request.params.id, request.body)),
+      ),
   )
   app.get(
     '/api/admin/tenants/:id/keys',
@@ -198,6 +202,9 @@ function adminRoutes(app: App, tenants: Tenants) {
       config,
     },
     async (request, reply) =>
-      sendAnswer(reply, await tenants.rotateKey(askingOf(request), request.params.key_id, request.body)),
+      sendStoredResponse(
+        reply,
+        withNoStore(await tenants.rotateKey(askingOf(request), request.params.key_id, request.body)),
+      ),
   )
 }

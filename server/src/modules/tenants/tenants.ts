@@ -2,7 +2,7 @@ import { createHash, timingSafeEqual } from 'node:crypto'
 import { type Authenticate, type KeyScope, keyScopes, type TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Answered, Idempotency } from '../../platform/idempotency.ts'
+import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Notify } from '../../platform/notify.ts'
@@ -105,7 +105,8 @@ export function createTenants(deps: TenantsDeps) {
     route: string,
     body: unknown,
     work: (tx: Tx) => Promise<{ status: number; body: unknown }>,
-  ): Promise<Answered> => deps.idempotency.once({ scope: asking.scope, route, key: asking.idempotencyKey, body }, work)
+  ): Promise<IdempotentResponse> =>
+    deps.idempotency.once({ scope: asking.scope, route, key: asking.idempotencyKey, body }, work)
 
   return {
     authenticate,

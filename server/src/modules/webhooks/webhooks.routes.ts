@@ -3,7 +3,7 @@ import { tenantOf } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
-import { sendAnswer } from '../../platform/send-answer.ts'
+import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
 import * as schema from './webhooks.schema.ts'
 import type { Webhooks } from './webhooks.ts'
 
@@ -41,7 +41,10 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       config: writes,
     },
     async (request, reply) =>
-      sendAnswer(reply, await webhooks.create(tenantOf(request.caller), keyOf(request), request.body)),
+      sendStoredResponse(
+        reply,
+        withNoStore(await webhooks.create(tenantOf(request.caller), keyOf(request), request.body)),
+      ),
   )
   app.get(
     '/api/webhooks/:id',
@@ -101,7 +104,10 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
     },
     async (request, reply) => {
       const { caller, params, body } = request
-      return sendAnswer(reply, await webhooks.rotateSecret(tenantOf(caller), keyOf(request), params.id, body))
+      return sendStoredResponse(
+        reply,
+        withNoStore(await webhooks.rotateSecret(tenantOf(caller), keyOf(request), params.id, body)),
+      )
     },
   )
   app.post(
@@ -118,7 +124,10 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       config: writes,
     },
     async (request, reply) =>
-      sendAnswer(reply, await webhooks.test(tenantOf(request.caller), keyOf(request), request.params.id)),
+      sendStoredResponse(
+        reply,
+        withNoStore(await webhooks.test(tenantOf(request.caller), keyOf(request), request.params.id)),
+      ),
   )
   app.get(
     '/api/webhooks/:id/deliveries',
@@ -150,7 +159,10 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
     },
     async (request, reply) => {
       const { id, delivery_id } = request.params
-      return sendAnswer(reply, await webhooks.replay(tenantOf(request.caller), keyOf(request), id, delivery_id))
+      return sendStoredResponse(
+        reply,
+        withNoStore(await webhooks.replay(tenantOf(request.caller), keyOf(request), id, delivery_id)),
+      )
     },
   )
 }
