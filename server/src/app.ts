@@ -227,7 +227,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       choose: routing.forRun,
       assess: governance.assess,
       refuse: governance.refuse,
-      judgeActions: governance.judgeActions,
+      evaluateActions: governance.evaluateActions,
       payments,
       wallet: wallets.owned,
       offer: offerReceipts(receipts, clock),

@@ -27,7 +27,7 @@ const modules = [
 const faces: Record<string, string[]> = {
   payments: ['payments.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
   catalog: ['catalog.ts', 'price-list.ts'],
-  governance: ['governance.ts', 'hold-item.ts', 'result.ts', 'windows.ts'],
+  governance: ['governance.ts', 'limit-hold-item.ts', 'rule-result.ts', 'windows.ts'],
 }
 
 type Import = { from: string; to: string; typeOnly: boolean }

@@ -1,13 +1,13 @@
 import { describe, expect, test } from 'vitest'
-import type { Constraints } from '../../src/modules/governance/constraints.ts'
-import type { CounterState } from '../../src/modules/governance/counters.ts'
-import type { Facts } from '../../src/modules/governance/facts.ts'
-import { appliesTo, judgePolicy, type Policy } from '../../src/modules/governance/policy.ts'
-import { type Mode, type Outcome, worst } from '../../src/modules/governance/result.ts'
-import { type RuleInput, readRule } from '../../src/modules/governance/rules.ts'
+import type { CounterState } from '../../src/modules/governance/limit-counters.ts'
+import type { PaymentFacts } from '../../src/modules/governance/payment-facts.ts'
+import { appliesTo, evaluatePolicy, type Policy } from '../../src/modules/governance/policy.ts'
+import type { Constraints } from '../../src/modules/governance/policy-constraints.ts'
+import { type RuleInput, readRule } from '../../src/modules/governance/policy-rules.ts'
+import { type Mode, type Outcome, worstOutcome } from '../../src/modules/governance/rule-result.ts'
 import { endOf, periodOf, type Window } from '../../src/modules/governance/windows.ts'
 
-const facts: Facts = {
+const facts: PaymentFacts = {
   kind: 'run',
   action: 'run',
   agentId: 'writer-v1',
@@ -44,11 +44,11 @@ const used =
     reservedMicro: 0n,
   })
 
-const decide = (policy: Policy, asked: Partial<Facts> = {}, usedMicro = 0n) =>
-  judgePolicy(policy, { ...facts, ...asked }, policy.mode, used(usedMicro))
+const decide = (policy: Policy, asked: Partial<PaymentFacts> = {}, usedMicro = 0n) =>
+  evaluatePolicy(policy, { ...facts, ...asked }, policy.mode, used(usedMicro))
 
 /** Every comparison at its edge: one micro, one hour, one name to either side. */
-const table: [constraints: Constraints, asked: Partial<Facts> & { used?: bigint }, outcome: Outcome][] = [
+const table: [constraints: Constraints, asked: Partial<PaymentFacts> & { used?: bigint }, outcome: Outcome][] = [
   [{}, {}, 'pass'],
   [{ max_per_run_usdc: 0.02 }, {}, 'pass'],
   [{ max_per_run_usdc: 0.019999 }, {}, 'blocked'],
@@ -101,7 +101,7 @@ const table: [constraints: Constraints, asked: Partial<Facts> & { used?: bigint 
 
 test.each(table)('%j asked with %o is %s', (constraints, { used: usedMicro, ...asked }, outcome) => {
   const results = decide(policyOf(constraints), asked, usedMicro)
-  expect(worst(results)).toBe(outcome)
+  expect(worstOutcome(results)).toBe(outcome)
   for (const result of results) expect(result.reason.length).toBeGreaterThan(5)
 })
 
@@ -142,7 +142,7 @@ describe('rules of the legacy shape', () => {
     [[rule('agent_id', 'eq', 'writer-v1', 'allow'), rule('action', 'eq', 'run', 'deny')], 'blocked'],
     [[rule('action', 'eq', 'run', 'review'), rule('network', 'eq', 'eip155:8453', 'deny')], 'blocked'],
   ] as [RuleInput[], Outcome][])('%j is %s', (rules, outcome) => {
-    expect(worst(decide(policyOf({}, rules)))).toBe(outcome)
+    expect(worstOutcome(decide(policyOf({}, rules)))).toBe(outcome)
   })
 
   test.each(['toString', 'constructor', '__proto__', 'hasOwnProperty'])('%s is no field and no operation', (name) => {
@@ -166,17 +166,17 @@ describe('the smallest change that would have allowed it does allow it', () => {
     const [refused] = decide(policyOf(constraints), {}, usedMicro)
     const change = refused!.smallest_change!
     expect(change.path).toBe(`constraints.${name}`)
-    expect(worst(decide(policyOf({ [name!]: change.to }), {}, usedMicro))).toBe('pass')
+    expect(worstOutcome(decide(policyOf({ [name!]: change.to }), {}, usedMicro))).toBe('pass')
     if (typeof change.to === 'number' && name!.endsWith('_usdc'))
-      expect(worst(decide(policyOf({ [name!]: (change.to * 1e6 - 1) / 1e6 }), {}, usedMicro))).not.toBe('pass')
+      expect(worstOutcome(decide(policyOf({ [name!]: (change.to * 1e6 - 1) / 1e6 }), {}, usedMicro))).not.toBe('pass')
   })
 
   test('hours: at the time it names it passes, a moment before it does not', () => {
     const policy = policyOf({ allowed_hours_utc: { start: 20, end: 22 } })
     const at = new Date(decide(policy)[0]!.smallest_change!.retry_at!)
     expect(at.toISOString()).toBe('2026-11-16T20:00:00.000Z')
-    expect(worst(decide(policy, { at }))).toBe('pass')
-    expect(worst(decide(policy, { at: new Date(at.getTime() - 1) }))).toBe('blocked')
+    expect(worstOutcome(decide(policy, { at }))).toBe('pass')
+    expect(worstOutcome(decide(policy, { at: new Date(at.getTime() - 1) }))).toBe('blocked')
   })
 })
 

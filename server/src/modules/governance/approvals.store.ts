@@ -32,5 +32,5 @@ export const listExpired = (tx: Tx, now: Date, most: number): Promise<ApprovalRo
     .execute()
 
 /** The run or pre-authorisation that an approval is about, as `/api/runs` shows it. */
-export const findShownRun = (tx: Tx, tenantId: string, runId: string) =>
+export const findRunHistoryEntry = (tx: Tx, tenantId: string, runId: string) =>
   tx.selectFrom('run_history').selectAll().where('tenant_id', '=', tenantId).where('id', '=', runId).executeTakeFirst()

@@ -6,23 +6,23 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unavailable } from '../../platform/problem.ts'
-import { type ApprovalsQuery, findShownRun, listApprovals, listExpired } from './approvals.store.ts'
+import { type ApprovalsQuery, findRunHistoryEntry, listApprovals, listExpired } from './approvals.store.ts'
 import { assessPayment } from './assess-payment.ts'
-import { readKeys, sameHolder } from './book.store.ts'
 import {
   type ApprovalRow,
   findApproval,
   findMandate,
   findOverride,
   findPreauth,
-  mandateOf,
   type OverrideRow,
   type PreauthRow,
   readVotes,
+  toMandate,
 } from './grants.store.ts'
-import { holdItem } from './hold-item.ts'
-import { factsOf, termsOf } from './preauth-case.ts'
-import { lockNames, type PreauthsDeps, timesOf } from './preauths.ts'
+import { toLimitHoldItem } from './limit-hold-item.ts'
+import { preauthFacts, readStoredTerms } from './preauth-terms.ts'
+import { limitLocks, type PreauthsDeps, preauthTimes } from './preauths.ts'
+import { keysOfSameHolder, readKeys } from './rules-cache.store.ts'
 import { beforeNextLook, MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
 
 export type ApprovalsDeps = PreauthsDeps & { outbox: Outbox }
@@ -67,7 +67,7 @@ export function createApprovals(d: ApprovalsDeps) {
     return d.idempotency.once(asked, async (tx) => {
       const at = d.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
-      const same = [...sameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
+      const same = [...keysOfSameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
       const opens =
         row.preauth_id !== null && input.decision === 'approve' && row.status === 'pending' && row.expires_at > at
       const approved = opens ? await opening(d, tx, tenant, row, frozen, at) : undefined
@@ -173,15 +173,15 @@ async function opening(
   at: Date,
 ) {
   const row = (await findPreauth(tx, tenant.tenantId, approval.preauth_id!))!
-  const terms = termsOf(row)
+  const terms = readStoredTerms(row)
   const mandateRow = row.mandate_id === null ? undefined : await findMandate(tx, tenant.tenantId, row.mandate_id)
-  const mandate = mandateRow ? await mandateOf(tx, mandateRow) : null
+  const mandate = mandateRow ? await toMandate(tx, mandateRow) : null
   // It is judged as the one who asked, whoever approves.
   const asker = { ...tenant, keyId: row.asked_by }
   const granted = { id: approval.id, votes: approval.approvals_required }
   const override = await overrideBrought(tx, row, at)
   const ruling = await assessPayment(d, tx, asker, {
-    facts: factsOf(terms, at),
+    facts: preauthFacts(terms, at),
     actionHash: row.action_hash,
     mandate,
     override,
@@ -189,18 +189,18 @@ async function opening(
     frozen,
   })
   if (ruling.refused) throw conflict(`This can no longer be approved. ${ruling.message}`)
-  const locks = lockNames(ruling.holds)
+  const locks = limitLocks(ruling.holds)
   return {
     locks: [...locks, ...(ruling.overrideId ? [`override:${ruling.overrideId}`] : [])],
     item: {
       preauth: {
-        ...timesOf(d, row.ttl_seconds, at),
+        ...preauthTimes(d, row.ttl_seconds, at),
         policy_hash: ruling.policyHash,
         policy_results: ruling.results,
         override_id: ruling.overrideId,
         locks,
       },
-      holds: ruling.holds.map(holdItem),
+      holds: ruling.holds.map(toLimitHoldItem),
       grants: {
         rules_version: ruling.rulesVersion,
         approval_id: approval.id,
@@ -270,7 +270,7 @@ function telling(
 }
 
 async function shownRun(tx: Tx, tenantId: string, runId: string) {
-  const run = await findShownRun(tx, tenantId, runId)
+  const run = await findRunHistoryEntry(tx, tenantId, runId)
   if (!run) return null
   return {
     run_id: run.id!,

@@ -1,31 +1,31 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
-import type { Books } from './book.ts'
-import type { Facts } from './facts.ts'
-import type { OverrideRow } from './grants.store.ts'
-import { needOverrideFits } from './grants.ts'
-import { judge } from './judge.ts'
-import type { Mandate } from './mandate.ts'
-import { type RuleResult, worst } from './result.ts'
-import type { Hold, Refused, RulingSummary } from './ruling.ts'
+import type { AssessmentSummary, Hold, RefusedAssessment } from './assessment.ts'
 import {
-  byApproval,
-  byOverride,
-  decidedBy,
-  errorOf,
-  grant,
-  holdsOf,
+  applyGrant,
+  counterChecks,
+  findDecidingResult,
   isOverridable,
-  messageOf,
-  needsOf,
+  needsApproval,
+  needsOverride,
   policyHash,
-  reviewOf,
-} from './verdict.ts'
+  refusalError,
+  refusalMessage,
+  requiredHolds,
+  requiredReview,
+} from './assessment-outcome.ts'
+import { requireOverrideMatches } from './check-grants.ts'
+import { evaluateRules } from './evaluate-rules.ts'
+import type { OverrideRow } from './grants.store.ts'
+import type { Mandate } from './mandate.ts'
+import type { PaymentFacts } from './payment-facts.ts'
+import { type RuleResult, worstOutcome } from './rule-result.ts'
+import type { RulesCache } from './rules-cache.ts'
 
 /** A payment made elsewhere: what is asked, and what it brings along. */
-export type PaymentCase = {
-  facts: Facts
+export type PaymentAssessmentRequest = {
+  facts: PaymentFacts
   actionHash: string
   mandate: Mandate | null
   override?: OverrideRow
@@ -34,9 +34,9 @@ export type PaymentCase = {
   frozen: { reason: string } | undefined
 }
 
-export type PaymentDeps = { ids: Ids; books: Books }
+export type PaymentDeps = { ids: Ids; books: RulesCache }
 
-export type PaymentAllowed = {
+export type AllowedPayment = {
   refused: false
   results: RuleResult[]
   policyHash: string | null
@@ -50,12 +50,12 @@ export async function assessPayment(
   d: PaymentDeps,
   tx: Tx,
   tenant: TenantCaller,
-  asked: PaymentCase,
-): Promise<PaymentAllowed | Refused> {
+  asked: PaymentAssessmentRequest,
+): Promise<AllowedPayment | RefusedAssessment> {
   const { facts, actionHash, mandate, override, approval, frozen } = asked
-  if (override) needOverrideFits(override, facts)
+  if (override) requireOverrideMatches(override, facts)
   const book = await d.books.of(tenant.tenantId, tenant.keyId, tx)
-  const judged = await judge(tx, {
+  const judged = await evaluateRules(tx, {
     book,
     keyId: tenant.keyId,
     facts,
@@ -64,12 +64,12 @@ export async function assessPayment(
     heldScopes: new Set(),
     frozen,
   })
-  const overrideUsed = override !== undefined && judged.results.some(byOverride)
-  let results = overrideUsed ? grant(judged.results, byOverride, override.id) : judged.results
-  const required = reviewOf(judged, results)?.approvalsRequired ?? 1
-  if (approval && approval.votes >= required) results = grant(results, byApproval, approval.id)
+  const overrideUsed = override !== undefined && judged.results.some(needsOverride)
+  let results = overrideUsed ? applyGrant(judged.results, needsOverride, override.id) : judged.results
+  const required = requiredReview(judged, results)?.approvalsRequired ?? 1
+  if (approval && approval.votes >= required) results = applyGrant(results, needsApproval, approval.id)
 
-  const decided = decidedBy(results)
+  const decided = findDecidingResult(results)
   const hash = policyHash(judged)
   if (!decided) {
     const overrideId = overrideUsed ? override.id : null
@@ -77,13 +77,13 @@ export async function assessPayment(
       refused: false,
       results,
       policyHash: hash,
-      holds: holdsOf(judged, results, d.ids),
+      holds: requiredHolds(judged, results, d.ids),
       rulesVersion: book.version,
       overrideId,
     }
   }
-  const outcome = worst(results) === 'review_required' ? 'review_required' : 'blocked'
-  const summary: RulingSummary = {
+  const outcome = worstOutcome(results) === 'review_required' ? 'review_required' : 'blocked'
+  const summary: AssessmentSummary = {
     decision: outcome,
     budget_outcome: 'pass',
     policy_applied: results,
@@ -98,17 +98,17 @@ export async function assessPayment(
   }
   return {
     refused: true,
-    error: errorOf(decided),
-    message: messageOf(decided),
+    error: refusalError(decided),
+    message: refusalMessage(decided),
     outcome,
     results,
     decided_by: decided,
     facts,
     actionHash,
     rulesVersion: book.version,
-    needs: needsOf(judged, results),
+    counterChecks: counterChecks(judged, results),
     overridable: isOverridable(results),
-    review: outcome === 'review_required' ? reviewOf(judged, results) : null,
+    review: outcome === 'review_required' ? requiredReview(judged, results) : null,
     summary,
   }
 }

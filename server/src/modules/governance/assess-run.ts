@@ -5,37 +5,45 @@ import type { Db } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { conflict, invalid } from '../../platform/problem.ts'
-import type { Book, Books } from './book.ts'
-import { spendsFrom } from './budget.ts'
-import { type Facts, OWN_MERCHANT } from './facts.ts'
-import { isWaitingToRun } from './grants.store.ts'
-import { type Grants, needOverrideFits, needPreauthFits, readGrants } from './grants.ts'
-import { type Judged, judge, type Wishes } from './judge.ts'
-import { judgeRequestBudget } from './request-budget.ts'
-import { type RuleResult, worst } from './result.ts'
-import type { Allowed, Offer, Proposal, Refused, Ruling, RulingSummary } from './ruling.ts'
+import type {
+  AllowedAssessment,
+  Assessment,
+  AssessmentRequest,
+  AssessmentSummary,
+  Offer,
+  RefusedAssessment,
+} from './assessment.ts'
 import {
+  applyGrant,
   budgetOutcome,
-  byApproval,
-  byOverride,
-  decidedBy,
-  errorOf,
-  grant,
-  holdsOf,
-  isBudget,
+  counterChecks,
+  findDecidingResult,
+  isBudgetResult,
   isOverridable,
-  messageOf,
-  needsOf,
+  needsApproval,
+  needsOverride,
   policyHash,
-  reviewOf,
-} from './verdict.ts'
+  refusalError,
+  refusalMessage,
+  requiredHolds,
+  requiredReview,
+} from './assessment-outcome.ts'
+import { spendsFrom } from './budget.ts'
+import { type Grants, readGrants, requireOverrideMatches, requirePreauthMatches } from './check-grants.ts'
+import { evaluateRules, type RequestedPolicies, type RulesEvaluation } from './evaluate-rules.ts'
+import { isWaitingToRun } from './grants.store.ts'
+import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
+import { evaluateRequestBudget } from './request-budget.ts'
+import { type RuleResult, worstOutcome } from './rule-result.ts'
+import type { TenantRules } from './rules-cache.store.ts'
+import type { RulesCache } from './rules-cache.ts'
 
 export type AssessDeps = {
   db: Db
   clock: Clock
   ids: Ids
   keys: Pick<Keys, 'signer' | 'fingerprint'>
-  books: Books
+  books: RulesCache
   /** Where our own runs are paid. */
   network: string
   payTo: string
@@ -44,7 +52,7 @@ export type AssessDeps = {
 }
 
 /** One lane, judged: what the rules say, and what is left of it after what people allowed. */
-type Trial = { offer: Offer; judged: Judged; results: RuleResult[]; actionHash: string; overrideUsed: boolean }
+type Trial = { offer: Offer; judged: RulesEvaluation; results: RuleResult[]; actionHash: string; overrideUsed: boolean }
 
 /**
  * May this be done at this price? Asked before any payment, so that nobody pays for what would be refused. It only
@@ -52,7 +60,7 @@ type Trial = { offer: Offer; judged: Judged; results: RuleResult[]; actionHash: 
  */
 export const createAssessRun =
   (d: AssessDeps) =>
-  async (proposal: Proposal, offer: Offer, { rulesChanged = false } = {}): Promise<Ruling> => {
+  async (proposal: AssessmentRequest, offer: Offer, { rulesChanged = false } = {}): Promise<Assessment> => {
     if (proposal.caller.kind === 'guest') return assessGuest(d, proposal, offer)
     const tenant = proposal.caller
     if (rulesChanged) d.books.forget(tenant.tenantId)
@@ -82,7 +90,7 @@ export const createAssessRun =
   }
 
 /** A guest has no rules of its own, only the ceiling it sends along. */
-function assessGuest(d: AssessDeps, proposal: Proposal, first: Offer): Ruling {
+function assessGuest(d: AssessDeps, proposal: AssessmentRequest, first: Offer): Assessment {
   const named = {
     'policy.policy_ids': proposal.policy?.policy_ids,
     'budget.budget_id': proposal.budget?.budget_id,
@@ -94,7 +102,7 @@ function assessGuest(d: AssessDeps, proposal: Proposal, first: Offer): Ruling {
   if (missing) throw invalid(`${missing[0]} needs an X-API-Key: it belongs to a tenant.`)
   const trialOf = (offer: Offer): Trial => {
     const facts = factsOf(d, proposal, offer, false)
-    const results = judgeRequestBudget(proposal.budget, offer)
+    const results = evaluateRequestBudget(proposal.budget, offer)
     return {
       offer,
       judged: { facts, results, demands: [], policies: [] },
@@ -103,7 +111,7 @@ function assessGuest(d: AssessDeps, proposal: Proposal, first: Offer): Ruling {
       overrideUsed: false,
     }
   }
-  const book: Book = { version: 0n, policies: [], budgets: [], keyIds: new Set() }
+  const book: TenantRules = { version: 0n, policies: [], budgets: [], keyIds: new Set() }
   const trial = trialOf(first)
   const cheaper = mayDowngrade(book, proposal, trial)
     ? cheaperLanes(first)
@@ -113,17 +121,23 @@ function assessGuest(d: AssessDeps, proposal: Proposal, first: Offer): Ruling {
   return rulingOf(d, proposal, book, {}, cheaper ?? trial)
 }
 
-type Asked = { proposal: Proposal; tenant: TenantCaller; book: Book; grants: Grants; wishes: Wishes }
+type Asked = {
+  proposal: AssessmentRequest
+  tenant: TenantCaller
+  book: TenantRules
+  grants: Grants
+  wishes: RequestedPolicies
+}
 
 async function tryLane(d: AssessDeps, { proposal, tenant, book, grants, wishes }: Asked, offer: Offer): Promise<Trial> {
   const { preauth, override, approval } = grants
   const facts = factsOf(d, proposal, offer, preauth !== undefined)
   if (preauth)
-    needPreauthFits(preauth, facts, { requestHash: proposal.requestHash, payTo: d.payTo, network: d.network })
-  if (override) needOverrideFits(override, facts)
+    requirePreauthMatches(preauth, facts, { requestHash: proposal.requestHash, payTo: d.payTo, network: d.network })
+  if (override) requireOverrideMatches(override, facts)
   const frozen = await d.frozen(tenant.tenantId, offer.agentId)
   const mandate = preauth?.mandate ?? null
-  const judged = await judge(d.db, {
+  const judged = await evaluateRules(d.db, {
     book,
     keyId: tenant.keyId,
     facts,
@@ -132,14 +146,15 @@ async function tryLane(d: AssessDeps, { proposal, tenant, book, grants, wishes }
     heldScopes: preauth?.held ?? new Set(),
     frozen,
   })
-  let results = [...judgeRequestBudget(proposal.budget, offer), ...judged.results]
+  let results = [...evaluateRequestBudget(proposal.budget, offer), ...judged.results]
   // What was approved or overridden when it was pre-authorised is so for the run that spends it.
-  if (preauth?.override_id) results = grant(results, byOverride, preauth.override_id)
-  if (preauth?.approval_id) results = grant(results, byApproval, preauth.approval_id)
-  const overrideUsed = override !== undefined && results.some(byOverride)
-  if (overrideUsed) results = grant(results, byOverride, override.id)
-  const required = reviewOf(judged, results)?.approvalsRequired ?? 1
-  if (approval?.status === 'approved' && approval.votes >= required) results = grant(results, byApproval, approval.id)
+  if (preauth?.override_id) results = applyGrant(results, needsOverride, preauth.override_id)
+  if (preauth?.approval_id) results = applyGrant(results, needsApproval, preauth.approval_id)
+  const overrideUsed = override !== undefined && results.some(needsOverride)
+  if (overrideUsed) results = applyGrant(results, needsOverride, override.id)
+  const required = requiredReview(judged, results)?.approvalsRequired ?? 1
+  if (approval?.status === 'approved' && approval.votes >= required)
+    results = applyGrant(results, needsApproval, approval.id)
   return { offer, judged, results, actionHash: actionHash(tenant.tenantId, proposal, facts), overrideUsed }
 }
 
@@ -160,10 +175,10 @@ const cheaperLanes = (offer: Offer): Offer[] =>
       route: { ...offer.route, agent_id: lane.agentId, downgraded_from: offer.agentId },
     }))
 
-const isRefused = ({ results }: Trial) => decidedBy(results) !== null
+const isRefused = ({ results }: Trial) => findDecidingResult(results) !== null
 
 /** Only where the price alone stands in the way, and nobody has fixed the lane. */
-function mayDowngrade(book: Book, proposal: Proposal, { offer, results }: Trial): boolean {
+function mayDowngrade(book: TenantRules, proposal: AssessmentRequest, { offer, results }: Trial): boolean {
   if (offer.explicit || offer.quoted || proposal.budget?.strict) return false
   const onBreach = new Map(book.budgets.map((budget) => [budget.budgetId, budget.onBreach]))
   const refusing = results.filter((result) => result.outcome === 'blocked' || result.outcome === 'review_required')
@@ -171,12 +186,12 @@ function mayDowngrade(book: Book, proposal: Proposal, { offer, results }: Trial)
     refusing.length > 0 &&
     refusing.every(
       (result) =>
-        isBudget(result) && (result.budget_id === undefined || onBreach.get(result.budget_id) === 'downgrade'),
+        isBudgetResult(result) && (result.budget_id === undefined || onBreach.get(result.budget_id) === 'downgrade'),
     )
   )
 }
 
-const factsOf = (d: AssessDeps, proposal: Proposal, offer: Offer, preauthorised: boolean): Facts => ({
+const factsOf = (d: AssessDeps, proposal: AssessmentRequest, offer: Offer, preauthorised: boolean): PaymentFacts => ({
   kind: proposal.kind,
   action: proposal.action,
   agentId: offer.agentId,
@@ -189,7 +204,7 @@ const factsOf = (d: AssessDeps, proposal: Proposal, offer: Offer, preauthorised:
 })
 
 /** Exactly what would be done. An approval is bound to it. */
-const actionHash = (tenantId: string | null, proposal: Proposal, facts: Facts): string =>
+const actionHash = (tenantId: string | null, proposal: AssessmentRequest, facts: PaymentFacts): string =>
   hashJson({
     tenant_id: tenantId,
     kind: proposal.kind,
@@ -199,7 +214,7 @@ const actionHash = (tenantId: string | null, proposal: Proposal, facts: Facts): 
     merchant: facts.merchants[0],
   })
 
-function readWishes(book: Book, proposal: Proposal): Wishes {
+function readWishes(book: TenantRules, proposal: AssessmentRequest): RequestedPolicies {
   const { policy_ids = [], mode } = proposal.policy ?? {}
   const policies = policy_ids.map((id) => {
     const policy = book.policies.find((one) => one.id === id)
@@ -210,7 +225,7 @@ function readWishes(book: Book, proposal: Proposal): Wishes {
 }
 
 /** A budget that the request names must be one that it is really spent from. */
-function needBudgetApplies(book: Book, proposal: Proposal, { judged }: Trial): void {
+function needBudgetApplies(book: TenantRules, proposal: AssessmentRequest, { judged }: Trial): void {
   const id = proposal.budget?.budget_id
   if (id === undefined) return
   const budget = book.budgets.find((one) => one.budgetId === id)
@@ -223,12 +238,12 @@ function needBudgetApplies(book: Book, proposal: Proposal, { judged }: Trial): v
 }
 
 function summaryOf(
-  proposal: Proposal,
+  proposal: AssessmentRequest,
   grants: Grants,
   { judged, results, overrideUsed }: Trial,
   decision: string,
   budget: string,
-): RulingSummary {
+): AssessmentSummary {
   const { preauth, approval, override } = grants
   return {
     decision,
@@ -245,29 +260,35 @@ function summaryOf(
   }
 }
 
-function rulingOf(d: AssessDeps, proposal: Proposal, book: Book, grants: Grants, trial: Trial): Ruling {
-  const decided = decidedBy(trial.results)
+function rulingOf(
+  d: AssessDeps,
+  proposal: AssessmentRequest,
+  book: TenantRules,
+  grants: Grants,
+  trial: Trial,
+): Assessment {
+  const decided = findDecidingResult(trial.results)
   if (decided) return refused(proposal, book, grants, trial, decided)
   // Also when the cheaper lane was quoted before and comes back paid.
   const downgraded = trial.offer.route.downgraded_from !== undefined
   const budget = downgraded ? 'downgrade' : budgetOutcome(trial.results)
-  const outcome = worst(trial.results)
+  const outcome = worstOutcome(trial.results)
   const decision = downgraded ? 'downgrade' : outcome === 'pass' ? 'approved' : outcome
   return {
     refused: false,
     offer: trial.offer,
     summary: summaryOf(proposal, grants, trial, decision, budget),
-    holds: holdsOf(trial.judged, trial.results, d.ids),
+    holds: requiredHolds(trial.judged, trial.results, d.ids),
     ...usedGrants(proposal, book, grants, trial),
   }
 }
 
 function usedGrants(
-  proposal: Proposal,
-  book: Book,
+  proposal: AssessmentRequest,
+  book: TenantRules,
   { approval, override, preauth }: Grants,
   trial: Trial,
-): Pick<Allowed, 'grants' | 'locks' | 'runId'> {
+): Pick<AllowedAssessment, 'grants' | 'locks' | 'runId'> {
   if (proposal.caller.kind === 'guest') return { grants: {}, locks: [] }
   const overrideId = trial.overrideUsed ? override!.id : undefined
   const { agentId, amountMicro } = trial.judged.facts
@@ -291,27 +312,33 @@ function usedGrants(
   }
 }
 
-function refused(proposal: Proposal, book: Book, grants: Grants, trial: Trial, decided: RuleResult): Refused {
+function refused(
+  proposal: AssessmentRequest,
+  book: TenantRules,
+  grants: Grants,
+  trial: Trial,
+  decided: RuleResult,
+): RefusedAssessment {
   const outcome = decided.outcome === 'review_required' ? 'review_required' : 'blocked'
   return {
     refused: true,
-    error: errorOf(decided),
-    message: messageOf(decided),
+    error: refusalError(decided),
+    message: refusalMessage(decided),
     outcome,
     results: trial.results,
     decided_by: decided,
     facts: trial.judged.facts,
     actionHash: trial.actionHash,
     rulesVersion: book.version,
-    needs: needsOf(trial.judged, trial.results),
+    counterChecks: counterChecks(trial.judged, trial.results),
     overridable: isOverridable(trial.results),
-    review: outcome === 'review_required' ? reviewOf(trial.judged, trial.results) : null,
+    review: outcome === 'review_required' ? requiredReview(trial.judged, trial.results) : null,
     summary: summaryOf(proposal, grants, trial, outcome, budgetOutcome(trial.results)),
   }
 }
 
 /** A person said no, or nobody said yes in time. */
-function rejected(proposal: Proposal, book: Book, grants: Grants, trial: Trial): Refused {
+function rejected(proposal: AssessmentRequest, book: TenantRules, grants: Grants, trial: Trial): RefusedAssessment {
   const approval = grants.approval!
   const how = approval.resolution === 'expired' ? 'was not decided in time' : 'was rejected'
   return {
@@ -324,7 +351,7 @@ function rejected(proposal: Proposal, book: Book, grants: Grants, trial: Trial):
     facts: trial.judged.facts,
     actionHash: trial.actionHash,
     rulesVersion: book.version,
-    needs: [],
+    counterChecks: [],
     overridable: false,
     review: null,
     summary: summaryOf(proposal, grants, trial, 'rejected', budgetOutcome(trial.results)),

@@ -1,7 +1,7 @@
 import { usdcFromMicro } from '../../platform/money.ts'
-import { type CounterState, type Demand, judgeDemand, usedOf } from './counters.ts'
-import type { Facts } from './facts.ts'
-import type { RuleResult } from './result.ts'
+import { type CounterDemand, type CounterState, evaluateDemand, usedOf } from './limit-counters.ts'
+import type { PaymentFacts } from './payment-facts.ts'
+import type { RuleResult } from './rule-result.ts'
 import { type BudgetWindow, periodOf } from './windows.ts'
 
 export type BudgetScope = 'tenant' | 'agent' | 'session' | 'mandate'
@@ -23,7 +23,7 @@ export type Budget = {
 export const budgetCounter = (tenantId: string, budgetId: string) => `budget:${tenantId}:${budgetId}`
 
 /** Whether this payment is spent from that budget. */
-export function spendsFrom(budget: Budget, facts: Facts, mandateId: string | null): boolean {
+export function spendsFrom(budget: Budget, facts: PaymentFacts, mandateId: string | null): boolean {
   const ids: Record<BudgetScope, string | null> = {
     tenant: budget.scopeId,
     agent: facts.agentId,
@@ -33,7 +33,7 @@ export function spendsFrom(budget: Budget, facts: Facts, mandateId: string | nul
   return ids[budget.scopeType] === budget.scopeId
 }
 
-export function demandOf(budget: Budget, facts: Facts): Demand {
+export function budgetDemand(budget: Budget, facts: PaymentFacts): CounterDemand {
   const window = budget.window === 'run' ? 'total' : budget.window
   return {
     scope: budget.scope,
@@ -52,9 +52,9 @@ export function demandOf(budget: Budget, facts: Facts): Demand {
  * `limit_usdc` is hard: without room the payment is refused, or waits for a person where the budget says so.
  * Passing `soft_limit_usdc` warns. A budget of the window `run` limits each payment by itself and counts nothing.
  */
-export function judgeBudget(budget: Budget, facts: Facts, state: CounterState | 'held'): RuleResult {
-  const demand = demandOf(budget, facts)
-  const finding = judgeDemand(demand, state, facts.at)
+export function evaluateBudget(budget: Budget, facts: PaymentFacts, state: CounterState | 'held'): RuleResult {
+  const demand = budgetDemand(budget, facts)
+  const finding = evaluateDemand(demand, state, facts.at)
   const common = {
     policy_id: null,
     budget_id: budget.budgetId,

@@ -7,12 +7,12 @@ import type { Ids } from '../../platform/ids.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
-import type { Books } from './book.ts'
 import { type BudgetScope, budgetCounter, type OnBreach } from './budget.ts'
 import { type BudgetRow, countBudgets, findBudget, listBudgets, removeBudget, writeBudget } from './budgets.store.ts'
-import { defineLimit, lockCounter, readCounters, removeLimits, rulesChanged } from './counters.store.ts'
-import { usedOf } from './counters.ts'
 import { findMandate } from './grants.store.ts'
+import { defineLimit, lockCounter, markRulesChanged, readCounters, removeLimits } from './limit-counters.store.ts'
+import { usedOf } from './limit-counters.ts'
+import type { RulesCache } from './rules-cache.ts'
 import { type BudgetWindow, endOf, periodOf } from './windows.ts'
 
 export type BudgetsDeps = {
@@ -21,7 +21,7 @@ export type BudgetsDeps = {
   ids: Ids
   outbox: Outbox
   idempotency: Idempotency
-  books: Pick<Books, 'forget'>
+  books: Pick<RulesCache, 'forget'>
 }
 
 export type BudgetInput = {
@@ -113,7 +113,7 @@ export function createBudgets(d: BudgetsDeps) {
         })
         const version = (old?.version ?? 0) + 1
         await writeBudget(tx, { tenantId, budgetId, counter, ...budget, version, at })
-        await rulesChanged(tx, tenantId)
+        await markRulesChanged(tx, tenantId)
         await d.outbox.audit(tx, {
           tenantId,
           type: old ? 'budget.updated' : 'budget.created',
@@ -142,7 +142,7 @@ export function createBudgets(d: BudgetsDeps) {
         await lockCounter(tx, counter)
         if (!(await removeBudget(tx, tenantId, budgetId))) throw notFound('budget')
         await removeLimits(tx, [counter])
-        await rulesChanged(tx, tenantId)
+        await markRulesChanged(tx, tenantId)
         await d.outbox.audit(tx, {
           tenantId,
           type: 'budget.deleted',

@@ -12,9 +12,9 @@ import type { ChainReader, Hex } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { findPreauth, type PreauthRow } from './grants.store.ts'
 import { readPreauthToken } from './preauth-token.ts'
-import { noteTransaction } from './preauths.store.ts'
-import type { RuleResult } from './result.ts'
-import { policyIds } from './result.ts'
+import { recordReportedTransaction } from './preauths.store.ts'
+import type { RuleResult } from './rule-result.ts'
+import { policyIds } from './rule-result.ts'
 import { takeStep } from './steps.ts'
 
 export type CloseDeps = {
@@ -56,13 +56,13 @@ export const createClosePreauth =
     const known = await findPreauth(d.db, tenant.tenantId, id)
     if (!known) throw notFound('pre-authorisation')
     const report = readReport(d, known, input)
-    const seen = await lookOnChain(d, known, report)
+    const seen = await readChainEvidence(d, known, report)
     const refusal = refusalOf(known, report, seen)
-    if (refusal && report.transaction !== null) await noteTransaction(d.db, id, report.transaction)
+    if (refusal && report.transaction !== null) await recordReportedTransaction(d.db, id, report.transaction)
     return d.idempotency.once(asked, async (tx) => {
       const row = (await findPreauth(tx, tenant.tenantId, id))!
       if (refusal && canBeClosed(row)) throw conflict(refusal)
-      const { body } = await close(d, tx, row, report, seen, tenant.keyId)
+      const { body } = await closePreauth(d, tx, row, report, seen, tenant.keyId)
       return { status: 200, body }
     })
   }
@@ -111,13 +111,13 @@ function amountOf({ actual_amount, actual_amount_usdc }: CloseInput): bigint {
 }
 
 /** What the chain says of a reported transaction: how many transfers in it fit, or that it cannot tell. */
-export type Seen = { known: boolean; transfers: { value: bigint }[] } | null
+export type ChainEvidence = { known: boolean; transfers: { value: bigint }[] } | null
 
-export async function lookOnChain(
+export async function readChainEvidence(
   d: Pick<CloseDeps, 'chain' | 'network'>,
   row: PreauthRow,
   { transaction }: Pick<Report, 'transaction'>,
-): Promise<Seen> {
+): Promise<ChainEvidence> {
   if (!d.chain || transaction === null || row.network !== d.network) return null
   try {
     const transfers = await d.chain.transfers(transaction as Hex)
@@ -134,7 +134,7 @@ export async function lookOnChain(
 }
 
 /** Why this report cannot be true, or undefined. */
-function refusalOf(row: PreauthRow, report: Report, seen: Seen): string | undefined {
+function refusalOf(row: PreauthRow, report: Report, seen: ChainEvidence): string | undefined {
   if (report.chargedMicro > row.amount_micro)
     return `${usdcFromMicro(report.chargedMicro)} USDC is more than the ${usdcFromMicro(row.amount_micro)} that were authorised.`
   if (!seen?.known) return undefined
@@ -146,12 +146,12 @@ function refusalOf(row: PreauthRow, report: Report, seen: Seen): string | undefi
 }
 
 /** Closes it once, with its receipt; used by the request, and by the orphan detector when it finds the payment on the chain. */
-export async function close(
+export async function closePreauth(
   d: Omit<CloseDeps, 'idempotency' | 'db'>,
   tx: Tx,
   row: PreauthRow,
   report: Report,
-  seen: Seen,
+  seen: ChainEvidence,
   actor: string,
 ) {
   const at = d.clock.now()

@@ -5,8 +5,8 @@ import type { Decisions as DecisionsTable } from '../../platform/generated/db.ts
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { notFound } from '../../platform/problem.ts'
-import type { RuleResult } from './result.ts'
-import { smallestChanges } from './verdict.ts'
+import { smallestChanges } from './assessment-outcome.ts'
+import type { RuleResult } from './rule-result.ts'
 
 type DecisionRow = Selectable<DecisionsTable>
 export type DecisionsQuery = { limit?: number; cursor?: string; outcome?: string; agent_id?: string }

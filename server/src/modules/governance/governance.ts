@@ -12,20 +12,20 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { Problem } from '../../platform/problem.ts'
 import type { ChainReader } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
-import { createJudgeActions } from './actions.ts'
 import { createApprovals } from './approvals.ts'
 import { createAssessRun } from './assess-run.ts'
-import { createBooks } from './book.ts'
+import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
 import { createBudgets } from './budgets.ts'
 import { createClosePreauth } from './close-preauth.ts'
 import { createDecisions } from './decisions.ts'
+import { createEvaluateActions } from './evaluate-actions.ts'
 import { createMandates } from './mandates.ts'
-import { createOrphanSweep, type RaiseAlert } from './orphans.ts'
+import { createOrphanSweep, type RaiseAlert } from './orphaned-preauths.ts'
 import { createAuthorize } from './overrides.ts'
 import { createPolicies } from './policies.ts'
 import { createPreauths } from './preauths.ts'
 import { createRefusals, refusalFields } from './refusals.ts'
-import type { Proposal, Refused } from './ruling.ts'
+import { createRulesCache } from './rules-cache.ts'
 import { createSimulate } from './simulate.ts'
 
 export type GovernanceDeps = {
@@ -61,7 +61,7 @@ export type Governance = ReturnType<typeof createGovernance>
 
 /** Nobody spends what they may not, and everybody can see why. */
 export function createGovernance(deps: GovernanceDeps) {
-  const books = createBooks(deps)
+  const books = createRulesCache(deps)
   const step = createSteps(deps.pool, deps.metrics)
   const record = createRefusals({ ...deps, books, record: step('record_refusal') })
   const policies = createPolicies({ ...deps, books })
@@ -79,10 +79,10 @@ export function createGovernance(deps: GovernanceDeps) {
     decisions: createDecisions(deps),
 
     assess: createAssessRun({ ...deps, books }),
-    judgeActions: createJudgeActions({ ...deps, books }),
+    evaluateActions: createEvaluateActions({ ...deps, books }),
 
     /** Writes a run's refusal down and gives the answer to it; undefined when it has to be judged anew. */
-    async refuse(proposal: Proposal, ruling: Refused): Promise<Problem | undefined> {
+    async refuse(proposal: AssessmentRequest, ruling: RefusedAssessment): Promise<Problem | undefined> {
       const { caller, kind, requestHash } = proposal
       // The tokens are still good: they are nothing to keep in the clear.
       const { preauth_token: _, override_token: __, ...request } = proposal.request

@@ -1,8 +1,8 @@
 import type { Selectable } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { Approvals, Mandates, Overrides, Preauths } from '../../platform/generated/db.ts'
-import { readKeys, successorsOf } from './book.store.ts'
 import type { Mandate, MandateConstraint } from './mandate.ts'
+import { keySuccessors, readKeys } from './rules-cache.store.ts'
 
 export type ApprovalRow = Selectable<Approvals>
 /** With whom the denied payment was to be made, where it was to be made elsewhere. */
@@ -45,10 +45,10 @@ export const findPreauth = (tx: Tx, tenantId: string, id: string): Promise<Preau
 export const findMandate = (tx: Tx, tenantId: string, id: string): Promise<MandateRow | undefined> =>
   tx.selectFrom('mandates').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
 
-export async function mandateOf(tx: Tx, row: MandateRow): Promise<Mandate> {
+export async function toMandate(tx: Tx, row: MandateRow): Promise<Mandate> {
   const { id, name, agent_id, starts_at, expires_at } = row
   const holderKeyIds =
-    row.holder_key_id === null ? null : successorsOf(row.holder_key_id, await readKeys(tx, row.tenant_id))
+    row.holder_key_id === null ? null : keySuccessors(row.holder_key_id, await readKeys(tx, row.tenant_id))
   return {
     id,
     name,
@@ -62,7 +62,7 @@ export async function mandateOf(tx: Tx, row: MandateRow): Promise<Mandate> {
 }
 
 /** The counters that a holder's open holds stand in. */
-export async function heldScopes(tx: Tx, holder: string): Promise<Set<string>> {
+export async function findHeldScopes(tx: Tx, holder: string): Promise<Set<string>> {
   const rows = await tx
     .selectFrom('holds')
     .select('scope')

@@ -1,9 +1,9 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { type CounterState, type Demand, judgeDemand } from './counters.ts'
-import { type Facts, foldName, hostsOf } from './facts.ts'
-import type { Finding, RuleResult } from './result.ts'
+import { type CounterDemand, type CounterState, evaluateDemand } from './limit-counters.ts'
+import { normalizeName, type PaymentFacts, urlHosts } from './payment-facts.ts'
+import type { Finding, RuleResult } from './rule-result.ts'
 import { periodOf, type Window } from './windows.ts'
 
 const Amount = Type.Union(
@@ -140,7 +140,7 @@ export type MandateLimit = {
 }
 
 /** The counters of a mandate. Its budget is one counter over all merchants: that is the point of it. */
-export const limitsOf = (mandateId: string, constraints: readonly MandateConstraint[]): MandateLimit[] =>
+export const mandateLimits = (mandateId: string, constraints: readonly MandateConstraint[]): MandateLimit[] =>
   constraints.flatMap((one): MandateLimit[] => {
     if (one.type === 'payment.budget')
       return [
@@ -173,8 +173,8 @@ export const limitsOf = (mandateId: string, constraints: readonly MandateConstra
 
 const mandateScope = (mandateId: string, name: string) => `mandate:${mandateId}:${name}`
 
-export const mandateDemands = (mandate: Mandate, facts: Facts): Demand[] =>
-  limitsOf(mandate.id, mandate.constraints).map(({ scope, window, measure, limitMicro, rule }) => ({
+export const mandateDemands = (mandate: Mandate, facts: PaymentFacts): CounterDemand[] =>
+  mandateLimits(mandate.id, mandate.constraints).map(({ scope, window, measure, limitMicro, rule }) => ({
     scope,
     window,
     period: periodOf(window, facts.at),
@@ -187,11 +187,11 @@ export const mandateDemands = (mandate: Mandate, facts: Facts): Demand[] =>
   }))
 
 /** Whether the mandate covers this payment, rule by rule. A mandate is always enforced. */
-export function judgeMandate(
+export function evaluateMandate(
   mandate: Mandate,
-  facts: Facts,
+  facts: PaymentFacts,
   keyId: string,
-  stateOf: (demand: Demand) => CounterState | 'held' | undefined,
+  stateOf: (demand: CounterDemand) => CounterState | 'held' | undefined,
 ): RuleResult[] {
   const told = (rule: string, finding: Finding, counter?: string): RuleResult => ({
     policy_id: null,
@@ -203,17 +203,17 @@ export function judgeMandate(
     ...(counter !== undefined && { counter }),
   })
   const stateless = mandate.constraints.flatMap((one) => {
-    const finding = judgeConstraint(one, facts)
+    const finding = evaluateMandateConstraint(one, facts)
     return finding ? [told(one.type, finding)] : []
   })
   const counted = mandateDemands(mandate, facts).flatMap((demand) => {
     const state = stateOf(demand)
-    return state === undefined ? [] : [told(demand.rule, judgeDemand(demand, state, facts.at), demand.scope)]
+    return state === undefined ? [] : [told(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
   })
-  return [told('mandate', judgeStanding(mandate, facts, keyId)), ...stateless, ...counted]
+  return [told('mandate', evaluateMandateStatus(mandate, facts, keyId)), ...stateless, ...counted]
 }
 
-function judgeStanding(mandate: Mandate, facts: Facts, keyId: string): Finding {
+function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts, keyId: string): Finding {
   const refuse = (reason: string, text: string): Finding => ({ verdict: 'blocked', reason, smallest_change: { text } })
   if (mandate.status === 'revoked')
     return refuse(`The mandate '${mandate.name}' is revoked.`, 'Use a mandate that is not revoked.')
@@ -240,7 +240,7 @@ function judgeStanding(mandate: Mandate, facts: Facts, keyId: string): Finding {
   return { verdict: 'pass', reason: `The mandate '${mandate.name}' is in force.` }
 }
 
-function judgeConstraint(one: MandateConstraint, facts: Facts): Finding | undefined {
+function evaluateMandateConstraint(one: MandateConstraint, facts: PaymentFacts): Finding | undefined {
   switch (one.type) {
     case 'payment.amount_range':
       return withinRange(facts.amountMicro, one.min === undefined ? 0n : amountOf(one.min)!, amountOf(one.max)!)
@@ -276,7 +276,7 @@ function withinRange(amountMicro: bigint, minMicro: bigint, maxMicro: bigint): F
 function payable(merchants: readonly string[], allowed: readonly Payee[]): Finding {
   const names = allowed.flatMap(payeeNames)
   const common = { asked: merchants[0], limit: names }
-  if (merchants.some((one) => names.includes(foldName(one))))
+  if (merchants.some((one) => names.includes(normalizeName(one))))
     return { verdict: 'pass', reason: `'${merchants[0]}' is an allowed payee.`, ...common }
   return {
     verdict: 'blocked',
@@ -287,11 +287,11 @@ function payable(merchants: readonly string[], allowed: readonly Payee[]): Findi
 }
 
 function payeeNames(payee: Payee): string[] {
-  if (typeof payee === 'string') return [foldName(payee)]
+  if (typeof payee === 'string') return [normalizeName(payee)]
   // Of a website with a port only that port is meant.
   const site =
-    payee.website !== undefined && URL.canParse(payee.website) ? hostsOf(payee.website).at(-1) : payee.website
-  return [payee.id, payee.name, site].filter((name) => name !== undefined).map(foldName)
+    payee.website !== undefined && URL.canParse(payee.website) ? urlHosts(payee.website).at(-1) : payee.website
+  return [payee.id, payee.name, site].filter((name) => name !== undefined).map(normalizeName)
 }
 
 const DATE_OR_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/

@@ -9,13 +9,13 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
-import { readKeys } from './book.store.ts'
-import type { Books } from './book.ts'
-import { defineLimit, readCounters, rulesChanged } from './counters.store.ts'
-import { type CounterState, usedOf } from './counters.ts'
 import { findMandate, type MandateRow } from './grants.store.ts'
-import { checkMandateConstraints, limitsOf, type MandateConstraint } from './mandate.ts'
+import { defineLimit, markRulesChanged, readCounters } from './limit-counters.store.ts'
+import { type CounterState, usedOf } from './limit-counters.ts'
+import { checkMandateConstraints, type MandateConstraint, mandateLimits } from './mandate.ts'
 import { insertMandate, listMandates, revokeMandate } from './mandates.store.ts'
+import { readKeys } from './rules-cache.store.ts'
+import type { RulesCache } from './rules-cache.ts'
 import { endOf, periodOf } from './windows.ts'
 
 export type MandatesDeps = {
@@ -25,7 +25,7 @@ export type MandatesDeps = {
   keys: Pick<Keys, 'signer'>
   outbox: Outbox
   idempotency: Idempotency
-  books: Pick<Books, 'forget'>
+  books: Pick<RulesCache, 'forget'>
 }
 
 export type MandateInput = {
@@ -83,7 +83,7 @@ export function createMandates(d: MandatesDeps) {
           created_by: tenant.keyId,
           created_at: at,
         })
-        for (const { scope, limitMicro, rule } of limitsOf(id, input.constraints))
+        for (const { scope, limitMicro, rule } of mandateLimits(id, input.constraints))
           await defineLimit(tx, { scope, tenantId, limitMicro, enforced: true, subject: { mandate_id: id, rule } })
         await d.outbox.audit(tx, {
           tenantId,
@@ -113,7 +113,7 @@ export function createMandates(d: MandatesDeps) {
       const row = await d.db.transaction().execute(async (tx) => {
         const revoked = await revokeMandate(tx, tenant.tenantId, id, at)
         if (!revoked) throw conflict('This mandate has been revoked already.')
-        await rulesChanged(tx, tenant.tenantId)
+        await markRulesChanged(tx, tenant.tenantId)
         await d.outbox.audit(tx, {
           tenantId: tenant.tenantId,
           type: 'mandate.revoked',
@@ -132,7 +132,7 @@ export function createMandates(d: MandatesDeps) {
     async remaining(tenant: TenantCaller, id: string) {
       const row = await find(tenant, id)
       const now = d.clock.now()
-      const limits = limitsOf(id, row.constraints as MandateConstraint[])
+      const limits = mandateLimits(id, row.constraints as MandateConstraint[])
       const states = await readCounters(
         d.db,
         limits.map(({ scope, window }) => ({ scope, period: periodOf(window, now) })),

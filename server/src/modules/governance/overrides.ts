@@ -8,7 +8,7 @@ import type { Keys } from '../../platform/keys.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { invalid } from '../../platform/problem.ts'
-import { overrideHash } from './grants.ts'
+import { overrideHash } from './check-grants.ts'
 
 export type OverridesDeps = {
   clock: Clock

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { ConstraintsSchema } from './constraints.ts'
-import { RuleSchema } from './rules.ts'
+import { ConstraintsSchema } from './policy-constraints.ts'
+import { RuleSchema } from './policy-rules.ts'
 
 const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])

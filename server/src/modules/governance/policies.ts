@@ -6,9 +6,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
-import type { Books } from './book.ts'
-import { type Constraints, checkConstraints, type VelocityConstraint, velocityConstraints } from './constraints.ts'
-import { defineLimit, removeLimits, rulesChanged } from './counters.store.ts'
+import { defineLimit, markRulesChanged, removeLimits } from './limit-counters.store.ts'
 import {
   countPolicies,
   findPolicy,
@@ -19,8 +17,15 @@ import {
   writePolicy,
 } from './policies.store.ts'
 import { contentHash, type IdentityType, type PolicyContent, velocityOf, velocityScope } from './policy.ts'
-import type { Mode } from './result.ts'
-import { type Rule, type RuleInput, readRule } from './rules.ts'
+import {
+  type Constraints,
+  checkConstraints,
+  type VelocityConstraint,
+  velocityConstraints,
+} from './policy-constraints.ts'
+import { type Rule, type RuleInput, readRule } from './policy-rules.ts'
+import type { Mode } from './rule-result.ts'
+import type { RulesCache } from './rules-cache.ts'
 
 export type PoliciesDeps = {
   db: Db
@@ -28,7 +33,7 @@ export type PoliciesDeps = {
   ids: Ids
   outbox: Outbox
   idempotency: Idempotency
-  books: Pick<Books, 'forget'>
+  books: Pick<RulesCache, 'forget'>
   /** Whose key this is; undefined when it is nobody's. */
   keyOf(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
 }
@@ -67,7 +72,7 @@ export function createPolicies(d: PoliciesDeps) {
     const hash = contentHash(policy.content)
     const row = await writePolicy(tx, { ...policy, tenantId: tenant.tenantId, hash, by: tenant.keyId, at })
     await defineVelocity(tx, tenant.tenantId, policy)
-    await rulesChanged(tx, tenant.tenantId)
+    await markRulesChanged(tx, tenant.tenantId)
     const data = {
       policy_id: row.id,
       name: row.name,

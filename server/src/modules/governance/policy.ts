@@ -1,15 +1,15 @@
 import { hashJson } from '../../platform/canonical.ts'
+import { type CounterDemand, type CounterState, evaluateDemand } from './limit-counters.ts'
+import type { PaymentFacts } from './payment-facts.ts'
 import {
   type Constraints,
-  judgeConstraints,
+  evaluateConstraints,
   microOf,
   type VelocityConstraint,
   velocityConstraints,
-} from './constraints.ts'
-import { type CounterState, type Demand, judgeDemand } from './counters.ts'
-import type { Facts } from './facts.ts'
-import { type Finding, type Mode, outcomeOf, type RuleResult } from './result.ts'
-import { judgeRules, type Rule } from './rules.ts'
+} from './policy-constraints.ts'
+import { evaluateRuleList, type Rule } from './policy-rules.ts'
+import { applyMode, type Finding, type Mode, type RuleResult } from './rule-result.ts'
 import { periodOf } from './windows.ts'
 
 export type IdentityType = 'tenant' | 'api_key' | 'agent'
@@ -48,7 +48,7 @@ export function appliesTo(policy: Policy, asked: { keyId: string | null; agentId
 }
 
 /** The counters of this policy that a payment has to fit under. */
-export function demandsOf(policy: Policy, facts: Facts, mode: Mode): Demand[] {
+export function policyDemands(policy: Policy, facts: PaymentFacts, mode: Mode): CounterDemand[] {
   return velocityOf(policy.constraints).map(({ name, limitMicro }) => {
     const { window, measure } = velocityConstraints[name]
     return {
@@ -79,11 +79,11 @@ export const velocityOf = (constraints: Constraints): { name: VelocityConstraint
  * Every rule of a policy on one payment, each with its reason. `stateOf` tells where a counter stands; a counter that
  * the payment's pre-authorisation already counts in is not asked again.
  */
-export function judgePolicy(
+export function evaluatePolicy(
   policy: Policy,
-  facts: Facts,
+  facts: PaymentFacts,
   mode: Mode,
-  stateOf: (demand: Demand) => CounterState | 'held' | undefined,
+  stateOf: (demand: CounterDemand) => CounterState | 'held' | undefined,
 ): RuleResult[] {
   const told = (rule: string, finding: Finding, counter?: string): RuleResult => ({
     policy_id: policy.id,
@@ -91,14 +91,14 @@ export function judgePolicy(
     policy_version: policy.version,
     rule,
     mode,
-    outcome: outcomeOf(finding.verdict, mode),
+    outcome: applyMode(finding.verdict, mode),
     ...finding,
     ...(counter !== undefined && { counter }),
   })
-  const stateless = [...judgeConstraints(policy.constraints, facts), ...judgeRules(policy.rules, facts)]
-  const counted = demandsOf(policy, facts, mode).flatMap((demand) => {
+  const stateless = [...evaluateConstraints(policy.constraints, facts), ...evaluateRuleList(policy.rules, facts)]
+  const counted = policyDemands(policy, facts, mode).flatMap((demand) => {
     const state = stateOf(demand)
-    return state === undefined ? [] : [told(demand.rule, judgeDemand(demand, state, facts.at), demand.scope)]
+    return state === undefined ? [] : [told(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
   })
   return [...stateless.map(({ rule, finding }) => told(rule, finding)), ...counted]
 }

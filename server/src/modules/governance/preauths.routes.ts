@@ -5,7 +5,7 @@ import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { type IdempotentResponse, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import type { CloseInput } from './close-preauth.ts'
-import type { PreauthInput } from './preauth-case.ts'
+import type { PreauthInput } from './preauth-terms.ts'
 import * as schema from './preauths.schema.ts'
 import type { Preauths } from './preauths.ts'
 

@@ -26,7 +26,7 @@ export const listOverdue = (tx: Tx, now: Date, most: number): Promise<PreauthRow
     .execute()
 
 /** A close that was refused named a transaction: the orphan detector will look at it. */
-export const noteTransaction = (tx: Tx, id: string, transaction: string) =>
+export const recordReportedTransaction = (tx: Tx, id: string, transaction: string) =>
   tx
     .updateTable('preauths')
     .set({ reported_transaction: transaction })

@@ -5,32 +5,36 @@ import type { Idempotency, IdempotentResponse } from '../../platform/idempotency
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound, Problem, unavailable } from '../../platform/problem.ts'
-import { assessPayment, type PaymentAllowed } from './assess-payment.ts'
+import { type AllowedPayment, assessPayment } from './assess-payment.ts'
 import type { AssessDeps } from './assess-run.ts'
-import { readCounters } from './counters.store.ts'
-import { usedOf } from './counters.ts'
-import { findMandate, findPreauth, mandateOf, type PreauthRow } from './grants.store.ts'
-import { overrideOf } from './grants.ts'
-import { holdItem } from './hold-item.ts'
-import { actionHash, factsOf, type PreauthInput, type PreauthTerms, readTerms } from './preauth-case.ts'
+import type { Hold, RefusedAssessment } from './assessment.ts'
+import { findUsableOverride } from './check-grants.ts'
+import { findMandate, findPreauth, type PreauthRow, toMandate } from './grants.store.ts'
+import { readCounters } from './limit-counters.store.ts'
+import { usedOf } from './limit-counters.ts'
+import { toLimitHoldItem } from './limit-hold-item.ts'
+import { type PreauthInput, type PreauthTerms, preauthActionHash, preauthFacts, readTerms } from './preauth-terms.ts'
 import { type PreauthClaims, signPreauthToken } from './preauth-token.ts'
 import { listPreauths } from './preauths.store.ts'
 import {
   draftRefusal,
-  type Recorded,
+  type RecordedRefusal,
   type RefusalDeps,
-  type RefusedSubject,
+  type RefusalSubject,
   refusalFields,
   refusalLocks,
 } from './refusals.ts'
-import { policyIds } from './result.ts'
-import type { Hold, Refused } from './ruling.ts'
+import { policyIds } from './rule-result.ts'
 import { beforeNextLook, MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
 
 export type PreauthsDeps = AssessDeps &
   Pick<RefusalDeps, 'approvalWindowSeconds'> & {
     idempotency: Idempotency
-    record(tenant: TenantCaller, subject: RefusedSubject, ruling: Refused): Promise<Recorded | undefined>
+    record(
+      tenant: TenantCaller,
+      subject: RefusalSubject,
+      ruling: RefusedAssessment,
+    ): Promise<RecordedRefusal | undefined>
     asset: string
     publicUrl: () => string
     closeSeconds: number
@@ -53,12 +57,12 @@ export function createPreauths(d: PreauthsDeps) {
       const override =
         input.override_token === undefined
           ? undefined
-          : await overrideOf({ ...d, db: tx }, tenant, input.override_token)
+          : await findUsableOverride({ ...d, db: tx }, tenant, input.override_token)
       const at = d.clock.now()
       const id = d.ids.next('pa')
-      const hash = actionHash(tenant, id, terms)
+      const hash = preauthActionHash(tenant, id, terms)
       const ruling = await assessPayment(d, tx, tenant, {
-        facts: factsOf(terms, at),
+        facts: preauthFacts(terms, at),
         actionHash: hash,
         mandate,
         override,
@@ -70,7 +74,7 @@ export function createPreauths(d: PreauthsDeps) {
         const subject = { preauth: { ...row, policy_hash, override_id, policy_results: ruling.results } }
         if (!ruling.review) throw new Rejected(subject, ruling)
         const refusal = draftRefusal(d, tenant, subject, ruling, at)
-        const recorded = await takeStep<Recorded>(tx, 'record_refusal', refusal, refusalLocks(ruling))
+        const recorded = await takeStep<RecordedRefusal>(tx, 'record_refusal', refusal, refusalLocks(ruling))
         return { status: 201, body: waiting(row, ruling, recorded) }
       }
       const { item, locks } = openingOf(d, row, ruling, terms, at)
@@ -128,7 +132,7 @@ async function mandateNamed(tx: Tx, tenant: TenantCaller, { mandateId }: Preauth
   if (mandateId === null) return null
   const row = await findMandate(tx, tenant.tenantId, mandateId)
   if (!row) throw invalid(`There is no mandate '${mandateId}'.`)
-  return mandateOf(tx, row)
+  return toMandate(tx, row)
 }
 
 type Draft = { id: string; runId: string; terms: PreauthTerms; hash: string; at: Date }
@@ -157,9 +161,9 @@ type Row = ReturnType<typeof draftRow>
 
 /** Ends the transaction in which it was judged; it is written down in one of its own. */
 class Rejected extends Error {
-  readonly subject: RefusedSubject
-  readonly ruling: Refused
-  constructor(subject: RefusedSubject, ruling: Refused) {
+  readonly subject: RefusalSubject
+  readonly ruling: RefusedAssessment
+  constructor(subject: RefusalSubject, ruling: RefusedAssessment) {
     super(ruling.message)
     this.subject = subject
     this.ruling = ruling
@@ -179,16 +183,16 @@ async function reject(
 }
 
 /** When the token begins and ends, and until when the payment has to be closed. */
-export function timesOf(d: Pick<PreauthsDeps, 'closeSeconds'>, ttlSeconds: number, at: Date) {
+export function preauthTimes(d: Pick<PreauthsDeps, 'closeSeconds'>, ttlSeconds: number, at: Date) {
   const seconds = (count: number) => new Date(at.getTime() + count * 1000).toISOString()
   return { issued_at: at.toISOString(), expires_at: seconds(ttlSeconds), close_by: seconds(d.closeSeconds) }
 }
 
-export const lockNames = (holds: readonly Hold[]) => holds.map(({ scope }) => `limit:${scope}`)
+export const limitLocks = (holds: readonly Hold[]) => holds.map(({ scope }) => `limit:${scope}`)
 
-function openingOf(d: PreauthsDeps, row: Row, ruling: PaymentAllowed, terms: PreauthTerms, at: Date) {
-  const times = timesOf(d, terms.ttlSeconds, at)
-  const locks = lockNames(ruling.holds)
+function openingOf(d: PreauthsDeps, row: Row, ruling: AllowedPayment, terms: PreauthTerms, at: Date) {
+  const times = preauthTimes(d, terms.ttlSeconds, at)
+  const locks = limitLocks(ruling.holds)
   const told = {
     preauth_id: row.id,
     run_id: row.run_id,
@@ -207,7 +211,7 @@ function openingOf(d: PreauthsDeps, row: Row, ruling: PaymentAllowed, terms: Pre
       override_id: ruling.overrideId,
       locks,
     },
-    holds: ruling.holds.map(holdItem),
+    holds: ruling.holds.map(toLimitHoldItem),
     grants: {
       rules_version: ruling.rulesVersion,
       override_id: ruling.overrideId,
@@ -240,7 +244,7 @@ function openingOf(d: PreauthsDeps, row: Row, ruling: PaymentAllowed, terms: Pre
   return { item, locks: [...locks, ...(ruling.overrideId ? [`override:${ruling.overrideId}`] : [])] }
 }
 
-const waiting = (row: Row, ruling: Refused, recorded: Recorded) => ({
+const waiting = (row: Row, ruling: RefusedAssessment, recorded: RecordedRefusal) => ({
   preauth_id: recorded.preauth_id,
   run_id: recorded.run_id,
   decision: 'review_required',

@@ -3,25 +3,30 @@ import type { Step } from '../../platform/batch.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import type { Books } from './book.ts'
-import { policyIds } from './result.ts'
-import type { Proposal, Refused } from './ruling.ts'
+import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
+import { smallestChanges } from './assessment-outcome.ts'
+import { policyIds } from './rule-result.ts'
+import type { RulesCache } from './rules-cache.ts'
 import { shouldLookAgain } from './steps.ts'
-import { smallestChanges } from './verdict.ts'
 
 export type RefusalDeps = {
   clock: Clock
   ids: Ids
-  books: Pick<Books, 'forget'>
-  record: Step<unknown, Recorded>
+  books: Pick<RulesCache, 'forget'>
+  record: Step<unknown, RecordedRefusal>
   approvalWindowSeconds: number
 }
 
-export type Recorded = { decision_id: string; run_id: string; preauth_id: string | null; approval_id: string | null }
+export type RecordedRefusal = {
+  decision_id: string
+  run_id: string
+  preauth_id: string | null
+  approval_id: string | null
+}
 
 /** What is refused: a run with what was asked, or a pre-authorisation with its row. */
-export type RefusedSubject =
-  | { run: { requestHash: string; request: unknown; sessionId: string | undefined; kind: Proposal['kind'] } }
+export type RefusalSubject =
+  | { run: { requestHash: string; request: unknown; sessionId: string | undefined; kind: AssessmentRequest['kind'] } }
   | { preauth: Record<string, unknown> & { id: string; run_id: string } }
 
 /**
@@ -30,7 +35,11 @@ export type RefusedSubject =
  */
 export const createRefusals =
   (d: RefusalDeps) =>
-  async (tenant: TenantCaller, subject: RefusedSubject, ruling: Refused): Promise<Recorded | undefined> => {
+  async (
+    tenant: TenantCaller,
+    subject: RefusalSubject,
+    ruling: RefusedAssessment,
+  ): Promise<RecordedRefusal | undefined> => {
     const at = d.clock.now()
     const item = draftRefusal(d, tenant, subject, ruling, at)
     try {
@@ -42,17 +51,17 @@ export const createRefusals =
     }
   }
 
-export const refusalLocks = (ruling: Refused): string[] => [
+export const refusalLocks = (ruling: RefusedAssessment): string[] => [
   `action:${ruling.actionHash}`,
-  ...ruling.needs.map(({ scope }) => `limit:${scope}`),
+  ...ruling.counterChecks.map(({ scope }) => `limit:${scope}`),
 ]
 
 /** What SQL `record_refusal` writes. */
 export function draftRefusal(
   d: Pick<RefusalDeps, 'ids' | 'approvalWindowSeconds'>,
   tenant: TenantCaller,
-  subject: RefusedSubject,
-  ruling: Refused,
+  subject: RefusalSubject,
+  ruling: RefusedAssessment,
   at: Date,
 ) {
   const { facts, results, review } = ruling
@@ -118,13 +127,13 @@ export function draftRefusal(
       id: approvalId,
       action: facts.action,
       reason: ruling.message,
-      risk_summary: riskOf(ruling),
+      risk_summary: riskSummary(ruling),
       action_hash: ruling.actionHash,
       approvals_required: review.approvalsRequired,
       separate_approver: review.separateApprover,
       expires_at: expiresAt,
     },
-    needs: ruling.needs.map(({ amountMicro, ...need }) => ({ ...need, amount_micro: amountMicro })),
+    needs: ruling.counterChecks.map(({ amountMicro, ...need }) => ({ ...need, amount_micro: amountMicro })),
     rules_version: ruling.rulesVersion,
     audit: {
       id: d.ids.next('aud'),
@@ -162,7 +171,7 @@ export function draftRefusal(
 }
 
 /** What a person needs to see before saying yes. */
-const riskOf = ({ facts, results, decided_by }: Refused) => ({
+const riskSummary = ({ facts, results, decided_by }: RefusedAssessment) => ({
   amount_usdc: usdcFromMicro(facts.amountMicro),
   agent_id: facts.agentId,
   merchant: facts.merchants[0],
@@ -176,7 +185,7 @@ const riskOf = ({ facts, results, decided_by }: Refused) => ({
 })
 
 /** Top-level fields of a governance refusal, the same on every endpoint. */
-export const refusalFields = (ruling: Refused, recorded: Recorded | null) => ({
+export const refusalFields = (ruling: RefusedAssessment, recorded: RecordedRefusal | null) => ({
   outcome: ruling.outcome,
   decision_id: recorded?.decision_id ?? null,
   approval_id: recorded?.approval_id ?? ruling.summary.approval_id,

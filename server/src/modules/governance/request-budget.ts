@@ -1,6 +1,6 @@
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import type { RuleResult } from './result.ts'
+import type { RuleResult } from './rule-result.ts'
 
 export type RequestBudget = {
   budget_id?: string
@@ -11,7 +11,7 @@ export type RequestBudget = {
 }
 
 /** The request's own ceiling: what the caller is ready to pay, whatever its tenant would allow. */
-export function judgeRequestBudget(
+export function evaluateRequestBudget(
   budget: RequestBudget | undefined,
   lane: { agentId: string; priceMicro: bigint },
 ): RuleResult[] {

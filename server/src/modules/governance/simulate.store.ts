@@ -1,15 +1,15 @@
 import type { Tx } from '../../platform/db.ts'
 import { toPage } from '../../platform/paging.ts'
-import { type Facts, type Merchant, namesOf, OWN_MERCHANT } from './facts.ts'
-import type { RuleResult } from './result.ts'
-import type { RulingSummary } from './ruling.ts'
+import type { AssessmentSummary } from './assessment.ts'
+import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
+import type { RuleResult } from './rule-result.ts'
 
 /** Something that was decided: what it was, when in the true order, how it was judged and what came of it. */
-export type Past = {
+export type PastDecision = {
   /** Under which it holds: its own id, be it a run's or a pre-authorisation's. */
   id: string
   runId: string
-  facts: Facts
+  facts: PaymentFacts
   keyId: string | null
   decidedSeq: bigint
   endedSeq: bigint | null
@@ -24,18 +24,18 @@ export type Past = {
   preauthId: string | null
 }
 
-export type PastQuery = { since?: Date; until?: Date; limit: number }
+export type PastDecisionsQuery = { since?: Date; until?: Date; limit: number }
 
 /** Where our own runs are paid: a rule may name the address as well as the merchant. */
-export type Own = { network: string; payTo: string }
+export type ServicePayee = { network: string; payTo: string }
 
 /** The newest decisions about runs, loops and pre-authorisations, in the order in which they were taken. */
-export async function readPast(
+export async function readPastDecisions(
   tx: Tx,
   tenantId: string,
-  query: PastQuery,
-  own: Own,
-): Promise<{ past: Past[]; has_more: boolean }> {
+  query: PastDecisionsQuery,
+  own: ServicePayee,
+): Promise<{ past: PastDecision[]; has_more: boolean }> {
   const [runs, preauths] = await Promise.all([pastRuns(tx, tenantId, query, own), pastPreauths(tx, tenantId, query)])
   // Ids begin with their time, whatever their prefix: without it they sort as one.
   const newest = [...runs, ...preauths].sort((a, b) => (timeOf(b.id) < timeOf(a.id) ? -1 : 1))
@@ -45,7 +45,12 @@ export async function readPast(
 
 const timeOf = (id: string) => id.slice(id.indexOf('_') + 1)
 
-async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQuery, own: Own): Promise<Past[]> {
+async function pastRuns(
+  tx: Tx,
+  tenantId: string,
+  { since, until, limit }: PastDecisionsQuery,
+  own: ServicePayee,
+): Promise<PastDecision[]> {
   let query = tx
     .selectFrom('runs')
     .select([
@@ -72,7 +77,7 @@ async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQ
     .limit(limit + 1)
     .execute()
   return rows.map((row) => {
-    const ruling = (row.terms as { ruling: RulingSummary }).ruling
+    const ruling = (row.terms as { ruling: AssessmentSummary }).ruling
     return {
       id: row.id,
       runId: row.id,
@@ -106,7 +111,11 @@ async function pastRuns(tx: Tx, tenantId: string, { since, until, limit }: PastQ
   })
 }
 
-async function pastPreauths(tx: Tx, tenantId: string, { since, until, limit }: PastQuery): Promise<Past[]> {
+async function pastPreauths(
+  tx: Tx,
+  tenantId: string,
+  { since, until, limit }: PastDecisionsQuery,
+): Promise<PastDecision[]> {
   let query = tx.selectFrom('preauths').selectAll().where('tenant_id', '=', tenantId)
   if (since) query = query.where('created_at', '>=', since)
   if (until) query = query.where('created_at', '<=', until)
@@ -122,7 +131,7 @@ async function pastPreauths(tx: Tx, tenantId: string, { since, until, limit }: P
       action: 'pre-auth',
       agentId: row.agent_id,
       amountMicro: row.amount_micro,
-      merchants: namesOf(row.merchant as Merchant),
+      merchants: merchantNames(row.merchant as Merchant),
       network: row.network,
       sessionId: null,
       at: row.issued_at ?? row.created_at,

@@ -2,14 +2,14 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { readKeys, successorsOf } from './book.store.ts'
 import { findPolicy } from './policies.store.ts'
 import type { PolicyInput } from './policies.ts'
 import { contentHash, type Policy, type PolicyContent } from './policy.ts'
-import { type Change, type Replayed, recordedOutcome, replay } from './replay.ts'
-import { type Own, readPast } from './simulate.store.ts'
+import { keySuccessors, readKeys } from './rules-cache.store.ts'
+import { readPastDecisions, type ServicePayee } from './simulate.store.ts'
+import { type Change, type ReplayedDecision, recordedOutcome, replayDecisions } from './simulate-replay.ts'
 
-type Deps = Own & { db: Db; draft(tenant: TenantCaller, input: PolicyInput): Promise<PolicyContent> }
+type Deps = ServicePayee & { db: Db; draft(tenant: TenantCaller, input: PolicyInput): Promise<PolicyContent> }
 
 export type SimulateInput = { policy: PolicyInput; replaces?: string; since?: string; until?: string; limit?: number }
 
@@ -24,7 +24,7 @@ export const createSimulate = (d: Deps) => async (tenant: TenantCaller, input: S
   const [since, until] = [input.since, input.until].map((time) => (time === undefined ? undefined : new Date(time)))
   if (since && until && since > until) throw invalid('body/since lies after body/until.')
   const keys =
-    content.key_id === null ? new Set<string>() : successorsOf(content.key_id, await readKeys(d.db, tenant.tenantId))
+    content.key_id === null ? new Set<string>() : keySuccessors(content.key_id, await readKeys(d.db, tenant.tenantId))
   const policy: Policy = {
     ...content,
     id: replaces ?? 'draft',
@@ -33,13 +33,13 @@ export const createSimulate = (d: Deps) => async (tenant: TenantCaller, input: S
     keyIds: keys,
   }
 
-  const { past, has_more } = await readPast(
+  const { past, has_more } = await readPastDecisions(
     d.db,
     tenant.tenantId,
     { since, until, limit: input.limit ?? DEFAULT_LIMIT },
     { network: d.network, payTo: d.payTo },
   )
-  const replayed = replay(policy, past, replaces)
+  const replayed = replayDecisions(policy, past, replaces)
   const { key_id: _, ...shown } = content
   return {
     policy: { ...shown, content_hash: policy.content_hash },
@@ -60,9 +60,9 @@ const assumptions = [
   'What a person approved or overrode stays approved or overridden.',
 ]
 
-function summaryOf(replayed: readonly Replayed[]) {
+function summaryOf(replayed: readonly ReplayedDecision[]) {
   const of = (change: Change) => replayed.filter((one) => one.change === change)
-  const sum = (ones: readonly Replayed[]) => ones.reduce((total, one) => total + moneyOf(one), 0n)
+  const sum = (ones: readonly ReplayedDecision[]) => ones.reduce((total, one) => total + moneyOf(one), 0n)
   const recorded = sum(replayed.filter((one) => one.past.ran))
   const simulated = sum(replayed.filter((one) => one.wouldRun))
   const [blocked, review, allowed] = [of('newly_blocked'), of('newly_review'), of('newly_allowed')]
@@ -83,13 +83,13 @@ function summaryOf(replayed: readonly Replayed[]) {
 }
 
 /** A run that spends a pre-authorisation is that pre-authorisation's money; it is counted once. */
-function moneyOf({ past }: Replayed): bigint {
+function moneyOf({ past }: ReplayedDecision): bigint {
   if (past.preauthId !== null) return 0n
   if (!past.ran || past.end === null) return past.facts.amountMicro
   return past.end.chargedMicro
 }
 
-const resultOf = ({ past, results, outcome, wouldRun, change }: Replayed, replaces: string | null) => ({
+const resultOf = ({ past, results, outcome, wouldRun, change }: ReplayedDecision, replaces: string | null) => ({
   run_id: past.runId,
   ...(past.facts.kind === 'preauth' && { preauth_id: past.id }),
   kind: past.facts.kind,

@@ -59,7 +59,7 @@ async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
       read: memories.map((memory) => memory.id),
       written: run.tenantId && run.request.options?.write_memory ? d.ids.next('mem') : null,
     },
-    actions: await d.judgeActions(
+    actions: await d.evaluateActions(
       { tenantId: run.tenantId, keyId: run.terms.ruling.asked_by, agentId: run.agentId },
       run.request.proposed_actions ?? [],
     ),

@@ -1,7 +1,7 @@
 import { sha256 } from '../../platform/canonical.ts'
-import { holdItem } from '../governance/hold-item.ts'
-import { policyIds } from '../governance/result.ts'
-import type { Allowed, Hold } from '../governance/ruling.ts'
+import type { AllowedAssessment, Hold } from '../governance/assessment.ts'
+import { toLimitHoldItem } from '../governance/limit-hold-item.ts'
+import { policyIds } from '../governance/rule-result.ts'
 import { accounts, holding } from '../ledger/ledger.ts'
 import type { Ask, Deps } from './execute-run.ts'
 import type { Means } from './means.ts'
@@ -10,7 +10,7 @@ import type { PaidUnit, Run, RunBody } from './run.ts'
 const KEY_LIFE_MS = 24 * 60 * 60 * 1000
 
 /** Everything that is known of a run before it begins. Ids are given here, so that a repeated step finds itself. */
-export function draftRun(d: Deps, ask: Ask, ruling: Allowed, means: Means): Run {
+export function draftRun(d: Deps, ask: Ask, ruling: AllowedAssessment, means: Means): Run {
   const { offer } = ruling
   const id = ruling.runId ?? d.ids.next('run')
   const createdAt = d.clock.now()
@@ -68,7 +68,7 @@ function withoutTokens({ preauth_token: _, override_token: __, ...body }: RunBod
 }
 
 /** What transaction A writes: the key, the nonce, the limits, the grants, the pending money and the run itself. */
-export function admission(d: Deps, ask: Ask, run: Run, means: Means, ruling: Allowed) {
+export function admission(d: Deps, ask: Ask, run: Run, means: Means, ruling: AllowedAssessment) {
   const at = run.createdAt.toISOString()
   const actor = ask.caller.kind === 'tenant' ? ask.caller.keyId : run.payer
   const key = keyOf(ask, run)
@@ -78,7 +78,7 @@ export function admission(d: Deps, ask: Ask, run: Run, means: Means, ruling: All
     key,
     settlement,
     escrow: escrowOf(d, run, actor),
-    holds: holdsOf(d, ruling, means).map(holdItem),
+    holds: holdsOf(d, ruling, means).map(toLimitHoldItem),
     grants: ruling.grants,
     ledger: {
       id: run.pendingId,
@@ -208,7 +208,7 @@ function sourceOf({ terms: { wallet_id, escrow_id } }: Run) {
 }
 
 /** Between check and settlement a payer could drain the account; how much may be open at once is limited. */
-function holdsOf(d: Deps, ruling: Allowed, means: Means): Hold[] {
+function holdsOf(d: Deps, ruling: AllowedAssessment, means: Means): Hold[] {
   if (means.method === 'wallet') return [...ruling.holds]
   const exposure: Hold = {
     scope: `exposure:${means.payer}`,

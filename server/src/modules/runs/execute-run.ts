@@ -9,8 +9,14 @@ import type { Log } from '../../platform/log.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
-import type { Asking } from '../governance/actions.ts'
-import type { Allowed, Offer, Proposal, Refused, Ruling } from '../governance/ruling.ts'
+import type {
+  AllowedAssessment,
+  Assessment,
+  AssessmentRequest,
+  Offer,
+  RefusedAssessment,
+} from '../governance/assessment.ts'
+import type { ActionContext } from '../governance/evaluate-actions.ts'
 import type { Memory } from '../memory/memory.ts'
 import type { PaymentTerms, SettleResult } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
@@ -73,10 +79,13 @@ export type Deps = {
   find(agentId: string): PricedLane | undefined
   pricingVersion(): string
   choose(task: string, constraints: RunBody['constraints']): Routed
-  assess(proposal: Proposal, offer: Offer, how: { rulesChanged: boolean }): Promise<Ruling>
+  assess(proposal: AssessmentRequest, offer: Offer, how: { rulesChanged: boolean }): Promise<Assessment>
   /** Writes a refusal down and gives the answer to it; undefined when the world has moved and it must be judged anew. */
-  refuse(proposal: Proposal, ruling: Refused): Promise<Problem | undefined>
-  judgeActions(asking: Asking, actions: readonly Record<string, unknown>[]): Promise<Record<string, unknown>[]>
+  refuse(proposal: AssessmentRequest, ruling: RefusedAssessment): Promise<Problem | undefined>
+  evaluateActions(
+    asking: ActionContext,
+    actions: readonly Record<string, unknown>[],
+  ): Promise<Record<string, unknown>[]>
   payments: Payments
   /** A wallet of this tenant; throws `not_found` for any other. */
   wallet(tenantId: string, walletId: string): Promise<{ available_micro: bigint }>
@@ -191,7 +200,7 @@ function refuseGuestMemory({ caller, body: { options } }: Ask) {
     throw invalid('Memory belongs to a tenant: send an X-API-Key, or leave include_memory and write_memory out.')
 }
 
-const proposalOf = (ask: Ask): Proposal => ({
+const proposalOf = (ask: Ask): AssessmentRequest => ({
   kind: ask.kind,
   caller: ask.caller,
   action: ask.kind,
@@ -211,7 +220,7 @@ async function admit(
   ask: Ask,
   run: Run,
   means: Means,
-  ruling: Allowed,
+  ruling: AllowedAssessment,
 ): Promise<Answer | 'rules_changed' | 'limit_reached' | undefined> {
   try {
     const { item, locks } = admission(d, ask, run, means, ruling)

@@ -1,6 +1,6 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid, unauthorized } from '../../platform/problem.ts'
-import type { Offer } from '../governance/ruling.ts'
+import type { Offer } from '../governance/assessment.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
 import type { Answer } from './answer.ts'
 import { challenge, type Priced } from './challenge.ts'

@@ -1,7 +1,7 @@
 import { sha256 } from '../../platform/canonical.ts'
 import { conflict, invalid } from '../../platform/problem.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
-import type { Offer } from '../governance/ruling.ts'
+import type { Offer } from '../governance/assessment.ts'
 import type { Quote } from '../payments/quote.ts'
 import type { Ask, Deps, Routed } from './execute-run.ts'
 import type { RunBody } from './run.ts'

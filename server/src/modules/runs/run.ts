@@ -1,4 +1,4 @@
-import type { RulingSummary } from '../governance/ruling.ts'
+import type { AssessmentSummary } from '../governance/assessment.ts'
 import type { Hex } from '../payments/facilitator.ts'
 
 /** One paid unit, as it is written down in transaction A and carried to its end. */
@@ -43,7 +43,7 @@ export type RunTerms = {
   locks: string[]
   route: Record<string, unknown>
   pricing: { base_price_micro: string; fee_micro: string; pricing_version: string }
-  ruling: RulingSummary
+  ruling: AssessmentSummary
   input_hash: string
 }
 

@@ -6,7 +6,7 @@ import { createSteps, type Step } from '../../platform/batch.ts'
 import { isUnavailable, type Tx } from '../../platform/db.ts'
 import type { Runs, Settlements } from '../../platform/generated/db.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import type { RulingSummary } from '../governance/ruling.ts'
+import type { AssessmentSummary } from '../governance/assessment.ts'
 
 export type RunRow = Selectable<Runs>
 export type SettlementRow = Selectable<Settlements>
@@ -15,7 +15,7 @@ export type StoredAnswer = { status: number; body: string; first: boolean }
 
 /** The steps of a run as group-committed SQL functions; see `sql/runs.sql`. */
 export type RunSteps = {
-  admit: Step<unknown, { run_id: string; ruling: RulingSummary }>
+  admit: Step<unknown, { run_id: string; ruling: AssessmentSummary }>
   keep: Step<unknown, unknown>
   complete: Step<unknown, StoredAnswer>
   admitAndKeep: Step<unknown, { run_id: string }>

@@ -1,9 +1,9 @@
 import { usdcFromMicro } from '../../platform/money.ts'
-import type { Finding } from './result.ts'
+import type { Finding } from './rule-result.ts'
 import { endOf, type Window } from './windows.ts'
 
 /** Room that a payment needs in one counter. SQL `hold_limits` is who gives it; here it is only foreseen and explained. */
-export type Demand = {
+export type CounterDemand = {
   scope: string
   window: Window
   period: string
@@ -28,7 +28,7 @@ export const usedOf = ({ spentMicro, reservedMicro }: Pick<CounterState, 'spentM
   spentMicro + reservedMicro
 
 /** Whether there is room, and if not, how much would be, or when. */
-export function judgeDemand(demand: Demand, state: CounterState | 'held', at: Date): Finding {
+export function evaluateDemand(demand: CounterDemand, state: CounterState | 'held', at: Date): Finding {
   const say = demand.measure === 'count' ? (count: bigint) => Number(count) : usdcFromMicro
   const unit = demand.measure === 'count' ? '' : ' USDC'
   const asked = say(demand.amountMicro)

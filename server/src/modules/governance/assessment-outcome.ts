@@ -1,25 +1,26 @@
 import { hashJson } from '../../platform/canonical.ts'
 import type { Ids } from '../../platform/ids.ts'
-import type { Judged } from './judge.ts'
-import { type Outcome, type RuleResult, type SmallestChange, worst } from './result.ts'
-import type { Hold, Need, Refused } from './ruling.ts'
+import type { CounterCheck, Hold, RefusedAssessment } from './assessment.ts'
+import type { RulesEvaluation } from './evaluate-rules.ts'
+import { type Outcome, type RuleResult, type SmallestChange, worstOutcome } from './rule-result.ts'
 
 /** Budgets and the request's own ceiling refuse with `budget_exceeded`, everything else with `policy_blocked`. */
-export const isBudget = (result: RuleResult) => result.budget_id !== undefined || result.rule.startsWith('budget.')
+export const isBudgetResult = (result: RuleResult) =>
+  result.budget_id !== undefined || result.rule.startsWith('budget.')
 
 const refuses = (result: RuleResult) => result.outcome === 'blocked' || result.outcome === 'review_required'
 
 /** Deny wins over review, and a policy's word comes before a budget's. */
-export function decidedBy(results: readonly RuleResult[]): RuleResult | null {
-  const outcome = worst(results)
+export function findDecidingResult(results: readonly RuleResult[]): RuleResult | null {
+  const outcome = worstOutcome(results)
   const speakers = results.filter((result) => result.outcome === outcome && refuses(result))
-  return speakers.find((result) => !isBudget(result)) ?? speakers[0] ?? null
+  return speakers.find((result) => !isBudgetResult(result)) ?? speakers[0] ?? null
 }
 
-export const errorOf = (decided: RuleResult | null): Refused['error'] =>
-  decided && isBudget(decided) ? 'budget_exceeded' : 'policy_blocked'
+export const refusalError = (decided: RuleResult | null): RefusedAssessment['error'] =>
+  decided && isBudgetResult(decided) ? 'budget_exceeded' : 'policy_blocked'
 
-export function messageOf(decided: RuleResult): string {
+export function refusalMessage(decided: RuleResult): string {
   const { policy_id, policy_name, budget_id, mandate_id, outcome, reason } = decided
   const who =
     policy_id !== null
@@ -44,17 +45,20 @@ export const isOverridable = (results: readonly RuleResult[]) =>
   results.some((result) => result.outcome === 'blocked' && result.policy_id !== null)
 
 /** Lets what was refused pass by the word of a person, and says by whose. */
-export const grant = (
+export const applyGrant = (
   results: readonly RuleResult[],
   applies: (result: RuleResult) => boolean,
   by: string,
 ): RuleResult[] => results.map((result) => (applies(result) ? { ...result, outcome: 'pass', granted_by: by } : result))
 
-export const byApproval = (result: RuleResult) => result.outcome === 'review_required'
-export const byOverride = (result: RuleResult) => result.outcome === 'blocked' && result.policy_id !== null
+export const needsApproval = (result: RuleResult) => result.outcome === 'review_required'
+export const needsOverride = (result: RuleResult) => result.outcome === 'blocked' && result.policy_id !== null
 
 /** Who has to approve: the most that any of the rules asks for. */
-export function reviewOf({ policies }: Judged, results: readonly RuleResult[]): Refused['review'] {
+export function requiredReview(
+  { policies }: RulesEvaluation,
+  results: readonly RuleResult[],
+): RefusedAssessment['review'] {
   const asking = results.filter((result) => result.outcome === 'review_required')
   if (asking.length === 0) return null
   const constraints = policies
@@ -67,7 +71,7 @@ export function reviewOf({ policies }: Judged, results: readonly RuleResult[]): 
 }
 
 /** What a person let pass stands outside the counter that refused it, so that the counter stays within its limit. */
-export const holdsOf = (judged: Judged, results: readonly RuleResult[], ids: Ids): Hold[] =>
+export const requiredHolds = (judged: RulesEvaluation, results: readonly RuleResult[], ids: Ids): Hold[] =>
   judged.demands.flatMap(({ demand, announces }) => {
     const result = results.find((one) => one.counter === demand.scope)
     if (result?.granted_by !== undefined) return []
@@ -87,7 +91,7 @@ export const holdsOf = (judged: Judged, results: readonly RuleResult[], ids: Ids
   })
 
 /** Every counter that was looked at, with what was seen; what a person let pass is no longer in question. */
-export const needsOf = (judged: Judged, results: readonly RuleResult[]): Need[] =>
+export const counterChecks = (judged: RulesEvaluation, results: readonly RuleResult[]): CounterCheck[] =>
   judged.demands.flatMap(({ demand: { scope, period, amountMicro } }) => {
     const result = results.find((one) => one.counter === scope)
     if (!result || result.granted_by !== undefined) return []
@@ -95,7 +99,7 @@ export const needsOf = (judged: Judged, results: readonly RuleResult[]): Need[] 
   })
 
 /** One hash for all the policies that spoke, in the versions that spoke. */
-export function policyHash({ policies }: Judged): string | null {
+export function policyHash({ policies }: RulesEvaluation): string | null {
   if (policies.length === 0) return null
   const said = policies.map(({ policy, mode }) => ({
     policy_id: policy.id,
@@ -107,4 +111,4 @@ export function policyHash({ policies }: Judged): string | null {
 }
 
 /** Of the budgets alone: what the contract shows as `budget_outcome`. */
-export const budgetOutcome = (results: readonly RuleResult[]): Outcome => worst(results.filter(isBudget))
+export const budgetOutcome = (results: readonly RuleResult[]): Outcome => worstOutcome(results.filter(isBudgetResult))

@@ -2,8 +2,8 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import { hashJson } from '../../platform/canonical.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { type Facts, type Merchant, namesOf, OWN_MERCHANT } from './facts.ts'
 import type { PreauthRow } from './grants.store.ts'
+import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 
 export type PreauthInput = {
   agent_id: string
@@ -84,15 +84,15 @@ function readAsset(asset: string | undefined, network: string, own: { network: s
   throw invalid(`body/asset must be USDC${network === own.network ? ` (${own.asset})` : ''}, not '${asset}'.`)
 }
 
-export const factsOf = (
+export const preauthFacts = (
   terms: Pick<PreauthTerms, 'agentId' | 'amountMicro' | 'merchant' | 'network'>,
   at: Date,
-): Facts => ({
+): PaymentFacts => ({
   kind: 'preauth',
   action: 'pre-auth',
   agentId: terms.agentId,
   amountMicro: terms.amountMicro,
-  merchants: namesOf(terms.merchant),
+  merchants: merchantNames(terms.merchant),
   network: terms.network,
   sessionId: null,
   at,
@@ -100,7 +100,7 @@ export const factsOf = (
 })
 
 /** Two payments may be alike and still be two: the id is part of what is approved. */
-export const actionHash = (tenant: TenantCaller, id: string, terms: PreauthTerms): string =>
+export const preauthActionHash = (tenant: TenantCaller, id: string, terms: PreauthTerms): string =>
   hashJson({
     tenant_id: tenant.tenantId,
     kind: 'preauth',
@@ -116,7 +116,7 @@ export const actionHash = (tenant: TenantCaller, id: string, terms: PreauthTerms
   })
 
 /** A stored pre-authorisation read as terms again, to judge it anew when people have approved it. */
-export const termsOf = (row: PreauthRow): PreauthTerms => ({
+export const readStoredTerms = (row: PreauthRow): PreauthTerms => ({
   agentId: row.agent_id,
   mandateId: row.mandate_id,
   merchant: row.merchant as Merchant,

@@ -33,7 +33,7 @@ export type RuleResult = Finding & {
   granted_by?: string
 }
 
-export function outcomeOf(verdict: Verdict, mode: Mode): Outcome {
+export function applyMode(verdict: Verdict, mode: Mode): Outcome {
   if (verdict === 'pass' || mode === 'shadow') return 'pass'
   return mode === 'warn' ? 'warning' : verdict
 }
@@ -41,11 +41,11 @@ export function outcomeOf(verdict: Verdict, mode: Mode): Outcome {
 const strictness: Record<Mode, number> = { shadow: 0, warn: 1, enforce: 2 }
 
 /** A request may ask to be judged more strictly than the tenant's rules would, never less. */
-export const stricter = (own: Mode, wished: Mode | undefined): Mode =>
+export const stricterMode = (own: Mode, wished: Mode | undefined): Mode =>
   wished !== undefined && strictness[wished] > strictness[own] ? wished : own
 
 /** Deny wins, then review, then a warning. */
-export function worst(results: readonly Pick<RuleResult, 'outcome'>[]): Outcome {
+export function worstOutcome(results: readonly Pick<RuleResult, 'outcome'>[]): Outcome {
   const order: Outcome[] = ['blocked', 'review_required', 'warning']
   return order.find((outcome) => results.some((result) => result.outcome === outcome)) ?? 'pass'
 }

@@ -1,5 +1,5 @@
 /** What is known of a payment when it is judged. Everything a rule can ask about stands here, and nothing else. */
-export type Facts = {
+export type PaymentFacts = {
   kind: 'run' | 'loop' | 'preauth' | 'action'
   action: string
   agentId: string
@@ -23,16 +23,16 @@ export const OWN_MERCHANT = 'countersign'
 export type Merchant = { id: string; url?: string; pay_to?: string }
 
 /** Addresses and host names are the same in any case; other ids of agents and merchants are not. */
-export const foldName = (name: string): string => (/^0x|\./i.test(name) ? name.toLowerCase() : name)
+export const normalizeName = (name: string): string => (/^0x|\./i.test(name) ? name.toLowerCase() : name)
 
 /** All names of a merchant, in lower case where case says nothing. */
-export function namesOf(merchant: Merchant): string[] {
-  const hosts = merchant.url === undefined ? [] : hostsOf(merchant.url)
+export function merchantNames(merchant: Merchant): string[] {
+  const hosts = merchant.url === undefined ? [] : urlHosts(merchant.url)
   return [merchant.id, ...hosts, merchant.pay_to?.toLowerCase()].filter((name) => name !== undefined)
 }
 
 /** The host, and the host with its port where one is named: neither a port nor the dot at the end makes it another. */
-export function hostsOf(url: string): string[] {
+export function urlHosts(url: string): string[] {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/\.$/, '')
   return [host, port && `${host}:${port}`].filter((name) => name !== '')

@@ -1,5 +1,5 @@
 import type { Log } from '../../platform/log.ts'
-import { type CloseDeps, canBeClosed, close, lookOnChain } from './close-preauth.ts'
+import { type CloseDeps, canBeClosed, closePreauth, readChainEvidence } from './close-preauth.ts'
 import type { PreauthRow } from './grants.store.ts'
 import { findPreauth } from './grants.store.ts'
 import { listOverdue } from './preauths.store.ts'
@@ -67,14 +67,14 @@ async function settle(d: OrphansDeps, row: PreauthRow): Promise<boolean> {
   }
   if (row.reported_transaction === null) return false
   const transaction = row.reported_transaction
-  const seen = await lookOnChain(d, row, { transaction })
+  const seen = await readChainEvidence(d, row, { transaction })
   const payment = seen?.transfers.find((one) => one.value <= row.amount_micro)
   // Without an address to be paid at, any transfer of the transaction could be meant: that is for a person to say.
   if (!payment || (row.merchant as { pay_to?: string }).pay_to === undefined) return false
   const report = { outcome: 'settled' as const, chargedMicro: payment.value, transaction, receipt: undefined }
   await d.db.transaction().execute(async (tx) => {
     const fresh = (await findPreauth(tx, row.tenant_id, row.id))!
-    if (canBeClosed(fresh)) await close(d, tx, fresh, report, seen, DETECTOR)
+    if (canBeClosed(fresh)) await closePreauth(d, tx, fresh, report, seen, DETECTOR)
   })
   return true
 }

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { type Facts, foldName } from './facts.ts'
-import type { Finding, SmallestChange } from './result.ts'
+import { normalizeName, type PaymentFacts } from './payment-facts.ts'
+import type { Finding, SmallestChange } from './rule-result.ts'
 import type { Window } from './windows.ts'
 
 const MAX_USDC = 1_000_000_000
@@ -101,34 +101,40 @@ export function checkConstraints(constraints: Constraints): void {
 export const microOf = (usdcAmount: number): bigint => microFromUsdc(usdcAmount)!
 
 /** What the stateless constraints say; undefined where a constraint does not speak of this kind of payment. */
-const judges: { [C in keyof Constraints]?: (value: NonNullable<Constraints[C]>, facts: Facts) => Finding | undefined } =
-  {
-    max_per_run_usdc: (max, { amountMicro }) => atMost('max_per_run_usdc', amountMicro, microOf(max)),
-    allowed_agents: (allowed, { agentId }) => among('allowed_agents', 'agent', [agentId], allowed),
-    denied_agents: (denied, { agentId }) => notAmong('denied_agents', 'agent', [agentId], denied),
-    allowed_merchants: (allowed, { merchants }) => among('allowed_merchants', 'merchant', merchants, allowed),
-    denied_merchants: (denied, { merchants }) => notAmong('denied_merchants', 'merchant', merchants, denied),
-    allowed_networks: (allowed, { network }) =>
-      network === null ? undefined : among('allowed_networks', 'network', [network], allowed),
-    allowed_hours_utc: (hours, { at }) => duringHours(hours, at),
-    require_approval_above_usdc: (limit, { amountMicro }) => approvalAbove(amountMicro, microOf(limit)),
-    require_preauth: (required, { preauthorised, kind }) =>
-      required && kind !== 'action' ? afterPreauth(preauthorised) : undefined,
-    allowed_instruments: (allowed, { instrument }) =>
-      instrument === undefined ? undefined : among('allowed_instruments', 'instrument', [instrument], allowed),
-    denied_instruments: (denied, { instrument }) =>
-      instrument === undefined ? undefined : notAmong('denied_instruments', 'instrument', [instrument], denied),
-    max_leverage: (max, { leverage }) => (leverage === undefined ? undefined : leverageAtMost(leverage, max)),
-    max_notional_usdc: (max, { notionalMicro }) =>
-      notionalMicro === undefined ? undefined : atMost('max_notional_usdc', notionalMicro, microOf(max)),
-  }
+const judges: {
+  [C in keyof Constraints]?: (value: NonNullable<Constraints[C]>, facts: PaymentFacts) => Finding | undefined
+} = {
+  max_per_run_usdc: (max, { amountMicro }) => atMost('max_per_run_usdc', amountMicro, microOf(max)),
+  allowed_agents: (allowed, { agentId }) => among('allowed_agents', 'agent', [agentId], allowed),
+  denied_agents: (denied, { agentId }) => notAmong('denied_agents', 'agent', [agentId], denied),
+  allowed_merchants: (allowed, { merchants }) => among('allowed_merchants', 'merchant', merchants, allowed),
+  denied_merchants: (denied, { merchants }) => notAmong('denied_merchants', 'merchant', merchants, denied),
+  allowed_networks: (allowed, { network }) =>
+    network === null ? undefined : among('allowed_networks', 'network', [network], allowed),
+  allowed_hours_utc: (hours, { at }) => duringHours(hours, at),
+  require_approval_above_usdc: (limit, { amountMicro }) => approvalAbove(amountMicro, microOf(limit)),
+  require_preauth: (required, { preauthorised, kind }) =>
+    required && kind !== 'action' ? afterPreauth(preauthorised) : undefined,
+  allowed_instruments: (allowed, { instrument }) =>
+    instrument === undefined ? undefined : among('allowed_instruments', 'instrument', [instrument], allowed),
+  denied_instruments: (denied, { instrument }) =>
+    instrument === undefined ? undefined : notAmong('denied_instruments', 'instrument', [instrument], denied),
+  max_leverage: (max, { leverage }) => (leverage === undefined ? undefined : leverageAtMost(leverage, max)),
+  max_notional_usdc: (max, { notionalMicro }) =>
+    notionalMicro === undefined ? undefined : atMost('max_notional_usdc', notionalMicro, microOf(max)),
+}
 
 /** Each constraint that has something to say about this payment, in the order they are listed above. */
-export function judgeConstraints(constraints: Constraints, facts: Facts): { rule: string; finding: Finding }[] {
+export function evaluateConstraints(
+  constraints: Constraints,
+  facts: PaymentFacts,
+): { rule: string; finding: Finding }[] {
   return Object.entries(judges).flatMap(([name, judge]) => {
     const value = constraints[name as keyof Constraints]
     const finding =
-      value === undefined ? undefined : (judge as (value: unknown, facts: Facts) => Finding | undefined)(value, facts)
+      value === undefined
+        ? undefined
+        : (judge as (value: unknown, facts: PaymentFacts) => Finding | undefined)(value, facts)
     return finding ? [{ rule: name, finding }] : []
   })
 }
@@ -210,7 +216,8 @@ function notAmong(name: string, noun: string, asked: readonly string[], denied: 
   }
 }
 
-const holds = (list: readonly string[], one: string) => list.some((entry) => foldName(entry) === foldName(one))
+const holds = (list: readonly string[], one: string) =>
+  list.some((entry) => normalizeName(entry) === normalizeName(one))
 
 function duringHours(hours: Hours, at: Date): Finding {
   const asked = at.getUTCHours()

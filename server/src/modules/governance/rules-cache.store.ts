@@ -1,16 +1,24 @@
 import type { Selectable } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { Policies } from '../../platform/generated/db.ts'
-import type { Book } from './book.ts'
 import type { Budget, BudgetScope, OnBreach } from './budget.ts'
-import type { Constraints } from './constraints.ts'
 import type { IdentityType, Policy } from './policy.ts'
-import type { Mode } from './result.ts'
-import type { Rule } from './rules.ts'
+import type { Constraints } from './policy-constraints.ts'
+import type { Rule } from './policy-rules.ts'
+import type { Mode } from './rule-result.ts'
 import type { BudgetWindow } from './windows.ts'
 
+/** A tenant's rules as they stood at a version. */
+export type TenantRules = {
+  version: bigint
+  policies: readonly Policy[]
+  budgets: readonly Budget[]
+  /** The keys that existed then. A key that is not among them may have taken the place of one that a policy is for. */
+  keyIds: ReadonlySet<string>
+}
+
 /** The version is read first: should the rules change in between, the newer rules go under the older number and are judged again. */
-export async function readRules(tx: Tx, tenantId: string): Promise<Book> {
+export async function readRules(tx: Tx, tenantId: string): Promise<TenantRules> {
   const version = await tx
     .selectFrom('governance_versions')
     .select('version')
@@ -29,7 +37,7 @@ export async function readRules(tx: Tx, tenantId: string): Promise<Book> {
   ])
   return {
     version: version?.version ?? 0n,
-    policies: policies.map((row) => policyOf(row, keys)),
+    policies: policies.map((row) => toPolicy(row, keys)),
     budgets,
     keyIds: new Set(keys.map((key) => key.id)),
   }
@@ -41,7 +49,7 @@ export const readKeys = (tx: Tx, tenantId: string): Promise<KeyLink[]> =>
   tx.selectFrom('api_keys').select(['id', 'replaced_by']).where('tenant_id', '=', tenantId).execute()
 
 /** A key, and every key that took its place by rotation. */
-export function successorsOf(keyId: string, keys: readonly KeyLink[]): Set<string> {
+export function keySuccessors(keyId: string, keys: readonly KeyLink[]): Set<string> {
   const next = new Map(keys.map((key) => [key.id, key.replaced_by]))
   const found = new Set<string>()
   for (let id: string | null | undefined = keyId; id && !found.has(id); id = next.get(id)) found.add(id)
@@ -49,14 +57,14 @@ export function successorsOf(keyId: string, keys: readonly KeyLink[]): Set<strin
 }
 
 /** Every key that is the same person as this one: those before it and those after it in its rotations. */
-export function sameHolder(keyId: string, keys: readonly KeyLink[]): Set<string> {
+export function keysOfSameHolder(keyId: string, keys: readonly KeyLink[]): Set<string> {
   return new Set([
-    ...keys.filter((key) => successorsOf(key.id, keys).has(keyId)).map((key) => key.id),
-    ...successorsOf(keyId, keys),
+    ...keys.filter((key) => keySuccessors(key.id, keys).has(keyId)).map((key) => key.id),
+    ...keySuccessors(keyId, keys),
   ])
 }
 
-export function policyOf(row: Selectable<Policies>, keys: readonly KeyLink[]): Policy {
+export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): Policy {
   const { id, version, content_hash, name, agent_id, key_id, key_prefix, audit_trail_required } = row
   return {
     id,
@@ -71,7 +79,7 @@ export function policyOf(row: Selectable<Policies>, keys: readonly KeyLink[]): P
     audit_trail_required,
     constraints: row.constraints as Constraints,
     rules: row.rules as Rule[],
-    keyIds: key_id === null ? new Set() : successorsOf(key_id, keys),
+    keyIds: key_id === null ? new Set() : keySuccessors(key_id, keys),
   }
 }
 

@@ -4,20 +4,20 @@ import type { Db } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
-import { type Facts, type Merchant, namesOf, OWN_MERCHANT } from './facts.ts'
 import {
   type ApprovalRow,
   findApproval,
+  findHeldScopes,
   findMandate,
   findOverride,
   findPreauth,
-  heldScopes,
-  mandateOf,
   type OverrideRow,
   type PreauthRow,
   readVotes,
+  toMandate,
 } from './grants.store.ts'
 import type { Mandate } from './mandate.ts'
+import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { readPreauthToken } from './preauth-token.ts'
 
 type Deps = { db: Db; clock: Clock; keys: Pick<Keys, 'signer' | 'fingerprint'> }
@@ -29,13 +29,13 @@ export type Grants = {
   preauth?: PreauthRow & { held: Set<string>; mandate: Mandate | null }
 }
 
-export type Brought = { approvalId?: string; overrideToken?: string; preauthToken?: string }
+export type GrantReferences = { approvalId?: string; overrideToken?: string; preauthToken?: string }
 
-export async function readGrants(d: Deps, tenant: TenantCaller, brought: Brought): Promise<Grants> {
+export async function readGrants(d: Deps, tenant: TenantCaller, brought: GrantReferences): Promise<Grants> {
   const { approvalId, overrideToken, preauthToken } = brought
   return {
     ...(approvalId !== undefined && { approval: await readApproval(d, tenant, approvalId) }),
-    ...(overrideToken !== undefined && { override: await overrideOf(d, tenant, overrideToken) }),
+    ...(overrideToken !== undefined && { override: await findUsableOverride(d, tenant, overrideToken) }),
     ...(preauthToken !== undefined && { preauth: await readPreauth(d, tenant, preauthToken) }),
   }
 }
@@ -52,7 +52,7 @@ async function readApproval(d: Deps, tenant: TenantCaller, id: string) {
 
 export const overrideHash = (keys: Pick<Keys, 'fingerprint'>, token: string) => keys.fingerprint(`override:${token}`)
 
-export async function overrideOf(d: Deps, tenant: TenantCaller, token: string) {
+export async function findUsableOverride(d: Deps, tenant: TenantCaller, token: string) {
   const row = await findOverride(d.db, tenant.tenantId, { hash: overrideHash(d.keys, token) })
   if (!row) throw invalid('override_token is not valid.')
   if (row.used_by !== null) throw conflict('This override has been used; it works once.')
@@ -71,19 +71,19 @@ async function readPreauth(d: Deps, tenant: TenantCaller, token: string) {
   const mandateRow = row.mandate_id === null ? undefined : await findMandate(d.db, tenant.tenantId, row.mandate_id)
   return {
     ...row,
-    held: await heldScopes(d.db, row.id),
-    mandate: mandateRow ? await mandateOf(d.db, mandateRow) : null,
+    held: await findHeldScopes(d.db, row.id),
+    mandate: mandateRow ? await toMandate(d.db, mandateRow) : null,
   }
 }
 
 /** An override is for exactly one agent, amount and merchant. */
-export function needOverrideFits(override: OverrideRow, facts: Facts): void {
+export function requireOverrideMatches(override: OverrideRow, facts: PaymentFacts): void {
   const differs = (what: string, has: unknown, wants: unknown) =>
     invalid(`This override is for the ${what} '${has}', not '${wants}'.`)
   if (override.agent_id !== facts.agentId) throw differs('agent', override.agent_id, facts.agentId)
   if (override.merchant !== facts.merchants[0]) throw differs('merchant', override.merchant, facts.merchants[0])
   // The same id paid at another address, or under another host, is not what a person allowed.
-  const denied = override.denied_merchant === null ? undefined : namesOf(override.denied_merchant as Merchant)
+  const denied = override.denied_merchant === null ? undefined : merchantNames(override.denied_merchant as Merchant)
   if (denied && override.merchant !== OWN_MERCHANT && denied.join() !== facts.merchants.join())
     throw differs('merchant', denied.join(', '), facts.merchants.join(', '))
   if (override.amount_micro !== facts.amountMicro)
@@ -91,9 +91,9 @@ export function needOverrideFits(override: OverrideRow, facts: Facts): void {
 }
 
 /** A run spends a pre-authorisation that was given for it: our merchant, its lane, its request, at most its amount. */
-export function needPreauthFits(
+export function requirePreauthMatches(
   preauth: PreauthRow,
-  facts: Facts,
+  facts: PaymentFacts,
   own: { requestHash: string; payTo: string; network: string },
 ): void {
   if (preauth.merchant_id !== OWN_MERCHANT)

@@ -1,22 +1,22 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { type Facts, foldName } from './facts.ts'
-import type { Finding } from './result.ts'
+import { normalizeName, type PaymentFacts } from './payment-facts.ts'
+import type { Finding } from './rule-result.ts'
 
 /** What a rule of the legacy shape can ask about; money is compared in micro-USDC, never as a float. */
 const fields = {
-  agent_id: { type: 'text', read: (facts: Facts) => facts.agentId },
-  merchant: { type: 'name', read: (facts: Facts) => facts.merchants },
-  network: { type: 'text', read: (facts: Facts) => facts.network ?? undefined },
-  action: { type: 'text', read: (facts: Facts) => facts.action },
-  session_id: { type: 'text', read: (facts: Facts) => facts.sessionId ?? undefined },
-  instrument: { type: 'text', read: (facts: Facts) => facts.instrument },
-  amount_usdc: { type: 'money', read: (facts: Facts) => facts.amountMicro },
-  price_usdc: { type: 'money', read: (facts: Facts) => facts.amountMicro },
-  notional_usdc: { type: 'money', read: (facts: Facts) => facts.notionalMicro },
-  hour_utc: { type: 'number', read: (facts: Facts) => facts.at.getUTCHours() },
-  leverage: { type: 'number', read: (facts: Facts) => facts.leverage },
+  agent_id: { type: 'text', read: (facts: PaymentFacts) => facts.agentId },
+  merchant: { type: 'name', read: (facts: PaymentFacts) => facts.merchants },
+  network: { type: 'text', read: (facts: PaymentFacts) => facts.network ?? undefined },
+  action: { type: 'text', read: (facts: PaymentFacts) => facts.action },
+  session_id: { type: 'text', read: (facts: PaymentFacts) => facts.sessionId ?? undefined },
+  instrument: { type: 'text', read: (facts: PaymentFacts) => facts.instrument },
+  amount_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
+  price_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
+  notional_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.notionalMicro },
+  hour_utc: { type: 'number', read: (facts: PaymentFacts) => facts.at.getUTCHours() },
+  leverage: { type: 'number', read: (facts: PaymentFacts) => facts.leverage },
 } as const
 
 type FieldName = keyof typeof fields
@@ -116,14 +116,14 @@ export function readRule(rule: RuleInput, index: number): Rule {
 }
 
 /** A merchant goes by several names: it is one of these when any of its names is, and none of them when no name is. */
-const matches = ({ field, op, value }: Rule, facts: Facts): boolean => {
+const matches = ({ field, op, value }: Rule, facts: PaymentFacts): boolean => {
   const { type, read } = fields[field]
   const asked = read(facts)
   if (asked === undefined) return false
   const values = [value].flat()
   if (type === 'name') {
-    const names = values.map((one) => foldName(one as string))
-    const fits = (name: string) => ops[op](foldName(name), names)
+    const names = values.map((one) => normalizeName(one as string))
+    const fits = (name: string) => ops[op](normalizeName(name), names)
     return op === 'ne' || op === 'not_in' ? facts.merchants.every(fits) : facts.merchants.some(fits)
   }
   return ops[op](asked as Comparable, type === 'money' ? values.map((one) => microFromUsdc(one as number)!) : values)
@@ -132,7 +132,7 @@ const matches = ({ field, op, value }: Rule, facts: Facts): boolean => {
 type Told = { rule: string; finding: Finding }
 
 /** Deny and review rules speak when they match; of the allow rules one has to match. */
-export function judgeRules(rules: readonly Rule[], facts: Facts): Told[] {
+export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): Told[] {
   const allows = rules.filter((rule) => rule.effect === 'allow')
   const found = rules.flatMap((rule, index): Told[] => {
     if (rule.effect === 'allow') return []
@@ -160,10 +160,10 @@ export function judgeRules(rules: readonly Rule[], facts: Facts): Told[] {
       },
     ]
   })
-  return allows.length === 0 ? found : [...found, { rule: 'rules.allow', finding: judgeAllows(allows, facts) }]
+  return allows.length === 0 ? found : [...found, { rule: 'rules.allow', finding: evaluateAllowRules(allows, facts) }]
 }
 
-function judgeAllows(allows: readonly Rule[], facts: Facts): Finding {
+function evaluateAllowRules(allows: readonly Rule[], facts: PaymentFacts): Finding {
   const hit = allows.find((rule) => matches(rule, facts))
   if (hit)
     return {
@@ -184,7 +184,7 @@ function judgeAllows(allows: readonly Rule[], facts: Facts): Finding {
 
 const say = ({ field, op, value }: Rule) => `${field} ${words[op]} ${Array.isArray(value) ? value.join(', ') : value}`
 
-function shown(field: FieldName, facts: Facts): unknown {
+function shown(field: FieldName, facts: PaymentFacts): unknown {
   const asked = field === 'merchant' ? facts.merchants[0] : fields[field].read(facts)
   return typeof asked === 'bigint' ? usdcFromMicro(asked) : (asked ?? null)
 }

@@ -1,11 +1,14 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
-import type { CounterState, Demand } from './counters.ts'
+import type { CounterDemand, CounterState } from './limit-counters.ts'
 
 export type CounterRow = CounterState & { scope: string; period: string }
 
 /** Where each of these counters stands now. One that is no longer defined is not answered. */
-export async function readCounters(tx: Tx, asked: readonly Pick<Demand, 'scope' | 'period'>[]): Promise<CounterRow[]> {
+export async function readCounters(
+  tx: Tx,
+  asked: readonly Pick<CounterDemand, 'scope' | 'period'>[],
+): Promise<CounterRow[]> {
   if (asked.length === 0) return []
   const scopes = asked.map((one) => one.scope)
   const periods = asked.map((one) => one.period)
@@ -63,7 +66,7 @@ export const removeLimits = (tx: Tx, scopes: readonly string[]) =>
         .then(() => {})
 
 /** Called in the transaction that changes a tenant's rules. */
-export const rulesChanged = (tx: Tx, tenantId: string) => sql`select rules_changed(${tenantId})`.execute(tx)
+export const markRulesChanged = (tx: Tx, tenantId: string) => sql`select rules_changed(${tenantId})`.execute(tx)
 
 /** The same lock that every step takes which counts in this counter. */
 export const lockCounter = (tx: Tx, scope: string) =>

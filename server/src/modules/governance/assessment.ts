@@ -1,7 +1,7 @@
 import type { Caller } from '../../platform/auth-context.ts'
-import type { Facts } from './facts.ts'
+import type { PaymentFacts } from './payment-facts.ts'
 import type { RequestBudget } from './request-budget.ts'
-import type { Mode, RuleResult } from './result.ts'
+import type { Mode, RuleResult } from './rule-result.ts'
 
 /** What a run would do and cost, before anybody has judged it. */
 export type Offer = {
@@ -26,7 +26,7 @@ export type Offer = {
 }
 
 /** What is put on trial: who wants to spend what on which lane, with the request's own wishes. */
-export type Proposal = {
+export type AssessmentRequest = {
   kind: 'run' | 'loop'
   caller: Caller
   action: string
@@ -53,7 +53,7 @@ export type Hold = {
   | { defined: true; enforce: boolean; eventId?: string }
 )
 
-export type RulingSummary = {
+export type AssessmentSummary = {
   decision: string
   budget_outcome: string
   policy_applied: RuleResult[]
@@ -68,10 +68,10 @@ export type RulingSummary = {
   merchant: string
 }
 
-export type Allowed = {
+export type AllowedAssessment = {
   refused: false
   offer: Offer
-  summary: RulingSummary
+  summary: AssessmentSummary
   holds: Hold[]
   /** Approval, override and pre-authorisation that this run uses up; read by SQL `consume_grants`. */
   grants: Record<string, unknown>
@@ -82,23 +82,23 @@ export type Allowed = {
 }
 
 /** A counter as the judgement saw it, to be looked at again when the refusal is written. */
-export type Need = { scope: string; period: string; amountMicro: bigint; room: boolean }
+export type CounterCheck = { scope: string; period: string; amountMicro: bigint; room: boolean }
 
-export type Refused = {
+export type RefusedAssessment = {
   refused: true
   error: 'budget_exceeded' | 'policy_blocked'
   message: string
   outcome: 'rejected' | 'blocked' | 'review_required'
   results: RuleResult[]
   decided_by: RuleResult | null
-  facts: Facts
+  facts: PaymentFacts
   actionHash: string
   rulesVersion: bigint
-  needs: Need[]
+  counterChecks: CounterCheck[]
   /** Only what a policy denies can be overridden; a budget is hard. */
   overridable: boolean
   review: { approvalsRequired: number; separateApprover: boolean } | null
-  summary: RulingSummary
+  summary: AssessmentSummary
 }
 
-export type Ruling = Allowed | Refused
+export type Assessment = AllowedAssessment | RefusedAssessment

@@ -1,7 +1,7 @@
-import type { Hold } from './ruling.ts'
+import type { Hold } from './assessment.ts'
 
 /** A hold as SQL `hold_limits` reads it. */
-export const holdItem = (hold: Hold) => ({
+export const toLimitHoldItem = (hold: Hold) => ({
   scope: hold.scope,
   period: hold.period,
   amount_micro: hold.amountMicro,
