@@ -25,7 +25,7 @@ const modules = [
 
 // What others may use of a module besides its types: its face, and files that are part of it.
 const faces: Record<string, string[]> = {
-  payments: ['payments.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
+  payments: ['payments.ts', 'payments.steps.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
   catalog: ['catalog.ts', 'price-list.ts'],
   governance: ['governance.ts', 'limit-hold-item.ts', 'rule-result.ts', 'windows.ts'],
 }

@@ -1,7 +1,19 @@
+import { Type } from 'typebox'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness.ts'
 import { createSteps, type StepRefused } from './batch.ts'
 import type { Database } from './db.ts'
+import { defineStep } from './step.ts'
+
+const countOneStep = defineStep(
+  'count_one',
+  Type.Object({
+    id: Type.Integer(),
+    refuse: Type.Optional(Type.Boolean()),
+    deadlock: Type.Optional(Type.Boolean()),
+  }),
+  Type.Object({ id: Type.Integer() }),
+)
 
 let scratch: Awaited<ReturnType<typeof createTestDatabase>>
 let database: Database
@@ -10,12 +22,12 @@ beforeAll(async () => {
   database = scratch.open()
   await database.pool.query(`
     create table counted (id int primary key, batch xid8 not null);
-    create function count_one(i jsonb) returns jsonb language plpgsql as $$
+    create function count_one(input jsonb) returns jsonb language plpgsql as $$
     begin
-      insert into counted values ((i->>'id')::int, pg_current_xact_id());
-      if (i->>'refuse')::boolean then perform refuse(429, 'no_room', jsonb_build_object('id', i->'id')); end if;
-      if (i->>'deadlock')::boolean then raise exception using errcode = '40P01', message = 'deadlock'; end if;
-      return jsonb_build_object('id', i->'id');
+      insert into counted values ((input->>'id')::int, pg_current_xact_id());
+      if (input->>'refuse')::boolean then perform refuse(429, 'no_room', jsonb_build_object('id', input->'id')); end if;
+      if (input->>'deadlock')::boolean then raise exception using errcode = '40P01', message = 'deadlock'; end if;
+      return jsonb_build_object('id', input->'id');
     end $$;`)
 })
 afterAll(async () => {
@@ -24,7 +36,7 @@ afterAll(async () => {
 })
 
 test('many steps share one commit, and a refusal undoes one of them alone', async () => {
-  const step = createSteps(database.pool)<{ id: number; refuse: boolean }, { id: number }>('count_one')
+  const step = createSteps(database.pool)(countOneStep)
   const results = await Promise.allSettled(
     Array.from({ length: 50 }, (_, id) => step({ id, refuse: id % 10 === 3 }, [`item:${id}`])),
   )
@@ -37,8 +49,8 @@ test('many steps share one commit, and a refusal undoes one of them alone', asyn
   expect(rows[0].batches).toBeLessThanOrEqual(2)
 })
 
-test('what is the batch’s own misfortune is tried again one by one', async () => {
-  const step = createSteps(database.pool)<{ id: number; deadlock: boolean }, unknown>('count_one')
+test('when a whole batch fails, its items are tried again one by one', async () => {
+  const step = createSteps(database.pool)(countOneStep)
   const results = await Promise.allSettled(
     Array.from({ length: 20 }, (_, index) => step({ id: 1_000 + index, deadlock: index === 7 }, [])),
   )
@@ -51,7 +63,7 @@ test('a lock held elsewhere makes a step wait, not fail', async () => {
   const holder = await database.connect()
   await holder.query('begin')
   await holder.query(`select pg_advisory_xact_lock(hashtextextended('shared', 0))`)
-  const step = createSteps(database.pool)<{ id: number }, { id: number }>('count_one')
+  const step = createSteps(database.pool)(countOneStep)
   let done = false
   const waiting = step({ id: 5_000 }, ['shared']).then(() => {
     done = true

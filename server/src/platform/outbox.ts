@@ -1,8 +1,9 @@
-import { sql } from 'kysely'
+import { callStep } from './batch.ts'
 import type { Tx } from './db.ts'
 import type { Ids } from './ids.ts'
+import { auditEventStep, emitEventStep } from './outbox.steps.ts'
 
-/** `emit` and `audit` for business that is written from TypeScript; steps in SQL call the same functions themselves. */
+/** `emit` and `audit` for transactions written in TypeScript; SQL steps call the same two SQL functions. */
 export type OutboxEvent = { tenantId: string | null; type: string; data: Record<string, unknown>; at: Date }
 
 export type AuditEvent = {
@@ -24,7 +25,7 @@ export function createOutbox(ids: Ids) {
     /** Delivered after the transaction has committed, and never if it has not. */
     async emit(tx: Tx, { tenantId, type, data, at }: OutboxEvent): Promise<void> {
       const row = { id: ids.next('evt'), tenant_id: tenantId, type, data, created_at: at.toISOString() }
-      await sql`select emit_event(${JSON.stringify(row)}::jsonb)`.execute(tx)
+      await callStep(tx, emitEventStep, row)
     },
 
     async audit(tx: Tx, event: AuditEvent): Promise<void> {
@@ -37,11 +38,11 @@ export function createOutbox(ids: Ids) {
         actor,
         subject,
         decision,
-        policy_ids: policyIds,
+        policy_ids: [...policyIds],
         input_hash: inputHash,
         data,
       }
-      await sql`select audit_event(${JSON.stringify(row)}::jsonb)`.execute(tx)
+      await callStep(tx, auditEventStep, row)
     },
   }
 }

@@ -1,5 +1,5 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { StepRefused } from '../../platform/batch.ts'
+import { StepRefused, takeStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { IdempotentResponse } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
@@ -8,6 +8,7 @@ import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unavailable } from '../../platform/problem.ts'
 import { type ApprovalsQuery, findRunHistoryEntry, listApprovals, listExpired } from './approvals.store.ts'
 import { assessPayment } from './assess-payment.ts'
+import { expireApprovalStep, resolveApprovalStep } from './governance.steps.ts'
 import {
   type ApprovalRow,
   findApproval,
@@ -23,7 +24,7 @@ import { toLimitHoldItem } from './limit-hold-item.ts'
 import { preauthFacts, readStoredTerms } from './preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from './preauths.ts'
 import { keysOfSameHolder, readKeys } from './rules-cache.store.ts'
-import { beforeNextLook, MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
+import { beforeNextLook, MAX_LOOKS, shouldLookAgain } from './steps.ts'
 
 export type ApprovalsDeps = PreauthsDeps & { outbox: Outbox }
 
@@ -83,7 +84,7 @@ export function createApprovals(d: ApprovalsDeps) {
         rejected: telling(d, row, tenant.keyId, 'rejected', at),
         voted: { audit: telling(d, row, tenant.keyId, 'voted', at).audit },
       }
-      await takeStep(tx, 'resolve_approval', item, [...locksOf(row), ...(approved?.locks ?? [])])
+      await takeStep(tx, resolveApprovalStep, item, [...locksOf(row), ...(approved?.locks ?? [])])
       const [approval] = await record(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
       return { status: 200, body: { approval, run: await shownRun(tx, tenant.tenantId, row.run_id) } }
     })
@@ -95,9 +96,7 @@ export function createApprovals(d: ApprovalsDeps) {
       at: at.toISOString(),
       ...telling(d, row, CLOCK, row.status === 'approved' ? 'lapsed' : 'expired', at),
     }
-    const { expired } = await d.db
-      .transaction()
-      .execute((tx) => takeStep<{ expired: boolean }>(tx, 'expire_approval', item, locksOf(row)))
+    const { expired } = await d.db.transaction().execute((tx) => takeStep(tx, expireApprovalStep, item, locksOf(row)))
     return expired
   }
 

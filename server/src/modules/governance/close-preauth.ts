@@ -1,5 +1,5 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { StepRefused } from '../../platform/batch.ts'
+import { StepRefused, takeStep } from '../../platform/batch.ts'
 import { hashJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
@@ -10,12 +10,12 @@ import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import type { ChainReader, Hex } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
+import { closePreauthStep } from './governance.steps.ts'
 import { findPreauth, type PreauthRow } from './grants.store.ts'
 import { readPreauthToken } from './preauth-token.ts'
 import { recordReportedTransaction } from './preauths.store.ts'
 import type { RuleResult } from './rule-result.ts'
 import { policyIds } from './rule-result.ts'
-import { takeStep } from './steps.ts'
 
 export type CloseDeps = {
   db: Db
@@ -205,7 +205,7 @@ export async function closePreauth(
   }
   const locks = [`preauth:${row.id}`, ...row.locks, ...(transaction === null ? [] : [`transaction:${transaction}`])]
   try {
-    const done = await takeStep<{ charged: string; released: string; late: boolean }>(tx, 'close_preauth', item, locks)
+    const done = await takeStep(tx, closePreauthStep, item, locks)
     return {
       body: {
         preauth_id: row.id,

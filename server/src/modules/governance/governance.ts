@@ -19,6 +19,7 @@ import { createBudgets } from './budgets.ts'
 import { createClosePreauth } from './close-preauth.ts'
 import { createDecisions } from './decisions.ts'
 import { createEvaluateActions } from './evaluate-actions.ts'
+import { recordRefusalStep } from './governance.steps.ts'
 import { createMandates } from './mandates.ts'
 import { createOrphanSweep, type RaiseAlert } from './orphaned-preauths.ts'
 import { createAuthorize } from './overrides.ts'
@@ -63,7 +64,7 @@ export type Governance = ReturnType<typeof createGovernance>
 export function createGovernance(deps: GovernanceDeps) {
   const books = createRulesCache(deps)
   const step = createSteps(deps.pool, deps.metrics)
-  const record = createRefusals({ ...deps, books, record: step('record_refusal') })
+  const record = createRefusals({ ...deps, books, record: step(recordRefusalStep) })
   const policies = createPolicies({ ...deps, books })
   const approvals = createApprovals({ ...deps, books, record })
 

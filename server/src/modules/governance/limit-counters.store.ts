@@ -1,5 +1,7 @@
 import { sql } from 'kysely'
+import { callStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
+import { defineLimitStep } from './governance.steps.ts'
 import type { CounterDemand, CounterState } from './limit-counters.ts'
 
 export type CounterRow = CounterState & { scope: string; period: string }
@@ -53,7 +55,7 @@ export async function defineLimit(
     thresholds_micro: thresholdsMicro.map(String),
     subject,
   }
-  await sql`select define_limit(${JSON.stringify(item)}::jsonb)`.execute(tx)
+  await callStep(tx, defineLimitStep, item)
 }
 
 export const removeLimits = (tx: Tx, scopes: readonly string[]) =>

@@ -1,9 +1,10 @@
+import { takeStep } from '../../platform/batch.ts'
 import type { Log } from '../../platform/log.ts'
 import { type CloseDeps, canBeClosed, closePreauth, readChainEvidence } from './close-preauth.ts'
+import { escalatePreauthStep } from './governance.steps.ts'
 import type { PreauthRow } from './grants.store.ts'
 import { findPreauth } from './grants.store.ts'
 import { listOverdue } from './preauths.store.ts'
-import { takeStep } from './steps.ts'
 
 /** How the service calls a person. The same cause is told once, whoever tells it. */
 export type RaiseAlert = (alert: {
@@ -112,9 +113,7 @@ async function escalate(d: OrphansDeps, row: PreauthRow, now: Date): Promise<boo
     events: [event('preauth.escalated'), event('run.escalated')],
   }
   const locks = [`preauth:${row.id}`, `run:${row.run_id}`]
-  const { escalated } = await d.db
-    .transaction()
-    .execute((tx) => takeStep<{ escalated: boolean }>(tx, 'escalate_preauth', item, locks))
+  const { escalated } = await d.db.transaction().execute((tx) => takeStep(tx, escalatePreauthStep, item, locks))
   if (escalated) await d.raiseAlert(alertOf(row, told))
   return escalated
 }

@@ -1,5 +1,5 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { StepRefused } from '../../platform/batch.ts'
+import { StepRefused, takeStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
@@ -9,6 +9,7 @@ import { type AllowedPayment, assessPayment } from './assess-payment.ts'
 import type { AssessDeps } from './assess-run.ts'
 import type { Hold, RefusedAssessment } from './assessment.ts'
 import { findUsableOverride } from './check-grants.ts'
+import { openPreauthStep, recordRefusalStep } from './governance.steps.ts'
 import { findMandate, findPreauth, type PreauthRow, toMandate } from './grants.store.ts'
 import { readCounters } from './limit-counters.store.ts'
 import { usedOf } from './limit-counters.ts'
@@ -25,7 +26,7 @@ import {
   refusalLocks,
 } from './refusals.ts'
 import { policyIds } from './rule-result.ts'
-import { beforeNextLook, MAX_LOOKS, shouldLookAgain, takeStep } from './steps.ts'
+import { beforeNextLook, MAX_LOOKS, shouldLookAgain } from './steps.ts'
 
 export type PreauthsDeps = AssessDeps &
   Pick<RefusalDeps, 'approvalWindowSeconds'> & {
@@ -74,11 +75,11 @@ export function createPreauths(d: PreauthsDeps) {
         const subject = { preauth: { ...row, policy_hash, override_id, policy_results: ruling.results } }
         if (!ruling.review) throw new Rejected(subject, ruling)
         const refusal = draftRefusal(d, tenant, subject, ruling, at)
-        const recorded = await takeStep<RecordedRefusal>(tx, 'record_refusal', refusal, refusalLocks(ruling))
+        const recorded = await takeStep(tx, recordRefusalStep, refusal, refusalLocks(ruling))
         return { status: 201, body: waiting(row, ruling, recorded) }
       }
       const { item, locks } = openingOf(d, row, ruling, terms, at)
-      await takeStep(tx, 'open_preauth', item, locks)
+      await takeStep(tx, openPreauthStep, item, locks)
       const stored = (await findPreauth(tx, tenant.tenantId, id))!
       return {
         status: 201,

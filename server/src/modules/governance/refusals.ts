@@ -3,8 +3,10 @@ import type { Step } from '../../platform/batch.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import type { StepAnswer, StepInput } from '../../platform/step.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
 import { smallestChanges } from './assessment-outcome.ts'
+import type { recordRefusalStep } from './governance.steps.ts'
 import { policyIds } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
 import { shouldLookAgain } from './steps.ts'
@@ -13,16 +15,11 @@ export type RefusalDeps = {
   clock: Clock
   ids: Ids
   books: Pick<RulesCache, 'forget'>
-  record: Step<unknown, RecordedRefusal>
+  record: Step<StepInput<typeof recordRefusalStep>, RecordedRefusal>
   approvalWindowSeconds: number
 }
 
-export type RecordedRefusal = {
-  decision_id: string
-  run_id: string
-  preauth_id: string | null
-  approval_id: string | null
-}
+export type RecordedRefusal = StepAnswer<typeof recordRefusalStep>
 
 /** What is refused: a run with what was asked, or a pre-authorisation with its row. */
 export type RefusalSubject =

@@ -1,6 +1,8 @@
 import { type Selectable, sql } from 'kysely'
+import { callStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Alerts } from '../../platform/generated/db.ts'
+import { type NewAlert, raiseAlertStep } from './insights.steps.ts'
 
 export type AlertRow = Selectable<Alerts>
 export type Severity = 'critical' | 'warning' | 'info'
@@ -30,25 +32,8 @@ export async function markRead(tx: Tx, tenantId: string, id: string, at: Date): 
     .executeTakeFirst()
 }
 
-export type NewAlert = {
-  id: string
-  event_id: string
-  tenant_id: string
-  severity: Severity
-  type: string
-  message: string
-  data: Record<string, unknown>
-  cause: string | null
-  at: string
-}
-
 /** True when it is new; a cause that is known already is at most sharpened. */
-export async function raiseAlert(tx: Tx, alert: NewAlert): Promise<boolean> {
-  const { rows } = await sql<{
-    raised: boolean
-  }>`select raise_alert(${JSON.stringify(alert)}::jsonb) as raised`.execute(tx)
-  return rows[0]!.raised
-}
+export const raiseAlert = (tx: Tx, alert: NewAlert): Promise<boolean> => callStep(tx, raiseAlertStep, alert)
 
 export async function readAlert(tx: Tx, id: string): Promise<AlertRow> {
   return tx.selectFrom('alerts').selectAll().where('id', '=', id).executeTakeFirstOrThrow()

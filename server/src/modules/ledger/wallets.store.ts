@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { Escrows, Payouts, Wallets } from '../../platform/generated/db.ts'
+import { stringifyWithBigints } from '../../platform/json.ts'
 
 export type WalletRow = Selectable<Wallets>
 export type EscrowRow = Selectable<Escrows>
@@ -61,8 +62,7 @@ export const listExpiredEscrows = (tx: Tx, at: Date, most: number): Promise<Escr
 /** The same locks that the steps of runs take, in the same order. */
 export const lock = (tx: Tx, names: readonly string[]) => sql`select lock_names(${names}::text[])`.execute(tx)
 
-const bigintAsText = (_: string, value: unknown) => (typeof value === 'bigint' ? value.toString() : value)
-const json = (value: unknown) => sql`${JSON.stringify(value, bigintAsText)}::jsonb`
+const json = (value: unknown) => sql`${stringifyWithBigints(value)}::jsonb`
 
 export const holdEscrow = (tx: Tx, item: unknown) => sql`select hold_escrow(${json(item)})`.execute(tx)
 export const endEscrow = (tx: Tx, item: unknown) => sql`select end_escrow(${json(item)})`.execute(tx)

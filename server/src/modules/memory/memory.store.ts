@@ -1,12 +1,11 @@
 import { type Selectable, sql } from 'kysely'
+import { callStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Memories } from '../../platform/generated/db.ts'
+import { type NewMemory, writeMemoryStep } from './memory.steps.ts'
 
 /** The searched words repeat the content and stay in the database. */
 export type MemoryRow = Omit<Selectable<Memories>, 'words'>
-
-/** What SQL `write_memory` takes. */
-export type NewMemory = Omit<MemoryRow, 'created_at' | 'expires_at'> & { created_at: string; expires_at: string }
 
 export type MemoryFilter = { tenantId: string; now: Date; limit: number } & Partial<
   Record<'session_id' | 'agent_id' | 'run_id' | 'cursor', string>
@@ -27,8 +26,7 @@ const columns = [
 /** A word that everything holds would have everything ranked: of those it finds, the newest are. */
 const MOST_RANKED = 500
 
-export const writeMemory = (tx: Tx, memory: NewMemory) =>
-  sql`select write_memory(${JSON.stringify(memory)}::jsonb)`.execute(tx)
+export const writeMemory = (tx: Tx, memory: NewMemory) => callStep(tx, writeMemoryStep, memory)
 
 export const findMemory = (tx: Tx, tenantId: string, id: string, now: Date): Promise<MemoryRow | undefined> =>
   tx

@@ -1,4 +1,4 @@
-import type { NewMemory } from './memory.store.ts'
+import type { NewMemory } from './memory.steps.ts'
 
 /** What may be remembered, for how long, and how much of it is put in front of a task. Everything has a limit. */
 export const limits = {

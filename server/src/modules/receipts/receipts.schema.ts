@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { pageFields } from '../../platform/paging.ts'
-import { receiptKinds } from './sign-receipt.ts'
+import { receiptKinds } from './receipt-kinds.ts'
 
 const nullable = (description: string) =>
   Type.Union([Type.Object({}, { additionalProperties: true }), Type.Null()], { description })

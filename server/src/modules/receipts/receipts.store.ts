@@ -1,6 +1,9 @@
 import { sql } from 'kysely'
+import { callStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
-import { payerKey, type ReceiptKind, type ReceiptRow } from './sign-receipt.ts'
+import type { ReceiptKind } from './receipt-kinds.ts'
+import { issueReceiptStep, type ReceiptRow } from './receipts.steps.ts'
+import { payerKey } from './sign-receipt.ts'
 
 /** The public columns alone: whose receipt it is stays out, so that no query for the public can leak it. */
 const publicReceipts = (tx: Tx) =>
@@ -79,5 +82,5 @@ export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | nul
 
 /** For receipts that are issued from TypeScript; steps in SQL call the same function themselves. */
 export async function issueReceipt(tx: Tx, row: ReceiptRow) {
-  await sql`select issue_receipt(${JSON.stringify(row)}::jsonb)`.execute(tx)
+  await callStep(tx, issueReceiptStep, row)
 }

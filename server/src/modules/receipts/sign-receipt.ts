@@ -1,18 +1,7 @@
 import { canonical, sha256 } from '../../platform/canonical.ts'
 import type { Signer } from '../../platform/keys.ts'
-
-export const receiptKinds = [
-  'run',
-  'loop',
-  'topup',
-  'preauth',
-  'rh_run',
-  'refund',
-  'correction',
-  'failure',
-  'audit_head',
-] as const
-export type ReceiptKind = (typeof receiptKinds)[number]
+import type { ReceiptKind } from './receipt-kinds.ts'
+import type { ReceiptRow } from './receipts.steps.ts'
 
 type Members = Record<string, unknown>
 
@@ -52,22 +41,6 @@ export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer'> & {
   schema: 'run-receipt/v1'
   signature: ReceiptSignature
   log: unknown
-}
-
-/** What the SQL function `issue_receipt` takes. */
-export type ReceiptRow = {
-  id: string
-  run_id: string
-  tenant_id: string | null
-  kind: ReceiptKind
-  agent_id: string | null
-  payer: string | null
-  issued_at: string
-  /** Canonical JSON with the signature and without `log`: these bytes are the entry of the log. */
-  body: string
-  /** Plain SHA-256 of `body`, by which the next receipt names this one. The log hashes the same bytes as a leaf (RFC 6962). */
-  hash: string
-  prev_hash: string | null
 }
 
 export type SignedReceipt = { receipt: PublicReceipt; row: ReceiptRow }

@@ -6,39 +6,39 @@ import { createSteps, type Step } from '../../platform/batch.ts'
 import { isUnavailable, type Tx } from '../../platform/db.ts'
 import type { Runs, Settlements } from '../../platform/generated/db.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import type { AssessmentSummary } from '../governance/assessment.ts'
+import type { StepAnswer } from '../../platform/step.ts'
+import { noteUnknownStep } from '../payments/payments.steps.ts'
+import {
+  abandonRunStep,
+  admitAndKeepRunStep,
+  admitRunStep,
+  completeRunStep,
+  finishRefundStep,
+  keepAndCompleteRunStep,
+  keepRunStep,
+  noteArrivalStep,
+} from './runs.steps.ts'
 
 export type RunRow = Selectable<Runs>
 export type SettlementRow = Selectable<Settlements>
 
-export type StoredAnswer = { status: number; body: string; first: boolean }
+export type StoredAnswer = StepAnswer<typeof completeRunStep>
 
 /** The steps of a run as group-committed SQL functions; see `sql/runs.sql`. */
-export type RunSteps = {
-  admit: Step<unknown, { run_id: string; ruling: AssessmentSummary }>
-  keep: Step<unknown, unknown>
-  complete: Step<unknown, StoredAnswer>
-  admitAndKeep: Step<unknown, { run_id: string }>
-  keepAndComplete: Step<unknown, StoredAnswer>
-  abandon: Step<unknown, StoredAnswer>
-  noteUnknown: Step<unknown, { state: string }>
-  noteArrival: Step<unknown, { first: boolean }>
-  finishRefund: Step<unknown, { first: boolean }>
-}
+export type RunSteps = ReturnType<typeof createRunSteps>
 
-export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics, most?: number): RunSteps {
-  const create = createSteps(pool, metrics, most)
-  const step = <Item, Result>(name: string): Step<Item, Result> => patient(create<Item, Result>(name))
+export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics, maxBatch?: number) {
+  const create = createSteps(pool, metrics, maxBatch)
   return {
-    admit: step('admit_run'),
-    keep: step('keep_run'),
-    complete: step('complete_run'),
-    admitAndKeep: step('admit_and_keep_run'),
-    keepAndComplete: step('keep_and_complete_run'),
-    abandon: step('abandon_run'),
-    noteUnknown: step('note_unknown'),
-    noteArrival: step('note_arrival'),
-    finishRefund: step('finish_refund'),
+    admit: patient(create(admitRunStep)),
+    keep: patient(create(keepRunStep)),
+    complete: patient(create(completeRunStep)),
+    admitAndKeep: patient(create(admitAndKeepRunStep)),
+    keepAndComplete: patient(create(keepAndCompleteRunStep)),
+    abandon: patient(create(abandonRunStep)),
+    noteUnknown: patient(create(noteUnknownStep)),
+    noteArrival: patient(create(noteArrivalStep)),
+    finishRefund: patient(create(finishRefundStep)),
   }
 }
 

@@ -5,9 +5,10 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Log } from '../../platform/log.ts'
-import { type Claimed, claimDeliveries, type Finished, giveBack, type Standing } from './deliveries.store.ts'
+import { type Claimed, claimDeliveries, giveBack, type Standing } from './deliveries.store.ts'
 import { retryDelayMs } from './retry.ts'
 import type { Outcome, Send } from './send.ts'
+import { type DeliveryOutcome, finishDeliveryStep } from './webhooks.steps.ts'
 
 export type DeliverDeps = {
   db: Db
@@ -38,7 +39,7 @@ export type Deliver = ReturnType<typeof createDeliver>
 
 export function createDeliver(deps: DeliverDeps) {
   const random = deps.random ?? Math.random
-  const finish = createSteps(deps.pool)<Finished, { dropped: boolean; switched_off: boolean }>('finish_delivery')
+  const finish = createSteps(deps.pool)(finishDeliveryStep)
   const worker = randomBytes(12).toString('hex')
   const stopping = new AbortController()
   const busy = new Map<string, number>()
@@ -160,7 +161,7 @@ function secretsOf(delivery: Claimed, at: Date, keys: Pick<Keys, 'decrypt'>): st
   return [secret, ...(overlapping ? [earlier_secret] : [])].map((sealed) => keys.decrypt(sealed))
 }
 
-function judge(delivery: Claimed, outcome: Outcome, at: Date, random: () => number): Finished {
+function judge(delivery: Claimed, outcome: Outcome, at: Date, random: () => number): DeliveryOutcome {
   const gone = outcome.status === 410
   const delayMs = outcome.ok || gone ? undefined : retryDelayMs(delivery.round_attempts + 1, random)
   const over = !outcome.ok && delayMs === undefined

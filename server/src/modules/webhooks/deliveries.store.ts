@@ -1,6 +1,5 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
-import type { Outcome } from './send.ts'
 
 export type Standing = 'good' | 'poor'
 
@@ -29,16 +28,6 @@ export type Claim = {
   standing: Standing
   busy: Record<string, number>
   worker: string
-}
-
-/** What the step `finish_delivery` takes. */
-export type Finished = Outcome & {
-  id: string
-  claim: string
-  at: string
-  next_attempt_at: string | null
-  standing: Standing
-  switch_off: 'gone' | 'exhausted' | null
 }
 
 export async function claimDeliveries(tx: Tx, claim: Claim): Promise<Claimed[]> {

@@ -1,0 +1,8 @@
+import { type TSchema, Type } from 'typebox'
+
+export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
+export const nullableText = nullable(Type.String())
+export const nullableNumber = nullable(Type.Number())
+export const timestamp = Type.String({ format: 'date-time' })
+export const oneOf = <const T extends readonly string[]>(values: T) =>
+  Type.Unsafe<T[number]>(Type.Union(values.map((value) => Type.Literal(value))))

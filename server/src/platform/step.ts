@@ -1,0 +1,21 @@
+import type { Static, TSchema } from 'typebox'
+
+/**
+ * An SQL function of `server/sql` that takes one JSON value, with the schema of what it takes and of what it answers.
+ * `server/test/steps.test.ts` calls every definition and fails when SQL reads a key that the schema lacks, or never reads
+ * one that it has, because a misspelt key would otherwise become a silent NULL.
+ */
+export type StepDefinition<Input extends TSchema = TSchema, Answer extends TSchema = TSchema> = {
+  readonly name: string
+  readonly input: Input
+  readonly answer: Answer
+}
+
+export type StepInput<Definition extends StepDefinition> = Static<Definition['input']>
+export type StepAnswer<Definition extends StepDefinition> = Static<Definition['answer']>
+
+export const defineStep = <Input extends TSchema, Answer extends TSchema>(
+  name: string,
+  input: Input,
+  answer: Answer,
+): StepDefinition<Input, Answer> => ({ name, input, answer })
