@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const failure = async (call: Promise<unknown>): Promise<CountersignError> => {
+const expectError = async (call: Promise<unknown>): Promise<CountersignError> => {
   const error = await call.then(
     () => undefined,
     (reason: unknown) => reason,
@@ -40,7 +40,7 @@ test('answers carry the types of the description', async () => {
 })
 
 test('what the description does not allow does not compile', () => {
-  const never = () => [
+  const invalidCalls = () => [
     // @ts-expect-error no such path
     guest.get('/api/nothing'),
     // @ts-expect-error the path has a parameter
@@ -50,50 +50,57 @@ test('what the description does not allow does not compile', () => {
     // @ts-expect-error the body lacks its e-mail address
     guest.post('/api/onboard', { body: { org_name: 'Acme' } }),
   ]
-  expect(never).toBeTypeOf('function')
+  expect(invalidCalls).toBeTypeOf('function')
 })
 
 test('every refusal is a CountersignError with the stable code and the sentence', async () => {
-  expect(await failure(guest.get('/api/receipts/{id}', { path: { id: 'rcpt_none' } }))).toMatchObject({
+  expect(await expectError(guest.get('/api/receipts/{id}', { path: { id: 'rcpt_none' } }))).toMatchObject({
     status: 404,
     error: 'error',
     code: 'not_found',
     requestId: expect.any(String),
   })
-  expect(await failure(guest.get('/api/runs'))).toMatchObject({ status: 401, code: 'unauthorized' })
-  const invalid = await failure(guest.post('/api/onboard', { body: { org_name: '', email: 'x' } }))
-  expect(invalid).toMatchObject({ status: 400, error: 'invalid_request' })
-  expect(invalid.message).toContain('body/')
-  const unpaid = await failure(guest.post('/api/run', { body: { task: 'hello' } }))
-  expect(unpaid).toMatchObject({ status: 402, error: 'payment_required' })
-  expect(unpaid.body.price_usdc).toBe(0.01)
+  expect(await expectError(guest.get('/api/runs'))).toMatchObject({ status: 401, code: 'unauthorized' })
+  const invalidBody = await expectError(guest.post('/api/onboard', { body: { org_name: '', email: 'x' } }))
+  expect(invalidBody).toMatchObject({ status: 400, error: 'invalid_request' })
+  expect(invalidBody.message).toContain('body/')
+  const unpaidRun = await expectError(guest.post('/api/run', { body: { task: 'hello' } }))
+  expect(unpaidRun).toMatchObject({ status: 402, error: 'payment_required' })
+  expect(unpaidRun.body.price_usdc).toBe(0.01)
 })
 
 test('a value in a path cannot leave its place', async () => {
-  const error = await failure(guest.get('/api/lane/{agent_id}', { path: { agent_id: '../health' } }))
+  const error = await expectError(guest.get('/api/lane/{agent_id}', { path: { agent_id: '../health' } }))
   expect(error.status).toBe(404)
   await expect(guest.get('/api/lane/{agent_id}', { path: { agent_id: '' } })).rejects.toThrow("needs 'agent_id'")
 })
 
 test('a service that is away, late or no service at all is an error of the same kind; one’s own abort is not', async () => {
-  const away = createClient({ baseUrl: 'http://127.0.0.1:1' })
-  expect(await failure(away.get('/api/health'))).toMatchObject({ status: 0, code: 'unavailable', retryable: true })
+  const unreachable = createClient({ baseUrl: 'http://127.0.0.1:1' })
+  expect(await expectError(unreachable.get('/api/health'))).toMatchObject({
+    status: 0,
+    code: 'unavailable',
+    retryable: true,
+  })
 
-  const odd = createServer((request, response) => {
+  const brokenServer = createServer((request, response) => {
     if (request.url === '/api/health') return
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"half":')
   })
-  await new Promise<void>((resolve) => odd.listen(0, '127.0.0.1', resolve))
+  await new Promise<void>((resolve) => brokenServer.listen(0, '127.0.0.1', resolve))
   try {
-    const client = createClient({ baseUrl: `http://127.0.0.1:${(odd.address() as AddressInfo).port}`, timeoutMs: 200 })
-    expect(await failure(client.get('/api/health'))).toMatchObject({ status: 0, code: 'unavailable' })
-    expect((await failure(client.get('/api/pricing'))).message).toContain('not JSON')
+    const client = createClient({
+      baseUrl: `http://127.0.0.1:${(brokenServer.address() as AddressInfo).port}`,
+      timeoutMs: 200,
+    })
+    expect(await expectError(client.get('/api/health'))).toMatchObject({ status: 0, code: 'unavailable' })
+    expect((await expectError(client.get('/api/pricing'))).message).toContain('not JSON')
     await expect(client.get('/api/health', { signal: AbortSignal.abort() })).rejects.toMatchObject({
       name: 'AbortError',
     })
   } finally {
-    odd.closeAllConnections()
-    await new Promise((resolve) => odd.close(resolve))
+    brokenServer.closeAllConnections()
+    await new Promise((resolve) => brokenServer.close(resolve))
   }
 })
 
@@ -107,10 +114,10 @@ test('a session’s writes carry its token', async () => {
   }
   let token: string | undefined
   const client = createClient({ baseUrl: service.url, fetch: browser, csrfToken: () => token })
-  const opened = await client.post('/api/session', { body: { api_key } })
+  const session = await client.post('/api/session', { body: { api_key } })
   expect(await client.get('/api/me')).toMatchObject({ orgId: expect.any(String) })
-  expect(await failure(client.delete('/api/session'))).toMatchObject({ status: 403 })
-  token = opened.csrf_token
+  expect(await expectError(client.delete('/api/session'))).toMatchObject({ status: 403 })
+  token = session.csrf_token
   expect(await client.delete('/api/session')).toEqual({ ended: true })
 })
 

@@ -24,7 +24,7 @@ type PathsWith<M extends Method> = {
 }[keyof paths]
 type Operation<P extends keyof paths, M extends Method> = paths[P] extends Record<M, infer O> ? O : never
 
-type ContentOf<R> = R extends { content: infer C }
+type ResponseContent<R> = R extends { content: infer C }
   ? C extends { 'application/json': infer B }
     ? B
     : C extends { 'text/plain': infer T }
@@ -33,33 +33,33 @@ type ContentOf<R> = R extends { content: infer C }
         ? Uint8Array
         : unknown
   : unknown
-type Good<R> = R extends { 200: infer A }
-  ? ContentOf<A>
+type SuccessContent<R> = R extends { 200: infer A }
+  ? ResponseContent<A>
   : R extends { 201: infer A }
-    ? ContentOf<A>
+    ? ResponseContent<A>
     : R extends { 202: infer A }
-      ? ContentOf<A>
+      ? ResponseContent<A>
       : unknown
-export type Answer<P extends keyof paths, M extends Method> =
-  Operation<P, M> extends { responses: infer R } ? Good<R> : never
+export type ApiResponse<P extends keyof paths, M extends Method> =
+  Operation<P, M> extends { responses: infer R } ? SuccessContent<R> : never
 
 // What the description requires, the type requires; only a query's defaults may always be left out.
-type PathPart<O> = O extends { parameters: { path: infer V } } ? { path: V } : { path?: undefined }
-type QueryPart<O> = O extends { parameters: { query?: infer V } } ? { query?: Partial<V> } : { query?: undefined }
-type BodyPart<O> = O extends { requestBody: { content: { 'application/json': infer B } } }
+type PathOption<O> = O extends { parameters: { path: infer V } } ? { path: V } : { path?: undefined }
+type QueryOption<O> = O extends { parameters: { query?: infer V } } ? { query?: Partial<V> } : { query?: undefined }
+type BodyOption<O> = O extends { requestBody: { content: { 'application/json': infer B } } }
   ? { body: B }
   : O extends { requestBody?: { content: { 'application/json': infer B } } }
     ? { body?: B }
     : { body?: undefined }
 
-export type Ask<P extends keyof paths, M extends Method> = PathPart<Operation<P, M>> &
-  QueryPart<Operation<P, M>> &
-  BodyPart<Operation<P, M>> & { headers?: Record<string, string>; signal?: AbortSignal }
+export type ApiRequest<P extends keyof paths, M extends Method> = PathOption<Operation<P, M>> &
+  QueryOption<Operation<P, M>> &
+  BodyOption<Operation<P, M>> & { headers?: Record<string, string>; signal?: AbortSignal }
 
 /** The second argument may be left out where nothing in it is required. */
-type AskArguments<P extends keyof paths, M extends Method> =
+type RequestArguments<P extends keyof paths, M extends Method> =
   // biome-ignore lint/complexity/noBannedTypes: the empty object is the question itself, whether nothing is required
-  {} extends Ask<P, M> ? [ask?: Ask<P, M>] : [ask: Ask<P, M>]
+  {} extends ApiRequest<P, M> ? [ask?: ApiRequest<P, M>] : [ask: ApiRequest<P, M>]
 
 /**
  * An answer that is no success, with the stable code, the sentence and what else the service said. No answer at all
@@ -75,18 +75,18 @@ export class CountersignError extends Error {
   readonly retryable: boolean
   readonly body: Record<string, unknown>
   constructor(status: number, body: Record<string, unknown>, options?: ErrorOptions) {
-    super(textOf(body.message) ?? `The service answered ${status}.`, options)
+    super(asText(body.message) ?? `The service answered ${status}.`, options)
     this.name = 'CountersignError'
     this.status = status
-    this.error = textOf(body.error) ?? 'error'
-    this.code = textOf(body.code)
-    this.requestId = textOf(body.request_id)
+    this.error = asText(body.error) ?? 'error'
+    this.code = asText(body.code)
+    this.requestId = asText(body.request_id)
     this.retryable = body.retryable === true
     this.body = body
   }
 }
 
-type LooseAsk = {
+type UntypedRequest = {
   path?: Record<string, string | number>
   query?: Record<string, unknown>
   body?: unknown
@@ -97,15 +97,15 @@ type LooseAsk = {
 export type Client = ReturnType<typeof createClient>
 
 export function createClient(options: ClientOptions) {
-  const call = async (method: Method, template: string, ask: LooseAsk = {}): Promise<unknown> => {
-    const response = await send(method, template, ask)
-    const answer = await readAnswer(response)
-    if (response.ok) return answer
-    throw new CountersignError(response.status, isObject(answer) ? answer : {})
+  const sendAndParse = async (method: Method, template: string, request: UntypedRequest = {}): Promise<unknown> => {
+    const response = await send(method, template, request)
+    const body = await parseResponse(response)
+    if (response.ok) return body
+    throw new CountersignError(response.status, isObject(body) ? body : {})
   }
 
-  const send = async (method: Method, template: string, { path, query, body, headers, signal }: LooseAsk) => {
-    const url = `${options.baseUrl}${fillPath(template, path)}${searchOf(query)}`
+  const send = async (method: Method, template: string, { path, query, body, headers, signal }: UntypedRequest) => {
+    const url = `${options.baseUrl}${fillPath(template, path)}${toQueryString(query)}`
     const csrf = method === 'get' ? undefined : options.csrfToken?.()
     const timeout = AbortSignal.timeout(options.timeoutMs ?? DEFAULT_TIMEOUT_MS)
     try {
@@ -130,16 +130,21 @@ export function createClient(options: ClientOptions) {
     }
   }
 
-  const calls =
+  const createMethod =
     <M extends Method>(method: M) =>
-    <P extends PathsWith<M>>(path: P, ...[ask]: AskArguments<P, M>): Promise<Answer<P, M>> =>
-      call(method, path, ask as LooseAsk | undefined) as Promise<Answer<P, M>>
+    <P extends PathsWith<M>>(path: P, ...[request]: RequestArguments<P, M>): Promise<ApiResponse<P, M>> =>
+      sendAndParse(method, path, request as UntypedRequest | undefined) as Promise<ApiResponse<P, M>>
 
-  return { get: calls('get'), post: calls('post'), patch: calls('patch'), delete: calls('delete') }
+  return {
+    get: createMethod('get'),
+    post: createMethod('post'),
+    patch: createMethod('patch'),
+    delete: createMethod('delete'),
+  }
 }
 
 /** `{*}` is the rest of the path, whose slashes stay. */
-function fillPath(template: string, path: LooseAsk['path'] = {}): string {
+function fillPath(template: string, path: UntypedRequest['path'] = {}): string {
   return template.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = path[name]
     if (value === undefined || value === '') throw new TypeError(`The path ${template} needs '${name}'.`)
@@ -148,13 +153,13 @@ function fillPath(template: string, path: LooseAsk['path'] = {}): string {
   })
 }
 
-function searchOf(query: LooseAsk['query'] = {}): string {
-  const given = Object.entries(query).filter(([, value]) => value !== undefined)
-  const search = new URLSearchParams(given.map(([name, value]) => [name, String(value)]))
+function toQueryString(query: UntypedRequest['query'] = {}): string {
+  const entries = Object.entries(query).filter(([, value]) => value !== undefined)
+  const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))
   return search.size > 0 ? `?${search}` : ''
 }
 
-async function readAnswer(response: Response): Promise<unknown> {
+async function parseResponse(response: Response): Promise<unknown> {
   const type = response.headers.get('content-type') ?? ''
   if (type.startsWith('application/octet-stream')) return new Uint8Array(await response.arrayBuffer())
   const text = await response.text()
@@ -168,7 +173,7 @@ async function readAnswer(response: Response): Promise<unknown> {
   }
 }
 
-const textOf = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
+const asText = (value: unknown): string | undefined => (typeof value === 'string' ? value : undefined)
 
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value)

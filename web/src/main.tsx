@@ -1,15 +1,15 @@
 import { QueryClientProvider } from '@tanstack/react-query'
 import { StrictMode } from 'react'
 import { createRoot } from 'react-dom/client'
+import { jwksQuery, queryClient } from './api.ts'
 import { App } from './app.tsx'
-import { keySetQuery, queries } from './service.ts'
 import './style.css'
 
-void queries.prefetchQuery(keySetQuery)
+void queryClient.prefetchQuery(jwksQuery)
 
 createRoot(document.getElementById('root')!).render(
   <StrictMode>
-    <QueryClientProvider client={queries}>
+    <QueryClientProvider client={queryClient}>
       <App />
     </QueryClientProvider>
   </StrictMode>,

@@ -1,40 +1,40 @@
 import { useSyncExternalStore } from 'react'
 
-/** Where the reader is: `#/receipts/rcpt_1?kind=run`. It stands in the address, so that it can be kept and sent. */
-export type Route = { page: string; rest: string[]; query: URLSearchParams }
+/** The page shown, as in `#/receipts/rcpt_1?kind=run`. It lives in the URL, so that it can be bookmarked and shared. */
+export type Route = { page: string; segments: string[]; query: URLSearchParams }
 
-export function readRoute(hash: string): Route {
+export function parseRoute(hash: string): Route {
   const [path = '', search = ''] = hash.replace(/^#\/?/, '').split('?')
-  const [page = '', ...rest] = path.split('/').map(decode)
-  return { page, rest: rest.filter((part) => part !== ''), query: new URLSearchParams(search) }
+  const [page = '', ...segments] = path.split('/').map(decode)
+  return { page, segments: segments.filter((segment) => segment !== ''), query: new URLSearchParams(search) }
 }
 
-export function link(parts: string[], query: Record<string, string | undefined> = {}): string {
-  const given = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
-  const search = new URLSearchParams(given)
-  return `#/${parts.map(encodeURIComponent).join('/')}${search.size > 0 ? `?${search}` : ''}`
+export function routeHref(segments: string[], query: Record<string, string | undefined> = {}): string {
+  const nonEmpty = Object.entries(query).filter((entry): entry is [string, string] => Boolean(entry[1]))
+  const search = new URLSearchParams(nonEmpty)
+  return `#/${segments.map(encodeURIComponent).join('/')}${search.size > 0 ? `?${search}` : ''}`
 }
 
-export const go = (href: string) => {
+export const navigate = (href: string) => {
   location.hash = href
 }
 
 export const useHash = () =>
   useSyncExternalStore(
-    (changed) => {
-      addEventListener('hashchange', changed)
-      return () => removeEventListener('hashchange', changed)
+    (onChange) => {
+      addEventListener('hashchange', onChange)
+      return () => removeEventListener('hashchange', onChange)
     },
     () => location.hash,
   )
 
-export const useRoute = (): Route => readRoute(useHash())
+export const useRoute = (): Route => parseRoute(useHash())
 
-/** An address typed by hand may hold half an escape; then it is what it is. */
-function decode(part: string): string {
+/** A URL typed by hand may contain an incomplete escape; it is then kept as it is. */
+function decode(segment: string): string {
   try {
-    return decodeURIComponent(part)
+    return decodeURIComponent(segment)
   } catch {
-    return part
+    return segment
   }
 }

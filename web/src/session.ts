@@ -1,36 +1,36 @@
 /**
- * The session itself is a cookie that no script can read. The token for writes stays in memory and is asked for again
- * when the page is loaded anew; what is stored is only that there is a session to ask about.
+ * The session is an HttpOnly cookie. The CSRF token stays in memory and is fetched again after a reload; local storage
+ * only records that there may be a session.
  */
-const HINT = 'countersign.signed-in'
+const SIGNED_IN_KEY = 'countersign.signed-in'
 
 let csrfToken: string | undefined
 
 export const readCsrfToken = () => csrfToken
 
-export const maybeSignedIn = () => stored()?.getItem(HINT) === 'yes'
+export const mayBeSignedIn = () => openStorage()?.getItem(SIGNED_IN_KEY) === 'yes'
 
-export function keepSession(token: string) {
+export function storeSession(token: string) {
   csrfToken = token
-  stored()?.setItem(HINT, 'yes')
+  openStorage()?.setItem(SIGNED_IN_KEY, 'yes')
 }
 
-export function dropSession() {
+export function clearSession() {
   csrfToken = undefined
-  stored()?.removeItem(HINT)
+  openStorage()?.removeItem(SIGNED_IN_KEY)
 }
 
-/** Another page of ours signed in or out. */
-export function onSessionElsewhere(changed: () => void): () => void {
-  const heard = (event: StorageEvent) => {
-    if (event.key === HINT) changed()
+/** Called when another tab signs in or out. */
+export function onSessionChangeElsewhere(onChange: () => void): () => void {
+  const handleStorage = (event: StorageEvent) => {
+    if (event.key === SIGNED_IN_KEY) onChange()
   }
-  addEventListener('storage', heard)
-  return () => removeEventListener('storage', heard)
+  addEventListener('storage', handleStorage)
+  return () => removeEventListener('storage', handleStorage)
 }
 
-/** A browser may refuse storage altogether; then a session lasts as long as the page. */
-export function stored(): Storage | undefined {
+/** Undefined when the browser denies storage; the session then lasts as long as the page. */
+export function openStorage(): Storage | undefined {
   try {
     return localStorage
   } catch {

@@ -3,7 +3,7 @@ import { StringDecoder } from 'node:string_decoder'
 import { type Jwks, parseJson } from '@countersign/proof'
 
 /** The evidence could not be read, which says nothing about whether it holds. */
-export class CannotVerify extends Error {}
+export class UnreadableEvidenceError extends Error {}
 
 export type JsonObject = Record<string, unknown>
 
@@ -18,25 +18,25 @@ const FETCH_MS = 15_000
 
 /** What a file holds, told by its contents; an audit export also by its name, since it may be too long to read at once. */
 export function readEvidence(path: string): Evidence {
-  if (/\.(ndjson|jsonl)$/.test(path)) return { kind: 'audit', lines: linesOf(path) }
+  if (/\.(ndjson|jsonl)$/.test(path)) return { kind: 'audit', lines: readLines(path) }
   const text = readText(path)
   const [firstLine = ''] = text.trimStart().split('\n', 1)
   const value = tryParse(text) ?? tryParse(firstLine)
-  if (isAuditEvent(value)) return { kind: 'audit', lines: linesOf(path) }
-  const evidence = recognise(value)
-  if (!evidence) throw new CannotVerify(`${path} is no receipt, no attestation and no audit export.`)
+  if (isAuditEvent(value)) return { kind: 'audit', lines: readLines(path) }
+  const evidence = findEvidence(value)
+  if (!evidence) throw new UnreadableEvidenceError(`${path} is no receipt, no attestation and no audit export.`)
   return evidence
 }
 
 /** A receipt or attestation by itself, inside the answer it came with, or several receipts of one run. */
-function recognise(value: unknown): Evidence | undefined {
+function findEvidence(value: unknown): Evidence | undefined {
   if (Array.isArray(value) && value.length > 0 && value.every(isObject)) return { kind: 'receipts', receipts: value }
   if (!isObject(value)) return undefined
   if (typeof value.schema === 'string' && value.schema.startsWith('run-receipt/'))
     return { kind: 'receipt', receipt: value }
   if (typeof value.schema === 'string' && value.schema.startsWith('basis-attestation/'))
     return { kind: 'attestation', attestation: value }
-  return recognise(value.receipt) ?? recognise(value.attestation) ?? recognise(value.receipts)
+  return findEvidence(value.receipt) ?? findEvidence(value.attestation) ?? findEvidence(value.receipts)
 }
 
 const isAuditEvent = (value: unknown) => isObject(value) && 'seq' in value && 'hash' in value && !('schema' in value)
@@ -49,14 +49,14 @@ export function readJson(path: string): unknown {
   try {
     return parseJson(text)
   } catch (cause) {
-    throw new CannotVerify(`${path} is not JSON that can be relied on: ${(cause as Error).message}`)
+    throw new UnreadableEvidenceError(`${path} is not JSON that can be relied on: ${(cause as Error).message}`)
   }
 }
 
 export function readKeySet(path: string): Jwks {
   const value = readJson(path)
   if (!isObject(value) || !Array.isArray(value.keys))
-    throw new CannotVerify(`${path} is not a key set {"keys": [...]}.`)
+    throw new UnreadableEvidenceError(`${path} is not a key set {"keys": [...]}.`)
   return value as unknown as Jwks
 }
 
@@ -65,23 +65,24 @@ export async function fetchJson(url: string): Promise<unknown> {
   try {
     response = await fetch(url, { signal: AbortSignal.timeout(FETCH_MS), headers: { accept: 'application/json' } })
   } catch (cause) {
-    throw new CannotVerify(`${url} cannot be reached: ${(cause as Error).message}`)
+    throw new UnreadableEvidenceError(`${url} cannot be reached: ${(cause as Error).message}`)
   }
-  if (!response.ok) throw new CannotVerify(`${url} answered ${response.status}.`)
+  if (!response.ok) throw new UnreadableEvidenceError(`${url} answered ${response.status}.`)
   const value = tryParse(await response.text())
-  if (value === undefined) throw new CannotVerify(`${url} did not answer with JSON that can be relied on.`)
+  if (value === undefined) throw new UnreadableEvidenceError(`${url} did not answer with JSON that can be relied on.`)
   return value
 }
 
 function readText(path: string): string {
-  refuseNoFile(path)
-  if (statSync(path).size > MAX_FILE_BYTES) throw new CannotVerify(`${path} is larger than ${MAX_FILE_BYTES} bytes.`)
+  requireFile(path)
+  if (statSync(path).size > MAX_FILE_BYTES)
+    throw new UnreadableEvidenceError(`${path} is larger than ${MAX_FILE_BYTES} bytes.`)
   return readFileSync(path, 'utf8')
 }
 
-function refuseNoFile(path: string) {
-  if (!existsSync(path)) throw new CannotVerify(`There is no file ${path}.`)
-  if (statSync(path).isDirectory()) throw new CannotVerify(`${path} is a folder, not a file.`)
+function requireFile(path: string) {
+  if (!existsSync(path)) throw new UnreadableEvidenceError(`There is no file ${path}.`)
+  if (statSync(path).isDirectory()) throw new UnreadableEvidenceError(`${path} is a folder, not a file.`)
 }
 
 function tryParse(text: string): unknown {
@@ -93,19 +94,19 @@ function tryParse(text: string): unknown {
 }
 
 /** One line after the other, however long the file is. */
-function* linesOf(path: string): Generator<string> {
-  refuseNoFile(path)
+function* readLines(path: string): Generator<string> {
+  requireFile(path)
   const file = openSync(path, 'r')
   try {
     const decoder = new StringDecoder('utf8')
     const chunk = Buffer.alloc(1 << 20)
-    let rest = ''
-    for (let read = readSync(file, chunk); read > 0; read = readSync(file, chunk)) {
-      const lines = (rest + decoder.write(chunk.subarray(0, read))).split('\n')
-      rest = lines.pop()!
+    let incompleteLine = ''
+    for (let bytesRead = readSync(file, chunk); bytesRead > 0; bytesRead = readSync(file, chunk)) {
+      const lines = (incompleteLine + decoder.write(chunk.subarray(0, bytesRead))).split('\n')
+      incompleteLine = lines.pop()!
       yield* lines
     }
-    if (rest !== '') yield rest
+    if (incompleteLine !== '') yield incompleteLine
   } finally {
     closeSync(file)
   }

@@ -1,6 +1,6 @@
 import { Command } from 'commander'
-import { CannotVerify } from './evidence.ts'
-import { benchmarkCommand, ledgerCommand } from './operate.ts'
+import { UnreadableEvidenceError } from './evidence.ts'
+import { benchmarkCommand, ledgerCommand } from './server-commands.ts'
 import { verifyCommand } from './verify.ts'
 
 /** 0: it holds. 1: it does not. 2: it could not be looked at. */
@@ -10,12 +10,12 @@ const program = new Command('countersign')
   .addCommand(ledgerCommand())
   .addCommand(benchmarkCommand())
 
-for (const command of [program, ...program.commands, ...program.commands.flatMap((one) => one.commands)])
-  command.exitOverride((refused) => process.exit(refused.exitCode === 0 ? 0 : 2))
+for (const command of [program, ...program.commands, ...program.commands.flatMap((command) => command.commands)])
+  command.exitOverride((error) => process.exit(error.exitCode === 0 ? 0 : 2))
 
 try {
   await program.parseAsync()
 } catch (error) {
-  console.error(error instanceof CannotVerify ? error.message : error)
+  console.error(error instanceof UnreadableEvidenceError ? error.message : error)
   process.exit(2)
 }

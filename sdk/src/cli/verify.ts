@@ -10,7 +10,6 @@ import {
 } from '@countersign/proof'
 import { Command } from 'commander'
 import {
-  CannotVerify,
   type Evidence,
   fetchJson,
   isObject,
@@ -18,6 +17,7 @@ import {
   readEvidence,
   readJson,
   readKeySet,
+  UnreadableEvidenceError,
 } from './evidence.ts'
 
 type Options = {
@@ -47,7 +47,7 @@ export const verifyCommand = () =>
     .option('--origin <name>', 'the log that the receipt must be in')
     .option('--require-log', 'fail when the receipt carries no proof of its place in the log')
     .option('--witness <key...>', 'verifier keys of witnesses that must have cosigned the log')
-    .option('--quorum <count>', 'how many of them', (text) => positive(text))
+    .option('--quorum <count>', 'how many of them', (text) => parseQuorum(text))
     .option('--head <file>', 'for an audit export: a head known from elsewhere, such as an audit_head receipt')
     .option('--after <file>', 'for an audit export that does not start at the first event: the event before it')
     .option('--live', 'for an attestation: refuse previews')
@@ -55,7 +55,7 @@ export const verifyCommand = () =>
     .option('--json', 'print the result as JSON')
     .action(async (evidence: string, options: Options) => {
       const result = await verify(evidence, options)
-      console.log(options.json ? JSON.stringify(result, null, 2) : describe(result))
+      console.log(options.json ? JSON.stringify(result, null, 2) : formatVerification(result))
       process.exitCode = result.ok ? 0 : 1
     })
 
@@ -75,61 +75,70 @@ export async function verify(target: string, options: Options): Promise<Verifica
 }
 
 async function fetchReceipt(id: string, url: string | undefined): Promise<Evidence> {
-  if (!/^[\w-]{8,100}$/.test(id)) throw new CannotVerify(`There is no file ${id}.`)
+  if (!/^[\w-]{8,100}$/.test(id)) throw new UnreadableEvidenceError(`There is no file ${id}.`)
   if (url === undefined)
-    throw new CannotVerify(`There is no file ${id}. If it is the id of a receipt, say where it is with --url.`)
+    throw new UnreadableEvidenceError(
+      `There is no file ${id}. If it is the id of a receipt, say where it is with --url.`,
+    )
   const receipt = await fetchJson(`${url.replace(/\/+$/, '')}/api/receipts/${id}`)
   if (!isObject(receipt) || receipt.receipt_id !== id)
-    throw new CannotVerify('The service answered with another receipt.')
+    throw new UnreadableEvidenceError('The service answered with another receipt.')
   return { kind: 'receipt', receipt }
 }
 
 async function readKeys({ jwks, url }: Options): Promise<Jwks> {
   if (jwks !== undefined) return readKeySet(jwks)
-  if (url === undefined) throw new CannotVerify('Name the key set you trust with --jwks.')
+  if (url === undefined) throw new UnreadableEvidenceError('Name the key set you trust with --jwks.')
   console.error('The keys come from the service itself: pin them with --jwks to verify without trusting it.')
   return (await fetchJson(`${url.replace(/\/+$/, '')}/.well-known/jwks.json`)) as Jwks
 }
 
 /** The chain by itself; with a head that is a receipt, also that the public log vouches for it. */
 async function verifyAudit(lines: Iterable<string>, options: Options): Promise<Verification> {
-  const after = options.after === undefined ? undefined : placeIn(readJson(options.after), options.after)
-  const known = options.head === undefined ? undefined : readJson(options.head)
-  const receipt = headReceipt(known)
-  const head = known === undefined ? undefined : placeIn(receipt ? receipt.audit : known, options.head!)
+  const after = options.after === undefined ? undefined : parseChainPosition(readJson(options.after), options.after)
+  const headFile = options.head === undefined ? undefined : readJson(options.head)
+  const receipt = findHeadReceipt(headFile)
+  const head =
+    headFile === undefined ? undefined : parseChainPosition(receipt ? receipt.audit : headFile, options.head!)
   const chain = verifyAuditExport(lines, { after, head })
   if (!receipt) return chain
   const { origin, requireLog: required, witness: witnesses, quorum } = options
   const log = { origin, required, witnesses, quorum }
-  const stated = verifyReceipt(receipt, { jwks: await readKeys(options), log, now: new Date() })
-  const checks = stated.checks.map((check) => ({ ...check, name: `head receipt: ${check.name}` }))
-  return { ok: chain.ok && stated.ok, checks: [...chain.checks, ...checks], does_not_prove: chain.does_not_prove }
+  const receiptVerification = verifyReceipt(receipt, { jwks: await readKeys(options), log, now: new Date() })
+  const checks = receiptVerification.checks.map((check) => ({ ...check, name: `head receipt: ${check.name}` }))
+  return {
+    ok: chain.ok && receiptVerification.ok,
+    checks: [...chain.checks, ...checks],
+    does_not_prove: chain.does_not_prove,
+  }
 }
 
 /** The receipt of kind audit_head, by itself or inside the answer of /api/audit. */
-function headReceipt(value: unknown): JsonObject | undefined {
+function findHeadReceipt(value: unknown): JsonObject | undefined {
   if (!isObject(value)) return undefined
   if (value.kind === 'audit_head') return value
-  return headReceipt(value.checkpoint) ?? headReceipt(value.receipt)
+  return findHeadReceipt(value.checkpoint) ?? findHeadReceipt(value.receipt)
 }
 
-function placeIn(value: unknown, file: string): { seq: number; hash: string } {
+function parseChainPosition(value: unknown, file: string): { seq: number; hash: string } {
   if (!isObject(value) || typeof value.seq !== 'number' || typeof value.hash !== 'string')
-    throw new CannotVerify(`${file} does not tell the seq and hash of an event.`)
+    throw new UnreadableEvidenceError(`${file} does not tell the seq and hash of an event.`)
   return { seq: value.seq, hash: value.hash }
 }
 
-function positive(text: string): number {
+function parseQuorum(text: string): number {
   const number = Number(text)
-  if (!Number.isSafeInteger(number) || number < 1) throw new CannotVerify('--quorum must be a whole number above 0.')
+  if (!Number.isSafeInteger(number) || number < 1)
+    throw new UnreadableEvidenceError('--quorum must be a whole number above 0.')
   return number
 }
 
-function describe({ ok, checks, does_not_prove }: Verification): string {
+function formatVerification({ ok, checks, does_not_prove }: Verification): string {
   const width = Math.max(...checks.map(({ name }) => name.length))
-  const line = (check: Check) => `  ${marks[String(check.ok)]}  ${check.name.padEnd(width)}  ${check.reason}`
+  const formatCheck = (check: Check) =>
+    `  ${checkLabels[String(check.ok)]}  ${check.name.padEnd(width)}  ${check.reason}`
   return [
-    ...checks.map(line),
+    ...checks.map(formatCheck),
     '',
     'What this does not prove:',
     ...does_not_prove.map((sentence) => `  - ${sentence}`),
@@ -138,4 +147,4 @@ function describe({ ok, checks, does_not_prove }: Verification): string {
   ].join('\n')
 }
 
-const marks: Record<string, string> = { true: 'ok     ', false: 'FAILED ', skipped: 'skipped' }
+const checkLabels: Record<string, string> = { true: 'ok     ', false: 'FAILED ', skipped: 'skipped' }

@@ -1,33 +1,32 @@
 import { useMutation } from '@tanstack/react-query'
 import { type ComponentType, type FormEvent, useState } from 'react'
-import { Field } from '../parts/fields.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Bad, Card, Id, Mark, Soft, Title } from '../parts/parts.tsx'
-import { link, type Route } from '../route.ts'
-import { AlertsPart } from './alerts-part.tsx'
-import { AnalyticsPart } from './analytics-part.tsx'
-import { ApprovalsPart } from './approvals-part.tsx'
-import { LimitsPart } from './limits-part.tsx'
-import { RunsPart } from './runs-part.tsx'
-import { type Me, signIn, signOut, useSession } from './sign-in.ts'
-import { TowerPart } from './tower-part.tsx'
-import { WebhooksPart } from './webhooks-part.tsx'
+import { Field } from '../components/form-fields.tsx'
+import { QueryResult } from '../components/query-result.tsx'
+import { Badge, Card, ErrorMessage, Id, MutedText, PageTitle } from '../components/ui.tsx'
+import { type Route, routeHref } from '../route.ts'
+import { AlertsSection } from './alerts-section.tsx'
+import { AnalyticsSection } from './analytics-section.tsx'
+import { ApprovalsSection } from './approvals-section.tsx'
+import { ControlTowerSection } from './control-tower-section.tsx'
+import { LimitsSection } from './limits-section.tsx'
+import { RunsSection } from './runs-section.tsx'
+import type { SectionProps } from './section-props.ts'
+import { signIn, signOut, useSession } from './sign-in.ts'
+import { WebhooksSection } from './webhooks-section.tsx'
 
-export type PartProps = { me: Me; route: Route }
-
-const parts: { name: string; title: string; Part: ComponentType<PartProps> }[] = [
-  { name: 'tower', title: 'Control tower', Part: TowerPart },
-  { name: 'runs', title: 'Runs', Part: RunsPart },
-  { name: 'approvals', title: 'Approvals', Part: ApprovalsPart },
-  { name: 'limits', title: 'Budgets and policies', Part: LimitsPart },
-  { name: 'analytics', title: 'Analytics', Part: AnalyticsPart },
-  { name: 'webhooks', title: 'Webhooks', Part: WebhooksPart },
-  { name: 'alerts', title: 'Alerts', Part: AlertsPart },
+const sections: { name: string; title: string; Section: ComponentType<SectionProps> }[] = [
+  { name: 'tower', title: 'Control tower', Section: ControlTowerSection },
+  { name: 'runs', title: 'Runs', Section: RunsSection },
+  { name: 'approvals', title: 'Approvals', Section: ApprovalsSection },
+  { name: 'limits', title: 'Budgets and policies', Section: LimitsSection },
+  { name: 'analytics', title: 'Analytics', Section: AnalyticsSection },
+  { name: 'webhooks', title: 'Webhooks', Section: WebhooksSection },
+  { name: 'alerts', title: 'Alerts', Section: AlertsSection },
 ]
 
 export function AccountPage({ route }: { route: Route }) {
   const session = useSession()
-  return <Loaded query={session}>{(me) => (me ? <SignedIn me={me} route={route} /> : <SignIn />)}</Loaded>
+  return <QueryResult query={session}>{(me) => (me ? <SignedIn me={me} route={route} /> : <SignIn />)}</QueryResult>
 }
 
 function SignIn() {
@@ -36,7 +35,7 @@ function SignIn() {
     event.preventDefault()
     const form = event.currentTarget
     const apiKey = String(new FormData(form).get('api_key')).trim()
-    // The field is emptied at once and nothing else holds the key: it stays nowhere in the page.
+    // Clear the field at once: the key must not stay anywhere in the page.
     form.reset()
     setState({ pending: true })
     try {
@@ -47,7 +46,7 @@ function SignIn() {
   }
   return (
     <>
-      <Title>Account</Title>
+      <PageTitle>Account</PageTitle>
       <Card title="Sign in with an API key">
         <form onSubmit={(event) => void submit(event)} className="filters">
           <Field label="API key">
@@ -67,47 +66,49 @@ function SignIn() {
             Sign in
           </button>
         </form>
-        {state.problem && <Bad>{state.problem}</Bad>}
-        <Soft>
-          The key is exchanged for a session cookie that no script can read, and kept nowhere in this page. No key yet?{' '}
-          <code>POST /api/onboard</code> gives one; see <a href="/docs#onboard">the API</a>.
-        </Soft>
+        {state.problem && <ErrorMessage>{state.problem}</ErrorMessage>}
+        <MutedText>
+          The key is exchanged for a session cookie that scripts cannot read, and is not stored in this page. No key
+          yet? Get one with <code>POST /api/onboard</code>; see <a href="/docs#onboard">the API</a>.
+        </MutedText>
       </Card>
     </>
   )
 }
 
-function SignedIn({ me, route }: PartProps) {
-  const leave = useMutation({ mutationFn: signOut })
-  const { name: current, Part } = parts.find(({ name }) => name === route.rest[0]) ?? parts[0]!
+function SignedIn({ me, route }: SectionProps) {
+  const signOutMutation = useMutation({ mutationFn: signOut })
+  const { name: current, Section } = sections.find(({ name }) => name === route.segments[0]) ?? sections[0]!
   return (
     <>
-      <Title
+      <PageTitle
         aside={
-          <button type="button" className="quiet" disabled={leave.isPending} onClick={() => leave.mutate()}>
+          <button
+            type="button"
+            className="secondary"
+            disabled={signOutMutation.isPending}
+            onClick={() => signOutMutation.mutate()}
+          >
             Sign out
           </button>
         }
       >
         {me.org_name}
-      </Title>
-      <p className="who soft">
+      </PageTitle>
+      <p className="account-summary muted">
         <span>{me.email}</span>
-        <Mark tone="plain">plan {me.plan}</Mark>
+        <Badge tone="neutral">plan {me.plan}</Badge>
         <Id value={me.tenant_id} />
       </p>
-      {leave.error && <Bad>You are still signed in: {leave.error.message}</Bad>}
+      {signOutMutation.error && <ErrorMessage>You are still signed in: {signOutMutation.error.message}</ErrorMessage>}
       <nav className="tabs" aria-label="Account">
-        {parts.map(({ name, title }) => (
-          <a key={name} href={link(['account', name])} aria-current={name === current ? 'page' : undefined}>
+        {sections.map(({ name, title }) => (
+          <a key={name} href={routeHref(['account', name])} aria-current={name === current ? 'page' : undefined}>
             {title}
           </a>
         ))}
       </nav>
-      <Part me={me} route={route} />
+      <Section me={me} route={route} />
     </>
   )
 }
-
-/** Whether the key behind the session may change anything. */
-export const mayControl = (me: Me): boolean => me.scopes.includes('control') || me.scopes.includes('admin')

@@ -1,53 +1,53 @@
-import type { Answer, Ask } from '@countersign/sdk'
+import type { ApiRequest, ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
-import { useAction } from '../parts/action.tsx'
-import { Choice, Field } from '../parts/fields.tsx'
-import { NONE, usdc } from '../parts/format.ts'
-import { Loaded } from '../parts/loaded.tsx'
-import { Bad, Card, When } from '../parts/parts.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { ACCOUNT, service } from '../service.ts'
-import { mayControl } from './account-page.tsx'
+import { ACCOUNT_KEY, api } from '../api.ts'
+import { useAction } from '../components/action-button.tsx'
+import { Field, Select } from '../components/form-fields.tsx'
+import { QueryResult } from '../components/query-result.tsx'
+import { type Column, Table } from '../components/table.tsx'
+import { Card, ErrorMessage, Timestamp } from '../components/ui.tsx'
+import { formatUsdc, NO_VALUE } from '../format.ts'
+import { mayControl } from './permissions.ts'
 import type { Me } from './sign-in.ts'
 
-type Budget = Answer<'/api/budgets', 'get'>['budgets'][number]
-type BudgetUpdate = Ask<'/api/budgets', 'post'>['body']
+type Budget = ApiResponse<'/api/budgets', 'get'>['budgets'][number]
+type BudgetUpdate = ApiRequest<'/api/budgets', 'post'>['body']
 type Scope = NonNullable<BudgetUpdate['scope']>['type']
 
 const scopes = ['tenant', 'agent', 'session', 'mandate'] as const satisfies readonly Scope[]
 const windows = ['day', 'week', 'month', 'total', 'run'] as const satisfies readonly BudgetUpdate['window'][]
-const breaches = ['block', 'downgrade', 'review'] as const satisfies readonly BudgetUpdate['on_breach'][]
+const breachActions = ['block', 'downgrade', 'review'] as const satisfies readonly BudgetUpdate['on_breach'][]
 
 export function BudgetsCard({ me }: { me: Me }) {
-  const budgets = useQuery({ queryKey: [ACCOUNT, 'budgets'], queryFn: () => service.get('/api/budgets') })
+  const budgets = useQuery({ queryKey: [ACCOUNT_KEY, 'budgets'], queryFn: () => api.get('/api/budgets') })
   return (
     <Card title="Budgets">
-      <Loaded query={budgets}>
-        {({ budgets: list }) => (
+      <QueryResult query={budgets}>
+        {({ budgets: budgetList }) => (
           <>
             <Table
               label="Budgets"
               columns={columns}
-              rows={list}
+              rows={budgetList}
               rowKey={({ budget_id }) => budget_id}
-              empty="There are no budgets: nothing limits what your keys may spend."
+              empty="There are no budgets: spending by your API keys is not limited."
             />
             {mayControl(me) && <BudgetForm />}
           </>
         )}
-      </Loaded>
+      </QueryResult>
     </Card>
   )
 }
 
 const columns: Column<Budget>[] = [
-  { name: 'Budget', show: ({ budget_id }) => budget_id },
-  { name: 'For', show: ({ scope }) => `${scope.type} ${scope.type === 'tenant' ? '' : scope.id}`, wide: true },
-  { name: 'Window', show: ({ window }) => window },
+  { name: 'Budget', render: ({ budget_id }) => budget_id },
+  { name: 'For', render: ({ scope }) => `${scope.type} ${scope.type === 'tenant' ? '' : scope.id}`, wide: true },
+  { name: 'Window', render: ({ window }) => window },
   {
     name: 'Used',
-    show: ({ budget_id, limit_usdc, spent_usdc, reserved_usdc }) => (
+    render: ({ budget_id, limit_usdc, spent_usdc, reserved_usdc }) => (
       <meter
         aria-label={`Used of ${budget_id}`}
         min={0}
@@ -59,20 +59,20 @@ const columns: Column<Budget>[] = [
       />
     ),
   },
-  { name: 'Spent', show: ({ spent_usdc }) => usdc(spent_usdc), number: true },
-  { name: 'Reserved', show: ({ reserved_usdc }) => usdc(reserved_usdc), number: true },
-  { name: 'Limit', show: ({ limit_usdc }) => usdc(limit_usdc), number: true },
-  { name: 'On breach', show: ({ on_breach }) => on_breach },
-  { name: 'Resets', show: ({ resets_at }) => (resets_at ? <When at={resets_at} /> : NONE) },
+  { name: 'Spent', render: ({ spent_usdc }) => formatUsdc(spent_usdc), numeric: true },
+  { name: 'Reserved', render: ({ reserved_usdc }) => formatUsdc(reserved_usdc), numeric: true },
+  { name: 'Limit', render: ({ limit_usdc }) => formatUsdc(limit_usdc), numeric: true },
+  { name: 'On breach', render: ({ on_breach }) => on_breach },
+  { name: 'Resets', render: ({ resets_at }) => (resets_at ? <Timestamp at={resets_at} /> : NO_VALUE) },
 ]
 
 function BudgetForm() {
   const [scope, setScope] = useState<string>('tenant')
-  const put = useAction((body: BudgetUpdate) => service.post('/api/budgets', { body }))
+  const saveBudget = useAction((body: BudgetUpdate) => api.post('/api/budgets', { body }))
   const submit = (event: FormEvent<HTMLFormElement>) => {
     event.preventDefault()
     const form = event.currentTarget
-    put.mutate(readBudget(new FormData(form)), {
+    saveBudget.mutate(toBudgetUpdate(new FormData(form)), {
       onSuccess: () => {
         form.reset()
         setScope('tenant')
@@ -81,30 +81,30 @@ function BudgetForm() {
   }
   return (
     <details>
-      <summary>Make a budget, or change the limit of one</summary>
+      <summary>Create or update a budget</summary>
       <form className="filters" onSubmit={submit} aria-label="Budget">
         <Field label="Name">
           {(id) => <input id={id} name="budget_id" pattern="[A-Za-z0-9_.:\-]{1,80}" required placeholder="monthly" />}
         </Field>
-        <Choice label="For" name="scope" value={scope} options={scopes} onPick={setScope} />
+        <Select label="For" name="scope" value={scope} options={scopes} onSelect={setScope} />
         {scope !== 'tenant' && (
           <Field label={`Which ${scope}`}>{(id) => <input id={id} name="scope_id" maxLength={200} required />}</Field>
         )}
-        <Choice label="Window" name="window" value="month" options={windows} />
+        <Select label="Window" name="window" value="month" options={windows} />
         <Field label="Limit (USDC)">
           {(id) => <input id={id} name="limit_usdc" type="number" min="0" step="any" required />}
         </Field>
-        <Choice label="On breach" name="on_breach" value="block" options={breaches} />
-        <button type="submit" disabled={put.isPending}>
+        <Select label="On breach" name="on_breach" value="block" options={breachActions} />
+        <button type="submit" disabled={saveBudget.isPending}>
           Save
         </button>
-        {put.error && <Bad>{put.error.message}</Bad>}
+        {saveBudget.error && <ErrorMessage>{saveBudget.error.message}</ErrorMessage>}
       </form>
     </details>
   )
 }
 
-function readBudget(data: FormData): BudgetUpdate {
+function toBudgetUpdate(data: FormData): BudgetUpdate {
   const text = (name: string) => String(data.get(name) ?? '').trim()
   const scopeId = text('scope_id')
   return {

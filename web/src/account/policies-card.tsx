@@ -1,52 +1,55 @@
-import type { Answer } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { ActionButton } from '../parts/action.tsx'
-import { Loaded } from '../parts/loaded.tsx'
-import { Pager, usePages } from '../parts/pages.tsx'
-import { Card, Mark, When } from '../parts/parts.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { ACCOUNT, service } from '../service.ts'
-import { mayControl } from './account-page.tsx'
+import { ACCOUNT_KEY, api } from '../api.ts'
+import { ActionButton } from '../components/action-button.tsx'
+import { Pager, usePagination } from '../components/pagination.tsx'
+import { QueryResult } from '../components/query-result.tsx'
+import { type Column, Table } from '../components/table.tsx'
+import { Badge, Card, Timestamp } from '../components/ui.tsx'
+import { mayControl } from './permissions.ts'
 import type { Me } from './sign-in.ts'
 
-type Policy = Answer<'/api/policies', 'get'>['policies'][number]
+type Policy = ApiResponse<'/api/policies', 'get'>['policies'][number]
 
 export function PoliciesCard({ me }: { me: Me }) {
-  const pages = usePages('')
+  const pagination = usePagination('')
   const policies = useQuery({
-    queryKey: [ACCOUNT, 'policies', pages.cursor],
-    queryFn: () => service.get('/api/policies', { query: { limit: 25, cursor: pages.cursor } }),
+    queryKey: [ACCOUNT_KEY, 'policies', pagination.cursor],
+    queryFn: () => api.get('/api/policies', { query: { limit: 25, cursor: pagination.cursor } }),
     placeholderData: keepPreviousData,
   })
   return (
-    <Card title="Policies" note="Deny wins over review, review over allow">
-      <Loaded query={policies}>
-        {({ policies: list, next_cursor }) => (
+    <Card title="Policies" note="Deny overrides review, review overrides allow">
+      <QueryResult query={policies}>
+        {({ policies: policyList, next_cursor }) => (
           <>
             <Table
               label="Policies"
-              columns={mayControl(me) ? [...columns, actions] : columns}
-              rows={list}
+              columns={mayControl(me) ? [...columns, actionColumn] : columns}
+              rows={policyList}
               rowKey={({ id }) => id}
               empty="There are no policies: everything within the budgets is allowed."
             />
-            <Pager pages={pages} next={next_cursor} />
+            <Pager pagination={pagination} next={next_cursor} />
           </>
         )}
-      </Loaded>
+      </QueryResult>
     </Card>
   )
 }
 
 const columns: Column<Policy>[] = [
-  { name: 'Policy', show: ({ name, version }) => `${name} (version ${version})`, wide: true },
-  { name: 'Status', show: ({ status }) => <Mark tone={status === 'active' ? 'good' : 'plain'}>{status}</Mark> },
-  { name: 'Mode', show: ({ mode }) => mode },
-  { name: 'For', show: ({ identity_type, agent_id, key_prefix }) => agent_id ?? key_prefix ?? identity_type },
+  { name: 'Policy', render: ({ name, version }) => `${name} (version ${version})`, wide: true },
   {
-    name: 'Says',
-    show: ({ constraints, rules }) => (
-      <ul className="bare">
+    name: 'Status',
+    render: ({ status }) => <Badge tone={status === 'active' ? 'success' : 'neutral'}>{status}</Badge>,
+  },
+  { name: 'Mode', render: ({ mode }) => mode },
+  { name: 'For', render: ({ identity_type, agent_id, key_prefix }) => agent_id ?? key_prefix ?? identity_type },
+  {
+    name: 'Rules',
+    render: ({ constraints, rules }) => (
+      <ul className="plain-list">
         {Object.entries(constraints as Record<string, unknown>).map(([name, value]) => (
           <li key={name}>
             {name.replaceAll('_', ' ')}: <code>{JSON.stringify(value)}</code>
@@ -65,16 +68,16 @@ const columns: Column<Policy>[] = [
     ),
     wide: true,
   },
-  { name: 'Changed', show: ({ updated_at }) => <When at={updated_at} /> },
+  { name: 'Changed', render: ({ updated_at }) => <Timestamp at={updated_at} /> },
 ]
 
-const actions: Column<Policy> = {
+const actionColumn: Column<Policy> = {
   name: 'Action',
-  show: ({ id, status }) => (
+  render: ({ id, status }) => (
     <ActionButton
-      className="quiet"
-      act={() =>
-        service.patch('/api/policies/{id}', {
+      className="secondary"
+      action={() =>
+        api.patch('/api/policies/{id}', {
           path: { id },
           body: { status: status === 'active' ? 'inactive' : 'active' },
         })

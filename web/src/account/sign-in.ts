@@ -1,33 +1,33 @@
-import { type Answer, CountersignError } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useEffect } from 'react'
-import { forgetAccount, isStatus, queries, service } from '../service.ts'
-import { dropSession, keepSession, maybeSignedIn, onSessionElsewhere } from '../session.ts'
+import { api, clearAccount, hasStatus, queryClient } from '../api.ts'
+import { clearSession, mayBeSignedIn, onSessionChangeElsewhere, storeSession } from '../session.ts'
 
-export type Me = Answer<'/api/me', 'get'>
+export type Me = ApiResponse<'/api/me', 'get'>
 
-/** Who is signed in, or null. A page that was loaded again asks for its token first, since only the cookie outlived it. */
-async function readSession(): Promise<Me | null> {
-  if (!maybeSignedIn()) return null
+/** The signed-in tenant, or null. The CSRF token is fetched first, because only the cookie survives a reload. */
+async function fetchSession(): Promise<Me | null> {
+  if (!mayBeSignedIn()) return null
   try {
-    const { csrf_token } = await service.get('/api/session')
-    keepSession(csrf_token)
-    return await service.get('/api/me')
+    const { csrf_token } = await api.get('/api/session')
+    storeSession(csrf_token)
+    return await api.get('/api/me')
   } catch (error) {
-    if (!isStatus(error, 401, 404)) throw error
-    dropSession()
+    if (!hasStatus(error, 401, 404)) throw error
+    clearSession()
     return null
   }
 }
 
 export function useSession() {
-  const session = useQuery({ queryKey: ['session'], queryFn: readSession, refetchInterval: 60_000 })
+  const session = useQuery({ queryKey: ['session'], queryFn: fetchSession, refetchInterval: 60_000 })
   const { refetch } = session
   useEffect(
     () =>
-      onSessionElsewhere(() => {
-        if (maybeSignedIn()) void refetch()
-        else forgetAccount()
+      onSessionChangeElsewhere(() => {
+        if (mayBeSignedIn()) void refetch()
+        else clearAccount()
       }),
     [refetch],
   )
@@ -35,17 +35,17 @@ export function useSession() {
 }
 
 export async function signIn(apiKey: string): Promise<void> {
-  const { csrf_token } = await service.post('/api/session', { body: { api_key: apiKey } })
-  keepSession(csrf_token)
-  queries.setQueryData(['session'], await service.get('/api/me'))
+  const { csrf_token } = await api.post('/api/session', { body: { api_key: apiKey } })
+  storeSession(csrf_token)
+  queryClient.setQueryData(['session'], await api.get('/api/me'))
 }
 
-/** Only the service can end a session, so one that could not be asked leaves the reader signed in, and says so. */
+/** Only the server can end a session, so when it cannot be reached the user stays signed in and sees the error. */
 export async function signOut(): Promise<void> {
   try {
-    await service.delete('/api/session')
+    await api.delete('/api/session')
   } catch (error) {
-    if (!(error instanceof CountersignError) || ![401, 404].includes(error.status)) throw error
+    if (!hasStatus(error, 401, 404)) throw error
   }
-  forgetAccount()
+  clearAccount()
 }

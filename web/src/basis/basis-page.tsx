@@ -1,54 +1,55 @@
-import type { Answer } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { NONE, percent, signed } from '../parts/format.ts'
-import { Loaded } from '../parts/loaded.tsx'
-import { Card, Mark, Soft, Title, When } from '../parts/parts.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { link, type Route } from '../route.ts'
-import { service } from '../service.ts'
+import { api } from '../api.ts'
+import { QueryResult } from '../components/query-result.tsx'
+import { type Column, Table } from '../components/table.tsx'
+import { Badge, Card, MutedText, PageTitle, Timestamp } from '../components/ui.tsx'
+import { formatPercent, formatSigned, NO_VALUE } from '../format.ts'
+import { type Route, routeHref } from '../route.ts'
+import { PreviewBadge } from './preview-badge.tsx'
 import { WrapperPage } from './wrapper-page.tsx'
 
-type Board = Answer<'/api/basis/v1/board', 'get'>
+type Board = ApiResponse<'/api/basis/v1/board', 'get'>
 type Row = Board['rows'][number]
 
 export function BasisPage({ route }: { route: Route }) {
-  const [symbol] = route.rest
+  const [symbol] = route.segments
   return symbol ? <WrapperPage symbol={symbol} chain={route.query.get('chain') ?? undefined} /> : <BoardPage />
 }
 
 function BoardPage() {
-  const board = useQuery({ queryKey: ['board'], queryFn: () => service.get('/api/basis/v1/board') })
+  const board = useQuery({ queryKey: ['board'], queryFn: () => api.get('/api/basis/v1/board') })
   return (
     <>
-      <Title>Basis board</Title>
-      <Soft>How far tokenised shares have run from their reference while supply has not caught up.</Soft>
+      <PageTitle>Basis board</PageTitle>
+      <MutedText>How far tokenised shares trade from their reference price while minting has not caught up.</MutedText>
       <Card
         title="Wrappers"
         note={
           board.data && (
             <>
-              <PreviewMark preview={board.data.preview} /> <When at={board.data.as_of} />
+              <PreviewBadge preview={board.data.preview} /> <Timestamp at={board.data.as_of} />
             </>
           )
         }
       >
-        <Loaded query={board}>
+        <QueryResult query={board}>
           {({ rows, scoring }) => (
             <>
               <Table
                 label="Wrappers by window score"
-                columns={columnsOf(scoring)}
+                columns={createColumns(scoring)}
                 rows={rows}
                 rowKey={({ symbol, chain }) => `${symbol} ${chain}`}
                 empty="No wrapper is covered."
               />
               <details>
-                <summary>How the score is made</summary>
+                <summary>How the score is computed</summary>
                 <p>{scoring.note}</p>
                 <p>
                   <code className="wrap">{scoring.formula}</code>
                 </p>
-                <dl className="facts">
+                <dl className="description-list">
                   {Object.entries(scoring.statuses).map(([status, meaning]) => (
                     <div key={status}>
                       <dt>{status.replaceAll('_', ' ')}</dt>
@@ -59,38 +60,37 @@ function BoardPage() {
               </details>
             </>
           )}
-        </Loaded>
+        </QueryResult>
       </Card>
     </>
   )
 }
 
-export const PreviewMark = ({ preview }: { preview: boolean }) =>
-  preview ? <Mark tone="warn">preview: illustrative figures</Mark> : <Mark tone="good">live</Mark>
-
-const columnsOf = (scoring: Board['scoring']): Column<Row>[] => [
-  { name: '#', show: ({ rank }) => rank, number: true },
+const createColumns = (scoring: Board['scoring']): Column<Row>[] => [
+  { name: '#', render: ({ rank }) => rank, numeric: true },
   {
     name: 'Wrapper',
-    show: ({ symbol, chain }) => <a href={link(['basis', symbol], { chain })}>{symbol}</a>,
+    render: ({ symbol, chain }) => <a href={routeHref(['basis', symbol], { chain })}>{symbol}</a>,
   },
-  { name: 'Of', show: ({ underlying }) => underlying },
-  { name: 'Chain', show: ({ chain }) => chain },
-  { name: 'Score', show: ({ window_score }) => window_score.toFixed(2), number: true },
+  { name: 'Underlying', render: ({ underlying }) => underlying },
+  { name: 'Chain', render: ({ chain }) => chain },
+  { name: 'Score', render: ({ window_score }) => window_score.toFixed(2), numeric: true },
   {
     name: 'Window',
-    show: ({ window_status }) => (
+    render: ({ window_status }) => (
       <span title={scoring.statuses[window_status]}>
-        <Mark tone={window_status.startsWith('window') ? 'warn' : 'plain'}>{window_status.replaceAll('_', ' ')}</Mark>
+        <Badge tone={window_status.startsWith('window') ? 'warning' : 'neutral'}>
+          {window_status.replaceAll('_', ' ')}
+        </Badge>
       </span>
     ),
   },
-  { name: 'Basis (bps)', show: ({ basis_bps }) => signed(basis_bps), number: true },
-  { name: 'Float locked', show: ({ float_locked_pct }) => percent(float_locked_pct), number: true },
+  { name: 'Basis (bps)', render: ({ basis_bps }) => formatSigned(basis_bps), numeric: true },
+  { name: 'Float locked', render: ({ float_locked_pct }) => formatPercent(float_locked_pct), numeric: true },
   {
     name: 'Momentum 24 h',
-    show: ({ meme_momentum_24h_pct: momentum }) => (momentum === null ? NONE : percent(momentum)),
-    number: true,
+    render: ({ meme_momentum_24h_pct: momentum }) => (momentum === null ? NO_VALUE : formatPercent(momentum)),
+    numeric: true,
   },
-  { name: 'Minting', show: ({ primary_market }) => primary_market.creation },
+  { name: 'Minting', render: ({ primary_market }) => primary_market.creation },
 ]

@@ -1,87 +1,87 @@
-import type { Answer } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { Chart } from '../parts/chart.tsx'
-import { count, percent, signed } from '../parts/format.ts'
-import { Loaded } from '../parts/loaded.tsx'
-import { Card, Facts, Id, Outward, Title, When } from '../parts/parts.tsx'
-import { SaveButton } from '../parts/save.tsx'
-import { Table } from '../parts/table.tsx'
-import { examineValue } from '../receipts/examine.ts'
-import { FindingView } from '../receipts/finding.tsx'
-import { link } from '../route.ts'
-import { service, useKeySet } from '../service.ts'
-import { PreviewMark } from './basis-page.tsx'
+import { api, useJwks } from '../api.ts'
+import { Chart } from '../components/chart.tsx'
+import { QueryResult } from '../components/query-result.tsx'
+import { SaveButton } from '../components/save-button.tsx'
+import { Table } from '../components/table.tsx'
+import { Card, DescriptionList, ExternalLink, Id, PageTitle, Timestamp } from '../components/ui.tsx'
+import { formatCount, formatPercent, formatSigned } from '../format.ts'
+import { VerificationResultView } from '../receipts/verification-result.tsx'
+import { verifyEvidence } from '../receipts/verify-evidence.ts'
+import { routeHref } from '../route.ts'
+import { PreviewBadge } from './preview-badge.tsx'
 
-type Quote = Answer<'/api/basis/v1/quote/{symbol}', 'get'>
-type Attestation = Answer<'/api/basis/v1/attestation/{symbol}', 'get'>
-type History = Answer<'/api/basis/v1/history/{symbol}', 'get'>
+type Quote = ApiResponse<'/api/basis/v1/quote/{symbol}', 'get'>
+type Attestation = ApiResponse<'/api/basis/v1/attestation/{symbol}', 'get'>
+type History = ApiResponse<'/api/basis/v1/history/{symbol}', 'get'>
 
 export function WrapperPage({ symbol, chain }: { symbol: string; chain: string | undefined }) {
-  const ask = { path: { symbol }, query: { chain } }
+  const request = { path: { symbol }, query: { chain } }
   const quote = useQuery({
     queryKey: ['quote', symbol, chain],
-    queryFn: () => service.get('/api/basis/v1/quote/{symbol}', ask),
+    queryFn: () => api.get('/api/basis/v1/quote/{symbol}', request),
   })
   const history = useQuery({
     queryKey: ['history', symbol, chain],
-    queryFn: () => service.get('/api/basis/v1/history/{symbol}', { ...ask, query: { chain, interval: '15m' } }),
+    queryFn: () => api.get('/api/basis/v1/history/{symbol}', { ...request, query: { chain, interval: '15m' } }),
     refetchInterval: 60_000,
   })
   const attestation = useQuery({
     queryKey: ['attestation', symbol, chain],
-    queryFn: () => service.get('/api/basis/v1/attestation/{symbol}', ask),
+    queryFn: () => api.get('/api/basis/v1/attestation/{symbol}', request),
     refetchInterval: false,
   })
   return (
     <>
-      <Title
+      <PageTitle
         aside={
-          <a href={link(['basis'])} className="soft">
-            The board
+          <a href={routeHref(['basis'])} className="muted">
+            Basis board
           </a>
         }
       >
         {symbol}
-      </Title>
-      <Card title="Reading" note={quote.data && <PreviewMark preview={quote.data.preview} />}>
-        <Loaded query={quote}>{(reading) => <Reading quote={reading} />}</Loaded>
+      </PageTitle>
+      <Card title="Quote" note={quote.data && <PreviewBadge preview={quote.data.preview} />}>
+        <QueryResult query={quote}>{(data) => <QuoteView quote={data} />}</QueryResult>
       </Card>
       <Card title="Basis over time" note="Basis points, every 15 minutes">
-        <Loaded query={history}>{(past) => <HistoryView history={past} />}</Loaded>
+        <QueryResult query={history}>{(data) => <HistoryView history={data} />}</QueryResult>
       </Card>
-      <Card title="Attestation" note="Signed by the service, checked in this browser">
-        <Loaded query={attestation}>{(signed) => <AttestationView attestation={signed} />}</Loaded>
+      <Card title="Attestation" note="Signed by the service, verified in this browser">
+        <QueryResult query={attestation}>{(signed) => <AttestationView attestation={signed} />}</QueryResult>
       </Card>
     </>
   )
 }
 
-function Reading({ quote }: { quote: Quote }) {
-  const { effective_float: float, primary_market: market, borrow } = quote
+function QuoteView({ quote }: { quote: Quote }) {
+  const { effective_float: effectiveFloat, primary_market: primaryMarket, borrow } = quote
   return (
     <>
-      <Facts
-        facts={[
+      <DescriptionList
+        items={[
           ['Underlying', `${quote.underlying}, market ${quote.underlying_state}`],
           ['Chain', quote.chain],
           ['Wrapper price', quote.wrapper_price],
           ['Reference price', `${quote.reference_price} (${quote.reference_source})`],
-          ['Basis', `${signed(quote.basis_bps)} bps (${percent(quote.basis_pct)})`],
+          ['Basis', `${formatSigned(quote.basis_bps)} bps (${formatPercent(quote.basis_pct)})`],
           [
             'Float near reference',
-            `${count(float.near_reference_usd)} USD within ${float.band_bps} bps, confidence ${float.confidence}`,
+            `${formatCount(effectiveFloat.near_reference_usd)} USD within ${effectiveFloat.band_bps} bps, confidence ${effectiveFloat.confidence}`,
           ],
           [
             'Minting',
-            `${market.creation}${market.last_mint_size === null ? '' : `, last ${signed(market.last_mint_size, 0)} tokens`}`,
+            `${primaryMarket.creation}${primaryMarket.last_mint_size === null ? '' : `, last ${formatSigned(primaryMarket.last_mint_size, 0)} tokens`}`,
           ],
-          ['Borrow', borrow.available ? `at ${percent(borrow.rate_apr)} a year` : 'not available'],
-          ['As of', <When key="as_of" at={quote.as_of} />],
+          ['Borrow', borrow.available ? `at ${formatPercent(borrow.rate_apr)} a year` : 'not available'],
+          ['As of', <Timestamp key="as_of" at={quote.as_of} />],
         ]}
       />
       {quote.observations.length > 0 && (
-        <ul className="limits">
+        <ul className="caveats">
           {quote.observations.map((observation) => (
             <li key={observation}>{observation}</li>
           ))}
@@ -101,12 +101,12 @@ function HistoryView({ history }: { history: History }) {
         values: points.map(({ basis_bps }) => basis_bps),
         colour: 'accent' as const,
         unit: 'bps',
-        format: (value: number) => signed(value),
+        format: (value: number) => formatSigned(value),
       },
     ],
     [points],
   )
-  if (points.length === 0) return <p className="soft empty">No readings yet.</p>
+  if (points.length === 0) return <p className="muted empty">No readings yet.</p>
   return (
     <>
       <Chart label={`Basis of ${history.symbol} in basis points`} times={times} lines={lines} />
@@ -115,11 +115,11 @@ function HistoryView({ history }: { history: History }) {
         <Table
           label="Past readings"
           columns={[
-            { name: 'Time', show: ({ as_of }) => <When at={as_of} /> },
-            { name: 'Basis (bps)', show: ({ basis_bps }) => signed(basis_bps), number: true },
-            { name: 'Wrapper', show: ({ wrapper_price }) => wrapper_price, number: true },
-            { name: 'Reference', show: ({ reference_price }) => reference_price, number: true },
-            { name: 'Window', show: ({ window_status }) => window_status.replaceAll('_', ' ') },
+            { name: 'Time', render: ({ as_of }) => <Timestamp at={as_of} /> },
+            { name: 'Basis (bps)', render: ({ basis_bps }) => formatSigned(basis_bps), numeric: true },
+            { name: 'Wrapper', render: ({ wrapper_price }) => wrapper_price, numeric: true },
+            { name: 'Reference', render: ({ reference_price }) => reference_price, numeric: true },
+            { name: 'Window', render: ({ window_status }) => window_status.replaceAll('_', ' ') },
           ]}
           rows={[...points].reverse().slice(0, 96)}
           rowKey={({ as_of }) => as_of}
@@ -131,37 +131,37 @@ function HistoryView({ history }: { history: History }) {
 }
 
 function AttestationView({ attestation }: { attestation: Attestation }) {
-  const keys = useKeySet()
+  const jwksQuery = useJwks()
   const { backing, symbol } = attestation
   return (
     <>
-      <Facts
-        facts={[
+      <DescriptionList
+        items={[
           ['Issuer', backing.issuer],
           ['Backing ratio', `${backing.ratio} (${backing.evidence.ratio_basis.replaceAll('_', ' ')})`],
-          ['Report', backing.report_url && <Outward key="report" href={backing.report_url} />],
+          ['Report', backing.report_url && <ExternalLink key="report" href={backing.report_url} />],
           ['Asset', <Id key="asset" value={backing.evidence.asset} full />],
           ['Evidence', <Id key="hash" value={backing.evidence.hash} full />],
-          ['Valid until', <When key="until" at={backing.evidence.valid_until} />],
+          ['Valid until', <Timestamp key="until" at={backing.evidence.valid_until} />],
         ]}
       />
-      <Loaded query={keys}>
+      <QueryResult query={jwksQuery}>
         {(jwks) => (
           <>
-            <FindingView finding={examineValue(attestation, jwks, new Date())} />
+            <VerificationResultView result={verifyEvidence(attestation, jwks, new Date())} />
             <div className="row">
               <SaveButton name={`${symbol}-attestation.json`} value={attestation}>
-                Save the attestation
+                Save attestation
               </SaveButton>
               <SaveButton name="jwks.json" value={jwks}>
-                Save the keys
+                Save keys
               </SaveButton>
-              <a href={link(['verify'], { attestation: symbol, chain: attestation.chain })}>Open it under Verify</a>
+              <a href={routeHref(['verify'], { attestation: symbol, chain: attestation.chain })}>Open in Verify</a>
             </div>
           </>
         )}
-      </Loaded>
-      <p className="soft">{attestation.disclaimer}</p>
+      </QueryResult>
+      <p className="muted">{attestation.disclaimer}</p>
     </>
   )
 }

@@ -1,67 +1,67 @@
 import { useQuery } from '@tanstack/react-query'
-import { count } from '../parts/format.ts'
-import { Loaded } from '../parts/loaded.tsx'
-import { Card, Facts, Id, Mark, When } from '../parts/parts.tsx'
-import { keySetQuery, queries, service } from '../service.ts'
-import { stored } from '../session.ts'
-import { type LogView, readMemory, watchLog } from './watch-log.ts'
+import { api, jwksQuery, queryClient } from '../api.ts'
+import { QueryResult } from '../components/query-result.tsx'
+import { Badge, Card, DescriptionList, Id, Timestamp } from '../components/ui.tsx'
+import { formatCount } from '../format.ts'
+import { openStorage } from '../session.ts'
+import { checkLog, type LogStatus, parseLogHistory } from './log-consistency.ts'
 
-const MEMORY = 'countersign.log-head'
+const STORAGE_KEY = 'countersign.log-head'
 
-async function look(): Promise<LogView> {
-  const [note, jwks] = await Promise.all([service.get('/api/log/checkpoint'), queries.ensureQueryData(keySetQuery)])
-  const view = await watchLog(note, {
+async function fetchLogStatus(): Promise<LogStatus> {
+  const [note, jwks] = await Promise.all([api.get('/api/log/checkpoint'), queryClient.ensureQueryData(jwksQuery)])
+  const status = await checkLog(note, {
     jwks,
-    memory: readMemory(stored()?.getItem(MEMORY) ?? null),
+    history: parseLogHistory(openStorage()?.getItem(STORAGE_KEY) ?? null),
     now: new Date(),
-    askConsistency: async (from, to) => (await service.get('/api/log/consistency', { query: { from, to } })).proof,
+    fetchConsistencyProof: async (from, to) => (await api.get('/api/log/consistency', { query: { from, to } })).proof,
   })
-  if (view.holds) stored()?.setItem(MEMORY, JSON.stringify(view.memory))
-  return view
+  if (status.consistent) openStorage()?.setItem(STORAGE_KEY, JSON.stringify(status.history))
+  return status
 }
 
 export function LogCard() {
-  const log = useQuery({ queryKey: ['log'], queryFn: look, refetchInterval: 30_000 })
+  const log = useQuery({ queryKey: ['log'], queryFn: fetchLogStatus, refetchInterval: 30_000 })
   return (
-    <Card title="Transparency log" note="Newest checkpoint, checked in this browser">
-      <Loaded query={log}>
-        {(view) => (
+    <Card title="Transparency log" note="Latest checkpoint, verified in this browser">
+      <QueryResult query={log}>
+        {(status) => (
           <>
             <p>
-              {view.holds ? (
-                <Mark tone="good">The signature holds and nothing was taken back.</Mark>
+              {status.consistent ? (
+                <Badge tone="success">Signature valid; no entry was removed or changed.</Badge>
               ) : (
-                <Mark tone="bad">{view.problem}</Mark>
+                <Badge tone="error">{status.problem}</Badge>
               )}
             </p>
-            {view.head && (
-              <Facts
-                facts={[
-                  ['Log', view.head.origin],
-                  ['Entries', count(view.head.size)],
-                  ['Root', <Id key="root" value={view.head.root} full />],
+            {status.head && (
+              <DescriptionList
+                items={[
+                  ['Log', status.head.origin],
+                  ['Entries', formatCount(status.head.size)],
+                  ['Root', <Id key="root" value={status.head.root} full />],
                 ]}
               />
             )}
-            {view.memory && (
-              <p className="soft">
-                This browser has followed the log since <When at={view.memory.first.at} />, from entry{' '}
-                {count(view.memory.first.size)} on.{' '}
+            {status.history && (
+              <p className="muted">
+                This browser has followed the log since <Timestamp at={status.history.first.at} />, from entry{' '}
+                {formatCount(status.history.first.size)} on.{' '}
                 <button
                   type="button"
                   className="link"
                   onClick={() => {
-                    stored()?.removeItem(MEMORY)
+                    openStorage()?.removeItem(STORAGE_KEY)
                     void log.refetch()
                   }}
                 >
-                  Forget what it saw
+                  Reset
                 </button>
               </p>
             )}
           </>
         )}
-      </Loaded>
+      </QueryResult>
     </Card>
   )
 }

@@ -1,27 +1,27 @@
-import { type Answer, CountersignError } from '@countersign/sdk'
+import { type ApiResponse, CountersignError } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { count, milliseconds, percent, usdc } from '../parts/format.ts'
-import { Loaded } from '../parts/loaded.tsx'
-import { Card, Facts, Id, Mark, Title } from '../parts/parts.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { link } from '../route.ts'
-import { isStatus, service, useLanes } from '../service.ts'
+import { api, hasStatus, useLanes } from '../api.ts'
+import { QueryResult } from '../components/query-result.tsx'
+import { type Column, Table } from '../components/table.tsx'
+import { Badge, Card, DescriptionList, Id, PageTitle } from '../components/ui.tsx'
+import { formatCount, formatMilliseconds, formatPercent, formatUsdc } from '../format.ts'
+import { routeHref } from '../route.ts'
 import { LogCard } from './log-card.tsx'
 
-type Health = Answer<'/api/health', 'get'>
-type Lane = Answer<'/api/agents', 'get'>['agents'][number]
+type Health = ApiResponse<'/api/health', 'get'>
+type Lane = ApiResponse<'/api/agents', 'get'>['agents'][number]
 
 export function OverviewPage() {
   const lanes = useLanes()
   return (
     <>
-      <Title>Overview</Title>
-      <div className="two">
+      <PageTitle>Overview</PageTitle>
+      <div className="two-columns">
         <HealthCard />
         <LogCard />
       </div>
-      <Card title="Lanes" note="Prices and statistics as they are now">
-        <Loaded query={lanes}>
+      <Card title="Lanes" note="Current prices and statistics">
+        <QueryResult query={lanes}>
           {({ agents }) => (
             <Table
               label="Lanes"
@@ -31,7 +31,7 @@ export function OverviewPage() {
               empty="There are no lanes."
             />
           )}
-        </Loaded>
+        </QueryResult>
       </Card>
     </>
   )
@@ -40,32 +40,35 @@ export function OverviewPage() {
 const columns: Column<Lane>[] = [
   {
     name: 'Lane',
-    show: ({ agent_id }) => (
-      <a href={link(['receipts'], { agent_id })} title="Receipts of this lane">
+    render: ({ agent_id }) => (
+      <a href={routeHref(['receipts'], { agent_id })} title="Receipts of this lane">
         <Id value={agent_id} />
       </a>
     ),
   },
-  { name: 'Status', show: ({ status }) => <Mark tone={status === 'active' ? 'good' : 'warn'}>{status}</Mark> },
-  { name: 'For', show: ({ recommended_use }) => recommended_use, wide: true },
-  { name: 'Price a run', show: ({ price_usdc }) => usdc(price_usdc), number: true },
-  { name: 'Runs', show: ({ stats }) => count(stats.runs), number: true },
-  { name: 'Success', show: ({ stats }) => percent(stats.success_rate), number: true },
-  { name: 'p50', show: ({ stats }) => milliseconds(stats.p50_ms), number: true },
-  { name: 'p95', show: ({ stats }) => milliseconds(stats.p95_ms), number: true },
+  {
+    name: 'Status',
+    render: ({ status }) => <Badge tone={status === 'active' ? 'success' : 'warning'}>{status}</Badge>,
+  },
+  { name: 'For', render: ({ recommended_use }) => recommended_use, wide: true },
+  { name: 'Price per run', render: ({ price_usdc }) => formatUsdc(price_usdc), numeric: true },
+  { name: 'Runs', render: ({ stats }) => formatCount(stats.runs), numeric: true },
+  { name: 'Success', render: ({ stats }) => formatPercent(stats.success_rate), numeric: true },
+  { name: 'p50', render: ({ stats }) => formatMilliseconds(stats.p50_ms), numeric: true },
+  { name: 'p95', render: ({ stats }) => formatMilliseconds(stats.p95_ms), numeric: true },
 ]
 
-/** A degraded service answers 503 with its report, which is what the reader came for. */
-async function readHealth(): Promise<Health> {
+/** A degraded service responds 503 with its health report, which is shown like a successful one. */
+async function fetchHealth(): Promise<Health> {
   try {
-    return await service.get('/api/health')
+    return await api.get('/api/health')
   } catch (error) {
     if (error instanceof CountersignError && error.body.status === 'degraded') return error.body as Health
     throw error
   }
 }
 
-const words: Record<string, string> = {
+const dependencyStates: Record<string, string> = {
   ok: 'reachable',
   embedded: 'embedded, reachable',
   not_configured: 'not configured',
@@ -73,28 +76,28 @@ const words: Record<string, string> = {
 }
 
 function HealthCard() {
-  const health = useQuery({ queryKey: ['health'], queryFn: readHealth })
+  const health = useQuery({ queryKey: ['health'], queryFn: fetchHealth })
   return (
     <Card title="Health">
-      <Loaded query={health}>
+      <QueryResult query={health}>
         {({ status, supabase, redis }) => (
           <>
             <p>
-              {isStatus(health.error, 0) ? (
-                <Mark tone="bad">does not answer</Mark>
+              {hasStatus(health.error, 0) ? (
+                <Badge tone="error">not responding</Badge>
               ) : (
-                <Mark tone={status === 'ok' ? 'good' : 'bad'}>{status}</Mark>
+                <Badge tone={status === 'ok' ? 'success' : 'error'}>{status}</Badge>
               )}
             </p>
-            <Facts
-              facts={[
-                ['Database', words[supabase] ?? supabase],
-                ['Cache', words[redis] ?? redis],
+            <DescriptionList
+              items={[
+                ['Database', dependencyStates[supabase] ?? supabase],
+                ['Cache', dependencyStates[redis] ?? redis],
               ]}
             />
           </>
         )}
-      </Loaded>
+      </QueryResult>
     </Card>
   )
 }

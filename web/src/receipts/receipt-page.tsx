@@ -1,101 +1,108 @@
 import { hashReceipt, type Jwks } from '@countersign/proof'
-import type { Answer } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { useMemo } from 'react'
-import { usdc } from '../parts/format.ts'
-import { Loaded } from '../parts/loaded.tsx'
-import { Card, Facts, Id, Title, When } from '../parts/parts.tsx'
-import { SaveButton } from '../parts/save.tsx'
-import { link } from '../route.ts'
-import { isStatus, service, useKeySet } from '../service.ts'
-import { examineValue } from './examine.ts'
-import { FindingView } from './finding.tsx'
+import { api, hasStatus, useJwks } from '../api.ts'
+import { QueryResult } from '../components/query-result.tsx'
+import { SaveButton } from '../components/save-button.tsx'
+import { Card, DescriptionList, Id, PageTitle, Timestamp } from '../components/ui.tsx'
+import { formatUsdc } from '../format.ts'
+import { routeHref } from '../route.ts'
+import { VerificationResultView } from './verification-result.tsx'
+import { verifyEvidence } from './verify-evidence.ts'
 
-type Receipt = Answer<'/api/receipts/{id}', 'get'>
+type Receipt = ApiResponse<'/api/receipts/{id}', 'get'>
 
 export function ReceiptPage({ id }: { id: string }) {
   const receipt = useQuery({
     queryKey: ['receipt', id],
-    queryFn: () => service.get('/api/receipts/{id}', { path: { id } }),
-    // It changes once, when it gets its place in the log.
+    queryFn: () => api.get('/api/receipts/{id}', { path: { id } }),
+    // A receipt changes once, when it is added to the log.
     refetchInterval: ({ state }) => (state.data?.log ? false : 2_000),
   })
-  const keys = useKeySet()
+  const jwksQuery = useJwks()
   return (
     <>
-      <Title
+      <PageTitle
         aside={
-          <a href={link(['receipts'])} className="soft">
+          <a href={routeHref(['receipts'])} className="muted">
             All receipts
           </a>
         }
       >
         Receipt
-      </Title>
-      {isStatus(receipt.error, 404) && !receipt.data ? (
+      </PageTitle>
+      {hasStatus(receipt.error, 404) && !receipt.data ? (
         <Card title="Not found">
-          <p className="soft">
+          <p className="muted">
             There is no receipt <Id value={id} full />.
           </p>
         </Card>
       ) : (
-        <Loaded query={receipt}>
-          {(found) => <Loaded query={keys}>{(jwks) => <Detail receipt={found} jwks={jwks} />}</Loaded>}
-        </Loaded>
+        <QueryResult query={receipt}>
+          {(data) => (
+            <QueryResult query={jwksQuery}>{(jwks) => <ReceiptDetails receipt={data} jwks={jwks} />}</QueryResult>
+          )}
+        </QueryResult>
       )}
     </>
   )
 }
 
-function Detail({ receipt, jwks }: { receipt: Receipt; jwks: Jwks }) {
+function ReceiptDetails({ receipt, jwks }: { receipt: Receipt; jwks: Jwks }) {
   const { receipt_id, run_id } = receipt
-  const ofRun = useQuery({
+  const runReceipts = useQuery({
     queryKey: ['receipts-of-run', run_id],
-    queryFn: () => service.get('/api/receipts', { query: { run_id, limit: 50 } }),
+    queryFn: () => api.get('/api/receipts', { query: { run_id, limit: 50 } }),
   })
-  const others = (ofRun.data?.receipts ?? []).filter((other) => other.receipt_id !== receipt_id)
-  const before = others.find((other) => receipt.prev_hash !== null && hashOf(other) === receipt.prev_hash)
-  const finding = useMemo(() => examineValue(receipt, jwks, new Date(), before), [receipt, jwks, before])
+  const otherReceipts = (runReceipts.data?.receipts ?? []).filter((other) => other.receipt_id !== receipt_id)
+  const previousReceipt = otherReceipts.find(
+    (other) => receipt.prev_hash !== null && tryHashReceipt(other) === receipt.prev_hash,
+  )
+  const result = useMemo(
+    () => verifyEvidence(receipt, jwks, new Date(), previousReceipt),
+    [receipt, jwks, previousReceipt],
+  )
   return (
     <>
-      <Card title="What it states">
-        <Facts facts={factsOf(receipt)} />
-        {others.length > 0 && (
+      <Card title="Contents">
+        <DescriptionList items={describeReceipt(receipt)} />
+        {otherReceipts.length > 0 && (
           <p>
             Other receipts of this run:{' '}
-            {others.map((other) => (
-              <span key={other.receipt_id} className="other">
-                {other.kind} <a href={link(['receipts', other.receipt_id])}>{<Id value={other.receipt_id} />}</a>
+            {otherReceipts.map((other) => (
+              <span key={other.receipt_id} className="related-receipt">
+                {other.kind} <a href={routeHref(['receipts', other.receipt_id])}>{<Id value={other.receipt_id} />}</a>
               </span>
             ))}
           </p>
         )}
       </Card>
-      <Card title="Checked in this browser" note="With the public keys alone">
-        <FindingView finding={finding} />
+      <Card title="Verification" note="In this browser, with public keys only">
+        <VerificationResultView result={result} />
         <div className="row">
           <SaveButton name={`${receipt_id}.json`} value={receipt}>
-            Save the receipt
+            Save receipt
           </SaveButton>
           <SaveButton name="jwks.json" value={jwks}>
-            Save the keys
+            Save keys
           </SaveButton>
-          <a href={link(['verify'], { receipt: receipt_id })}>Open it under Verify</a>
+          <a href={routeHref(['verify'], { receipt: receipt_id })}>Open in Verify</a>
         </div>
-        <p className="soft">
-          With both files anyone can check it again, without us:{' '}
+        <p className="muted">
+          With both files anyone can verify it offline:{' '}
           <code>countersign verify {receipt_id}.json --jwks jwks.json</code>
         </p>
       </Card>
-      <Card title="The receipt itself">
+      <Card title="JSON">
         <pre className="json">{JSON.stringify(receipt, null, 2)}</pre>
       </Card>
     </>
   )
 }
 
-/** What the signature does not hold together cannot be hashed as a receipt either. */
-function hashOf(receipt: Receipt): string | undefined {
+/** Undefined when the value has no canonical form to hash. */
+function tryHashReceipt(receipt: Receipt): string | undefined {
   try {
     return hashReceipt(receipt)
   } catch {
@@ -103,38 +110,38 @@ function hashOf(receipt: Receipt): string | undefined {
   }
 }
 
-const text = (object: unknown, name: string): string | undefined => {
+const readText = (object: unknown, name: string): string | undefined => {
   const value = (object as Record<string, unknown> | null | undefined)?.[name]
   return typeof value === 'string' || typeof value === 'number' ? String(value) : undefined
 }
-const id = (value: string | null | undefined) => (value ? <Id key={value} value={value} full /> : undefined)
+const renderId = (value: string | null | undefined) => (value ? <Id key={value} value={value} full /> : undefined)
 
-function factsOf(receipt: Receipt): [string, React.ReactNode][] {
+function describeReceipt(receipt: Receipt): [string, React.ReactNode][] {
   const { pricing, settlement, governance, verification, log } = receipt
-  const price = text(pricing, 'price_usdc')
+  const price = readText(pricing, 'price_usdc')
   return [
-    ['Receipt', id(receipt.receipt_id)],
-    ['Run', id(receipt.run_id)],
+    ['Receipt', renderId(receipt.receipt_id)],
+    ['Run', renderId(receipt.run_id)],
     ['Kind', receipt.kind],
-    ['Issued', <When key="issued" at={receipt.issued_at} />],
+    ['Issued', <Timestamp key="issued" at={receipt.issued_at} />],
     ['Lane', receipt.agent_id],
-    ['Price', price && usdc(Number(price))],
+    ['Price', price && formatUsdc(Number(price))],
     ['Charged', receipt.charged === undefined ? undefined : receipt.charged ? 'yes' : 'no, nothing was charged'],
-    ['Paid by', id(text(settlement, 'payer'))],
-    ['Settlement', [text(settlement, 'method'), text(settlement, 'status')].filter(Boolean).join(', ')],
-    ['Transaction', id(text(settlement, 'transaction'))],
-    ['Decision', text(governance, 'decision')],
-    ['Mandate', id(text(governance, 'mandate_id'))],
-    ['Pre-authorisation', id(text(governance, 'preauth_id'))],
-    ['Approval', id(text(governance, 'approval_id'))],
-    ['Override', id(text(governance, 'override_id'))],
-    ['Output grade', text(verification, 'grade')],
-    ['Done by', [text(verification, 'provider'), text(verification, 'model')].filter(Boolean).join(', ')],
-    ['Request hash', id(receipt.request_hash)],
-    ['Input hash', id(receipt.input_hash)],
-    ['Output hash', id(receipt.output_hash)],
-    ['Receipt before', id(receipt.prev_hash)],
-    ['Signed with', id(receipt.signature.key_id)],
-    ['Log entry', log ? `#${log.index} of ${log.origin}` : 'waiting for its place'],
+    ['Paid by', renderId(readText(settlement, 'payer'))],
+    ['Settlement', [readText(settlement, 'method'), readText(settlement, 'status')].filter(Boolean).join(', ')],
+    ['Transaction', renderId(readText(settlement, 'transaction'))],
+    ['Decision', readText(governance, 'decision')],
+    ['Mandate', renderId(readText(governance, 'mandate_id'))],
+    ['Pre-authorisation', renderId(readText(governance, 'preauth_id'))],
+    ['Approval', renderId(readText(governance, 'approval_id'))],
+    ['Override', renderId(readText(governance, 'override_id'))],
+    ['Output grade', readText(verification, 'grade')],
+    ['Executed by', [readText(verification, 'provider'), readText(verification, 'model')].filter(Boolean).join(', ')],
+    ['Request hash', renderId(receipt.request_hash)],
+    ['Input hash', renderId(receipt.input_hash)],
+    ['Output hash', renderId(receipt.output_hash)],
+    ['Previous receipt', renderId(receipt.prev_hash)],
+    ['Signed with', renderId(receipt.signature.key_id)],
+    ['Log entry', log ? `#${log.index} of ${log.origin}` : 'pending'],
   ]
 }

@@ -1,17 +1,17 @@
-import type { Answer, Ask } from '@countersign/sdk'
+import type { ApiRequest, ApiResponse } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
-import { Choice, Field, Filters } from '../parts/fields.tsx'
-import { NONE } from '../parts/format.ts'
-import { Loaded } from '../parts/loaded.tsx'
-import { Pager, usePages } from '../parts/pages.tsx'
-import { Card, Id, Soft, Title, When } from '../parts/parts.tsx'
-import { type Column, Table } from '../parts/table.tsx'
-import { go, link, type Route } from '../route.ts'
-import { service, useLanes } from '../service.ts'
+import { api, useLanes } from '../api.ts'
+import { Field, FilterForm, Select } from '../components/form-fields.tsx'
+import { Pager, usePagination } from '../components/pagination.tsx'
+import { QueryResult } from '../components/query-result.tsx'
+import { type Column, Table } from '../components/table.tsx'
+import { Card, Id, MutedText, PageTitle, Timestamp } from '../components/ui.tsx'
+import { NO_VALUE } from '../format.ts'
+import { navigate, type Route, routeHref } from '../route.ts'
 import { ReceiptPage } from './receipt-page.tsx'
 
-type Receipt = Answer<'/api/receipts', 'get'>['receipts'][number]
-type Query = NonNullable<Ask<'/api/receipts', 'get'>['query']>
+type Receipt = ApiResponse<'/api/receipts', 'get'>['receipts'][number]
+type Query = NonNullable<ApiRequest<'/api/receipts', 'get'>['query']>
 
 const kinds = [
   'run',
@@ -24,55 +24,60 @@ const kinds = [
   'failure',
   'audit_head',
 ] as const satisfies readonly Query['kind'][]
-const PAGE = 25
+const PAGE_SIZE = 25
 
 export function ReceiptsPage({ route }: { route: Route }) {
-  const [id] = route.rest
+  const [id] = route.segments
   return id ? <ReceiptPage id={id} /> : <ReceiptList query={route.query} />
 }
 
 function ReceiptList({ query }: { query: URLSearchParams }) {
   const filter = query.toString()
-  const pages = usePages(filter)
+  const pagination = usePagination(filter)
   const lanes = useLanes()
-  const list = useQuery({
-    queryKey: ['receipts', filter, pages.cursor],
-    queryFn: () => service.get('/api/receipts', { query: { ...asked(query), limit: PAGE, cursor: pages.cursor } }),
+  const receiptList = useQuery({
+    queryKey: ['receipts', filter, pagination.cursor],
+    queryFn: () =>
+      api.get('/api/receipts', { query: { ...toReceiptQuery(query), limit: PAGE_SIZE, cursor: pagination.cursor } }),
     placeholderData: keepPreviousData,
   })
-  const value = (name: string) => query.get(name) ?? undefined
+  const queryValue = (name: string) => query.get(name) ?? undefined
 
   return (
     <>
-      <Title>Receipts</Title>
-      <Soft>
-        Receipts are public and hold hashes, never the task or the output. Open one to have this browser check it, or{' '}
-        <a href={link(['verify'])}>verify one you were given</a>.
-      </Soft>
+      <PageTitle>Receipts</PageTitle>
+      <MutedText>
+        Receipts are public and contain hashes, never the task or the output. Open one to verify it in this browser, or{' '}
+        <a href={routeHref(['verify'])}>verify a receipt you have</a>.
+      </MutedText>
       <Card title="Issued receipts" note="Newest first">
-        <Filters key={filter} typed apply={(values) => go(link(['receipts'], values))}>
-          <Choice label="Kind" name="kind" value={value('kind')} options={kinds} all="any kind" />
-          <Choice
+        <FilterForm key={filter} hasButtons onApply={(values) => navigate(routeHref(['receipts'], values))}>
+          <Select label="Kind" name="kind" value={queryValue('kind')} options={kinds} emptyLabel="any kind" />
+          <Select
             label="Lane"
             name="agent_id"
-            value={value('agent_id')}
-            options={laneNames(lanes.data?.agents ?? [], value('agent_id'))}
-            all="any lane"
+            value={queryValue('agent_id')}
+            options={listLaneNames(lanes.data?.agents ?? [], queryValue('agent_id'))}
+            emptyLabel="any lane"
           />
           <Field label="Run">
-            {(id) => <input id={id} name="run_id" defaultValue={value('run_id')} placeholder="run_…" maxLength={200} />}
+            {(id) => (
+              <input id={id} name="run_id" defaultValue={queryValue('run_id')} placeholder="run_…" maxLength={200} />
+            )}
           </Field>
           <Field label="Payer">
-            {(id) => <input id={id} name="payer" defaultValue={value('payer')} placeholder="0x…" maxLength={200} />}
+            {(id) => (
+              <input id={id} name="payer" defaultValue={queryValue('payer')} placeholder="0x…" maxLength={200} />
+            )}
           </Field>
           <Field label="From (UTC)">
-            {(id) => <input id={id} name="since" type="date" defaultValue={value('since')} />}
+            {(id) => <input id={id} name="since" type="date" defaultValue={queryValue('since')} />}
           </Field>
           <Field label="To (UTC)">
-            {(id) => <input id={id} name="until" type="date" defaultValue={value('until')} />}
+            {(id) => <input id={id} name="until" type="date" defaultValue={queryValue('until')} />}
           </Field>
-        </Filters>
-        <Loaded query={list}>
+        </FilterForm>
+        <QueryResult query={receiptList}>
           {({ receipts, next_cursor }) => (
             <>
               <Table
@@ -80,12 +85,12 @@ function ReceiptList({ query }: { query: URLSearchParams }) {
                 columns={columns}
                 rows={receipts}
                 rowKey={({ receipt_id }) => receipt_id}
-                empty={filter ? 'No receipt fits this filter.' : 'No receipts yet: the first paid run issues one.'}
+                empty={filter ? 'No receipt matches this filter.' : 'No receipts yet. The first paid run issues one.'}
               />
-              <Pager pages={pages} next={next_cursor} />
+              <Pager pagination={pagination} next={next_cursor} />
             </>
           )}
-        </Loaded>
+        </QueryResult>
       </Card>
     </>
   )
@@ -94,39 +99,39 @@ function ReceiptList({ query }: { query: URLSearchParams }) {
 const columns: Column<Receipt>[] = [
   {
     name: 'Receipt',
-    show: ({ receipt_id }) => (
-      <a href={link(['receipts', receipt_id])}>
+    render: ({ receipt_id }) => (
+      <a href={routeHref(['receipts', receipt_id])}>
         <Id value={receipt_id} />
       </a>
     ),
   },
-  { name: 'Kind', show: ({ kind }) => kind },
-  { name: 'Lane', show: ({ agent_id }) => agent_id ?? NONE },
-  { name: 'Run', show: ({ run_id }) => <Id value={run_id} /> },
-  { name: 'Issued', show: ({ issued_at }) => <When at={issued_at} /> },
-  { name: 'Log entry', show: ({ log }) => (log ? `#${log.index}` : 'waiting'), number: true },
+  { name: 'Kind', render: ({ kind }) => kind },
+  { name: 'Lane', render: ({ agent_id }) => agent_id ?? NO_VALUE },
+  { name: 'Run', render: ({ run_id }) => <Id value={run_id} /> },
+  { name: 'Issued', render: ({ issued_at }) => <Timestamp at={issued_at} /> },
+  { name: 'Log entry', render: ({ log }) => (log ? `#${log.index}` : 'pending'), numeric: true },
 ]
 
-/** A lane in the address that is no longer listed can still be filtered by. */
-const laneNames = (lanes: readonly { agent_id: string }[], chosen: string | undefined): string[] => [
-  ...new Set([...lanes.map(({ agent_id }) => agent_id), 'default', ...(chosen ? [chosen] : [])]),
+/** A lane in the URL stays selectable even when it is no longer listed. */
+const listLaneNames = (lanes: readonly { agent_id: string }[], selected: string | undefined): string[] => [
+  ...new Set([...lanes.map(({ agent_id }) => agent_id), 'default', ...(selected ? [selected] : [])]),
 ]
 
 const DAY_MS = 86_400_000
 
-/** Days are whole: `until` is the end of the day that was chosen. */
-function asked(query: URLSearchParams): Query {
-  const text = (name: string) => query.get(name) || undefined
-  const day = (name: string, plusMs: number) => {
+/** Date filters cover whole days: `until` is the end of the selected day. */
+function toReceiptQuery(query: URLSearchParams): Query {
+  const readText = (name: string) => query.get(name) || undefined
+  const readDay = (name: string, offsetMs: number) => {
     const at = Date.parse(`${query.get(name)}T00:00:00Z`)
-    return Number.isNaN(at) ? undefined : new Date(at + plusMs).toISOString()
+    return Number.isNaN(at) ? undefined : new Date(at + offsetMs).toISOString()
   }
   return {
-    kind: text('kind') as Query['kind'],
-    agent_id: text('agent_id'),
-    run_id: text('run_id'),
-    payer: text('payer'),
-    since: day('since', 0),
-    until: day('until', DAY_MS),
+    kind: readText('kind') as Query['kind'],
+    agent_id: readText('agent_id'),
+    run_id: readText('run_id'),
+    payer: readText('payer'),
+    since: readDay('since', 0),
+    until: readDay('until', DAY_MS),
   }
 }

@@ -1,60 +1,62 @@
 import type { Jwks } from '@countersign/proof'
 import { useQuery } from '@tanstack/react-query'
 import { type ChangeEvent, useEffect, useState } from 'react'
-import { Choice, Field } from '../parts/fields.tsx'
-import { Bad, Card, Soft, Title } from '../parts/parts.tsx'
+import { api, useJwks } from '../api.ts'
+import { Field, Select } from '../components/form-fields.tsx'
+import { Card, ErrorMessage, MutedText, PageTitle } from '../components/ui.tsx'
 import type { Route } from '../route.ts'
-import { service, useKeySet } from '../service.ts'
-import { examine, type Finding, readKeySet } from './examine.ts'
-import { FindingView } from './finding.tsx'
+import { VerificationResultView } from './verification-result.tsx'
+import { parseKeySet, type VerificationResult, verifyEvidenceText } from './verify-evidence.ts'
 
-const OURS = 'of this service'
-const PASTED = 'I paste them'
+const SERVICE_KEYS = 'Keys of this service'
+const PASTED_KEYS = 'Pasted keys'
 
-/** Verification runs in this browser, with public keys alone; the receipt is sent nowhere. */
+/** Verification runs in this browser with public keys alone; the evidence is not sent anywhere. */
 export function VerifyPage({ route }: { route: Route }) {
   const [text, setText] = useState('')
   const [keyText, setKeyText] = useState('')
-  const [keysFrom, setKeysFrom] = useState(OURS)
-  const [finding, setFinding] = useState<Finding>()
-  const keys = useKeySet()
-  const asked = useAskedEvidence(route)
+  const [keySource, setKeySource] = useState(SERVICE_KEYS)
+  const [result, setResult] = useState<VerificationResult>()
+  const jwksQuery = useJwks()
+  const linkedEvidence = useLinkedEvidence(route)
 
   useEffect(() => {
-    if (asked.text === undefined) return
-    setText(asked.text)
-    setFinding(undefined)
-  }, [asked.text])
+    if (linkedEvidence.text === undefined) return
+    setText(linkedEvidence.text)
+    setResult(undefined)
+  }, [linkedEvidence.text])
 
-  const change = (value: string) => {
+  const changeText = (value: string) => {
     setText(value)
-    setFinding(undefined)
+    setResult(undefined)
   }
-  const open = async (event: ChangeEvent<HTMLInputElement>, put: (text: string) => void) => {
+  const readFile = async (event: ChangeEvent<HTMLInputElement>, onText: (text: string) => void) => {
     const file = event.target.files?.[0]
-    if (file) put(await file.text())
-    setFinding(undefined)
+    if (file) onText(await file.text())
+    setResult(undefined)
   }
-  const trusted = (): { jwks: Jwks } | { refused: string } => {
-    if (keysFrom === PASTED) return readKeySet(keyText)
-    return keys.data ? { jwks: keys.data } : { refused: 'The keys of this service are not loaded: paste them.' }
+  const trustedKeys = (): { jwks: Jwks } | { error: string } => {
+    if (keySource === PASTED_KEYS) return parseKeySet(keyText)
+    return jwksQuery.data
+      ? { jwks: jwksQuery.data }
+      : { error: 'The keys of this service could not be loaded: paste them instead.' }
   }
   const verify = () => {
-    const chosen = trusted()
-    setFinding(
-      'refused' in chosen ? { refused: `The keys: ${chosen.refused}` } : examine(text, chosen.jwks, new Date()),
+    const keySet = trustedKeys()
+    setResult(
+      'error' in keySet ? { error: `Keys: ${keySet.error}` } : verifyEvidenceText(text, keySet.jwks, new Date()),
     )
   }
 
   return (
     <>
-      <Title>Verify</Title>
-      <Soft>
-        Paste a receipt, the answer of a run, or an attestation. It is checked here, in this browser, with public keys
-        alone: nothing is sent anywhere, and it works when the service is gone.
-      </Soft>
+      <PageTitle>Verify</PageTitle>
+      <MutedText>
+        Paste a receipt, the response of a run, or an attestation. It is verified in this browser with public keys
+        alone: nothing is sent anywhere, and it works without the service.
+      </MutedText>
       <Card title="Evidence">
-        {asked.error && <Bad>{asked.error.message}</Bad>}
+        {linkedEvidence.error && <ErrorMessage>{linkedEvidence.error.message}</ErrorMessage>}
         <form
           onSubmit={(event) => {
             event.preventDefault()
@@ -68,7 +70,7 @@ export function VerifyPage({ route }: { route: Route }) {
                 rows={14}
                 spellCheck={false}
                 value={text}
-                onChange={(event) => change(event.target.value)}
+                onChange={(event) => changeText(event.target.value)}
               />
             )}
           </Field>
@@ -78,21 +80,21 @@ export function VerifyPage({ route }: { route: Route }) {
                 id={id}
                 type="file"
                 accept=".json,application/json"
-                onChange={(event) => void open(event, change)}
+                onChange={(event) => void readFile(event, changeText)}
               />
             )}
           </Field>
-          <Choice
+          <Select
             label="Trusted keys"
             name="keys"
-            value={keysFrom}
-            options={[OURS, PASTED]}
-            onPick={(choice) => {
-              setKeysFrom(choice)
-              setFinding(undefined)
+            value={keySource}
+            options={[SERVICE_KEYS, PASTED_KEYS]}
+            onSelect={(choice) => {
+              setKeySource(choice)
+              setResult(undefined)
             }}
           />
-          {keysFrom === PASTED && (
+          {keySource === PASTED_KEYS && (
             <Field label="Key set (JWKS)">
               {(id) => (
                 <textarea
@@ -102,7 +104,7 @@ export function VerifyPage({ route }: { route: Route }) {
                   value={keyText}
                   onChange={(event) => {
                     setKeyText(event.target.value)
-                    setFinding(undefined)
+                    setResult(undefined)
                   }}
                 />
               )}
@@ -115,31 +117,31 @@ export function VerifyPage({ route }: { route: Route }) {
           </div>
         </form>
       </Card>
-      {finding && (
-        <Card title="Finding">
-          <FindingView finding={finding} />
+      {result && (
+        <Card title="Result">
+          <VerificationResultView result={result} />
         </Card>
       )}
     </>
   )
 }
 
-/** `#/verify?receipt=…` and `#/verify?attestation=…` bring the evidence along. */
-function useAskedEvidence({ query }: Route) {
+/** Loads the evidence named in the URL: `#/verify?receipt=…` or `#/verify?attestation=…`. */
+function useLinkedEvidence({ query }: Route) {
   const receipt = query.get('receipt')
   const symbol = query.get('attestation')
   const chain = query.get('chain') ?? undefined
-  const found = useQuery({
+  const evidence = useQuery({
     queryKey: ['evidence', receipt, symbol, chain],
     enabled: Boolean(receipt ?? symbol),
     refetchInterval: false,
     staleTime: Number.POSITIVE_INFINITY,
     queryFn: async () => {
       const value = receipt
-        ? await service.get('/api/receipts/{id}', { path: { id: receipt } })
-        : await service.get('/api/basis/v1/attestation/{symbol}', { path: { symbol: symbol! }, query: { chain } })
+        ? await api.get('/api/receipts/{id}', { path: { id: receipt } })
+        : await api.get('/api/basis/v1/attestation/{symbol}', { path: { symbol: symbol! }, query: { chain } })
       return JSON.stringify(value, null, 2)
     },
   })
-  return { text: found.data, error: found.error }
+  return { text: evidence.data, error: evidence.error }
 }

@@ -1,0 +1,137 @@
+import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
+import uPlot from 'uplot'
+import 'uplot/dist/uPlot.min.css'
+
+export type Line = {
+  label: string
+  values: (number | null)[]
+  /** Name of the CSS colour variable. */
+  colour: 'accent' | 'second' | 'error'
+  unit: string
+  bars?: boolean
+  format?: (value: number) => string
+}
+
+const HEIGHT = 240
+const MINUTE = 60
+const HOUR = 60 * MINUTE
+const DAY = 24 * HOUR
+const tickIntervals = [1, 5, 15, 30].map((minutes) => minutes * MINUTE)
+tickIntervals.push(
+  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR),
+  ...[1, 2, 7, 14, 28, 91, 365].map((days) => days * DAY),
+)
+
+/** A uPlot axis format: the smallest interval it applies to, the label, and the second line when the day or year changes. */
+const timeAxisFormat = (minSeconds: number, format: string, day: string | null) => [
+  minSeconds,
+  format,
+  day && `\n{YYYY}-${day}`,
+  null,
+  day && `\n${day}`,
+  null,
+  null,
+  null,
+  1,
+]
+const darkQuery = matchMedia('(prefers-color-scheme: dark)')
+const useDark = () =>
+  useSyncExternalStore(
+    (onChange) => {
+      darkQuery.addEventListener('change', onChange)
+      return () => darkQuery.removeEventListener('change', onChange)
+    },
+    () => darkQuery.matches,
+  )
+
+/** Lines or bars over time. Show the same data in a table nearby, for readers who cannot see the chart. */
+export function Chart({ label, times, lines }: { label: string; times: string[]; lines: Line[] }) {
+  const containerRef = useRef<HTMLDivElement>(null)
+  const isDark = useDark()
+  const data = useMemo<uPlot.AlignedData>(
+    () => [times.map((at) => Date.parse(at) / 1000), ...lines.map(({ values }) => values)],
+    [times, lines],
+  )
+  const layoutKey = lines.map(({ label: name, colour, unit }) => `${name} ${colour} ${unit}`).join()
+  // biome-ignore lint/correctness/useExhaustiveDependencies: a new layout or colour scheme needs a new chart; new values do not
+  const options = useMemo(
+    () => chartOptions(lines, secondsBetweenPoints(times)),
+    [layoutKey, isDark, secondsBetweenPoints(times)],
+  )
+
+  const chartRef = useRef<uPlot>(null)
+  // biome-ignore lint/correctness/useExhaustiveDependencies: new data is set by the effect below
+  useEffect(() => {
+    const element = containerRef.current!
+    const chart = new uPlot({ ...options, width: element.clientWidth || 600 }, data, element)
+    chartRef.current = chart
+    const resizeObserver = new ResizeObserver(() => chart.setSize({ width: element.clientWidth, height: HEIGHT }))
+    resizeObserver.observe(element)
+    return () => {
+      resizeObserver.disconnect()
+      chart.destroy()
+    }
+  }, [options])
+  useEffect(() => chartRef.current?.setData(data), [data])
+
+  return <div ref={containerRef} className="chart" role="img" aria-label={label} />
+}
+
+const secondsBetweenPoints = ([first, second]: string[]) =>
+  first && second ? (Date.parse(second) - Date.parse(first)) / 1000 : DAY
+
+function chartOptions(lines: Line[], step: number): Omit<uPlot.Options, 'width'> {
+  const styles = getComputedStyle(document.documentElement)
+  const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
+  const grid = { stroke: colour('line'), width: 1 }
+  const ticks = { ...grid, size: 4 }
+  const rangePadding = { pad: 0.1, soft: 0, mode: 1 } as const
+  const units = [...new Set(lines.map(({ unit }) => unit))]
+  return {
+    height: HEIGHT,
+    tzDate: (seconds) => uPlot.tzDate(new Date(seconds * 1000), 'Etc/UTC'),
+    legend: { live: true },
+    cursor: { drag: { x: false, y: false } },
+    scales: {
+      // Bars are centred on their time, so the first and the last need room at the sides.
+      x: { range: (_, min, max) => (lines.some(({ bars }) => bars) ? [min - step / 2, max + step / 2] : [min, max]) },
+      ...Object.fromEntries(units.map((unit) => [unit, { range: { min: rangePadding, max: rangePadding } }])),
+    },
+    axes: [
+      {
+        stroke: colour('muted'),
+        grid,
+        ticks,
+        incrs: tickIntervals.filter((candidate) => candidate >= step),
+        space: 70,
+        values: [
+          timeAxisFormat(365 * DAY, '{YYYY}', null),
+          timeAxisFormat(DAY, '{MM}-{DD}', null),
+          timeAxisFormat(MINUTE, '{HH}:{mm}', '{MM}-{DD}'),
+        ],
+      },
+      ...units.map((unit, index) => ({
+        scale: unit,
+        side: index === 0 ? (3 as const) : (1 as const),
+        stroke: colour('muted'),
+        grid: index === 0 ? grid : { show: false },
+        ticks,
+        label: unit,
+        labelSize: 20,
+        size: 60,
+      })),
+    ],
+    series: [
+      { label: 'Time (UTC)', value: '{YYYY}-{MM}-{DD} {HH}:{mm}' },
+      ...lines.map(({ label, colour: name, unit, bars, format }) => ({
+        label,
+        scale: unit,
+        stroke: colour(name),
+        width: 2,
+        points: { show: false },
+        value: (_: uPlot, value: number | null) => (value === null ? '–' : (format?.(value) ?? String(value))),
+        ...(bars && { fill: colour(`${name}-wash`), paths: uPlot.paths.bars!({ size: [0.6, 60] }) }),
+      })),
+    ],
+  }
+}

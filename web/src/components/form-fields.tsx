@@ -1,0 +1,78 @@
+import { type ReactNode, useId } from 'react'
+
+/** A label connected to its control by id. */
+export function Field({ label, children }: { label: string; children: (id: string) => ReactNode }) {
+  const id = useId()
+  return (
+    <div className="field">
+      <label htmlFor={id}>{label}</label>
+      {children(id)}
+    </div>
+  )
+}
+
+export const Select = ({
+  label,
+  name,
+  value,
+  options,
+  emptyLabel,
+  onSelect,
+}: {
+  label: string
+  name: string
+  value?: string
+  options: readonly string[]
+  /** Label of the empty option; without it there is no empty option. */
+  emptyLabel?: string
+  onSelect?: (value: string) => void
+}) => (
+  <Field label={label}>
+    {(id) => (
+      <select id={id} name={name} defaultValue={value ?? ''} onChange={(event) => onSelect?.(event.target.value)}>
+        {emptyLabel !== undefined && <option value="">{emptyLabel}</option>}
+        {options.map((option) => (
+          <option key={option}>{option}</option>
+        ))}
+      </select>
+    )}
+  </Field>
+)
+
+/** Filters live in the URL. A select applies at once; forms with text inputs also have buttons. */
+export function FilterForm({
+  children,
+  onApply,
+  hasButtons = false,
+}: {
+  children: ReactNode
+  onApply: (values: Record<string, string>) => void
+  hasButtons?: boolean
+}) {
+  const applyForm = (form: HTMLFormElement) =>
+    onApply(Object.fromEntries([...new FormData(form)].map(([name, value]) => [name, String(value).trim()])))
+  return (
+    <form
+      className="filters"
+      onSubmit={(event) => {
+        event.preventDefault()
+        applyForm(event.currentTarget)
+      }}
+      onChange={(event) => {
+        if (event.target instanceof HTMLSelectElement) applyForm(event.currentTarget)
+      }}
+    >
+      {children}
+      {hasButtons && (
+        <>
+          <button type="submit" className="secondary">
+            Apply
+          </button>
+          <button type="button" className="secondary" onClick={() => onApply({})}>
+            Clear
+          </button>
+        </>
+      )}
+    </form>
+  )
+}

@@ -1,0 +1,46 @@
+import type { ReactNode } from 'react'
+
+export type Column<Row> = { name: string; render: (row: Row) => ReactNode; numeric?: boolean; wide?: boolean }
+
+/** A table that turns into a list of cards on narrow screens. */
+export function Table<Row>({
+  label,
+  columns,
+  rows,
+  rowKey,
+  empty,
+}: {
+  label: string
+  columns: Column<Row>[]
+  rows: Row[]
+  rowKey: (row: Row) => string
+  empty: ReactNode
+}) {
+  if (rows.length === 0) return <p className="muted empty">{empty}</p>
+  return (
+    <div className="scroll">
+      <table aria-label={label}>
+        <thead>
+          <tr>
+            {columns.map(({ name, numeric }) => (
+              <th key={name} scope="col" className={numeric ? 'numeric' : undefined}>
+                {name}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {rows.map((row) => (
+            <tr key={rowKey(row)}>
+              {columns.map(({ name, render, numeric, wide }) => (
+                <td key={name} data-label={name} className={numeric ? 'numeric' : wide ? 'wide' : undefined}>
+                  {render(row)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+    </div>
+  )
+}
