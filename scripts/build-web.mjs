@@ -1,11 +1,11 @@
-// Builds the dashboard into web/dist; part of `npm ci`. Without the development dependencies there is nothing to build with.
+// Builds the dashboard into web/dist; runs as part of `npm ci`. Does nothing without the development dependencies.
 import { createRequire } from 'node:module'
 
 const require = createRequire(import.meta.url)
 try {
   require.resolve('vite/package.json')
 } catch {
-  console.log('vite is not installed, so the dashboard is not built.')
+  console.log('vite is not installed: skipping the dashboard build.')
   process.exit(0)
 }
 const { build } = await import('vite')

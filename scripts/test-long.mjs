@@ -1,4 +1,4 @@
-// Crash, race, fuzz and browser tests.
+// Runs the long tests: crash, race, fuzz and browser.
 import { spawn } from 'node:child_process'
 
 const filters = process.argv.slice(2)

@@ -30,7 +30,7 @@ async function fundedAccount(usdc: number): Promise<PayingAccount> {
   return account
 }
 
-test('answers carry the types of the description', async () => {
+test('responses have the types of openapi.json', async () => {
   const { agents } = await guest.get('/api/agents')
   expect(agents.find(({ agent_id }) => agent_id === 'comedian-v1')?.price_usdc).toBe(0.01)
   const lane = await guest.get('/api/lane/{agent_id}', { path: { agent_id: 'writer-v1' } })
@@ -39,7 +39,7 @@ test('answers carry the types of the description', async () => {
   expect({ receipts: Array.isArray(receipts), has_more }).toEqual({ receipts: true, has_more: false })
 })
 
-test('what the description does not allow does not compile', () => {
+test('a call that does not match openapi.json does not compile', () => {
   const invalidCalls = () => [
     // @ts-expect-error no such path
     guest.get('/api/nothing'),
@@ -53,7 +53,7 @@ test('what the description does not allow does not compile', () => {
   expect(invalidCalls).toBeTypeOf('function')
 })
 
-test('every refusal is a CountersignError with the stable code and the sentence', async () => {
+test('every error response is a CountersignError with the stable code and the message', async () => {
   expect(await expectError(guest.get('/api/receipts/{id}', { path: { id: 'rcpt_none' } }))).toMatchObject({
     status: 404,
     error: 'error',
@@ -69,13 +69,13 @@ test('every refusal is a CountersignError with the stable code and the sentence'
   expect(unpaidRun.body.price_usdc).toBe(0.01)
 })
 
-test('a value in a path cannot leave its place', async () => {
+test('a path parameter cannot change the rest of the path', async () => {
   const error = await expectError(guest.get('/api/lane/{agent_id}', { path: { agent_id: '../health' } }))
   expect(error.status).toBe(404)
   await expect(guest.get('/api/lane/{agent_id}', { path: { agent_id: '' } })).rejects.toThrow("needs 'agent_id'")
 })
 
-test('a service that is away, late or no service at all is an error of the same kind; one’s own abort is not', async () => {
+test('an unreachable, slow or broken service is a CountersignError; the caller’s own abort is not', async () => {
   const unreachable = createClient({ baseUrl: 'http://127.0.0.1:1' })
   expect(await expectError(unreachable.get('/api/health'))).toMatchObject({
     status: 0,
@@ -94,7 +94,7 @@ test('a service that is away, late or no service at all is an error of the same 
       timeoutMs: 200,
     })
     expect(await expectError(client.get('/api/health'))).toMatchObject({ status: 0, code: 'unavailable' })
-    expect((await expectError(client.get('/api/pricing'))).message).toContain('not JSON')
+    expect((await expectError(client.get('/api/pricing'))).message).toContain('not valid JSON')
     await expect(client.get('/api/health', { signal: AbortSignal.abort() })).rejects.toMatchObject({
       name: 'AbortError',
     })
@@ -104,7 +104,7 @@ test('a service that is away, late or no service at all is an error of the same 
   }
 })
 
-test('a session’s writes carry its token', async () => {
+test('writes of a session carry its CSRF token', async () => {
   const { api_key } = await guest.post('/api/onboard', { body: { org_name: 'Session Org', email: 's@example.com' } })
   let cookie = ''
   const browser: typeof fetch = async (input, init) => {
@@ -121,7 +121,7 @@ test('a session’s writes carry its token', async () => {
   expect(await client.delete('/api/session')).toEqual({ ended: true })
 })
 
-test('the paying fetch pays for a run, and its receipt holds', async () => {
+test('the paying fetch pays for a run, and its receipt verifies', async () => {
   const account = await fundedAccount(1)
   const { api_key } = await guest.post('/api/onboard', { body: { org_name: 'Payer Org', email: 'p@example.com' } })
   const client = createClient({ baseUrl: service.url, apiKey: api_key, fetch: await payingFetch(account) })
@@ -134,7 +134,7 @@ test('the paying fetch pays for a run, and its receipt holds', async () => {
   expect(runs.map(({ run_id }) => run_id)).toEqual([run.run_id])
 })
 
-test('the log is read as text and as bytes', async () => {
+test('text and binary responses are returned as string and bytes', async () => {
   const size = await vi.waitFor(async () => {
     const head = parseCheckpoint(await guest.get('/api/log/checkpoint'))
     expect(head?.size).toBeGreaterThan(0)
@@ -145,7 +145,7 @@ test('the log is read as text and as bytes', async () => {
   expect(tile).toHaveLength(32 * size)
 })
 
-test('it pays no more than it may', async () => {
+test('it never pays more than maxUsdc', async () => {
   const account = await fundedAccount(1)
   const client = createClient({ baseUrl: service.url, fetch: await payingFetch(account, { maxUsdc: 0.009 }) })
   await expect(client.post('/api/run', { body: { task: 'Say hello.' } })).rejects.toThrow(/spendControls/)

@@ -1,17 +1,18 @@
 import type { paths } from './generated/api.ts'
 
 /**
- * A typed client of the Countersign API. Paths, parameters, bodies and answers come from `openapi.json`, so what does
- * not fit does not compile. It runs in a browser and in Node; paying is `pay.ts`, verifying is `@countersign/proof`.
+ * A typed client of the Countersign API. Paths, parameters, bodies and responses come from `openapi.json`, so a call that
+ * does not match it does not compile. Runs in a browser and in Node. For payments see `pay.ts`, for verification
+ * `@countersign/proof`.
  */
 export type ClientOptions = {
-  /** Where the service is; empty in a page that the service itself served. */
+  /** Origin of the service; empty in a page that the service itself served. */
   baseUrl: string
   apiKey?: string
   adminKey?: string
-  /** A session's token, sent with writes; see `POST /api/session`. */
+  /** CSRF token of a session, sent with writes; see `POST /api/session`. */
   csrfToken?: () => string | undefined
-  /** No answer takes longer than this; a run may take its whole deadline. */
+  /** Timeout of a request. The default leaves room for a run that takes its whole deadline. */
   timeoutMs?: number
   fetch?: typeof fetch
 }
@@ -43,7 +44,7 @@ type SuccessContent<R> = R extends { 200: infer A }
 export type ApiResponse<P extends keyof paths, M extends Method> =
   Operation<P, M> extends { responses: infer R } ? SuccessContent<R> : never
 
-// What the description requires, the type requires; only a query's defaults may always be left out.
+// Everything openapi.json requires is required here, except query parameters, which all have defaults.
 type PathOption<O> = O extends { parameters: { path: infer V } } ? { path: V } : { path?: undefined }
 type QueryOption<O> = O extends { parameters: { query?: infer V } } ? { query?: Partial<V> } : { query?: undefined }
 type BodyOption<O> = O extends { requestBody: { content: { 'application/json': infer B } } }
@@ -58,24 +59,24 @@ export type ApiRequest<P extends keyof paths, M extends Method> = PathOption<Ope
 
 /** The second argument may be left out where nothing in it is required. */
 type RequestArguments<P extends keyof paths, M extends Method> =
-  // biome-ignore lint/complexity/noBannedTypes: the empty object is the question itself, whether nothing is required
+  // biome-ignore lint/complexity/noBannedTypes: {} is assignable exactly when nothing is required
   {} extends ApiRequest<P, M> ? [ask?: ApiRequest<P, M>] : [ask: ApiRequest<P, M>]
 
 /**
- * An answer that is no success, with the stable code, the sentence and what else the service said. No answer at all
- * is one too: its status is 0 and its code `unavailable`.
+ * An error response of the service, with its stable code, message and body. When there was no response, `status` is 0
+ * and `code` is `unavailable`.
  */
 export class CountersignError extends Error {
   readonly status: number
   /** One of the five stable codes. */
   readonly error: string
-  /** Finer than `error`, where the service gave one. */
+  /** More specific than `error`, when the service sent one. */
   readonly code: string | undefined
   readonly requestId: string | undefined
   readonly retryable: boolean
   readonly body: Record<string, unknown>
   constructor(status: number, body: Record<string, unknown>, options?: ErrorOptions) {
-    super(asText(body.message) ?? `The service answered ${status}.`, options)
+    super(asText(body.message) ?? `The service responded ${status}.`, options)
     this.name = 'CountersignError'
     this.status = status
     this.error = asText(body.error) ?? 'error'
@@ -123,9 +124,9 @@ export function createClient(options: ClientOptions) {
         signal: signal ? AbortSignal.any([signal, timeout]) : timeout,
       })
     } catch (cause) {
-      // The caller's own abort, or a payment that could not be made, is not the service's silence.
+      // The caller's own abort and a failed payment are not network errors of the service.
       if (signal?.aborted || !(timeout.aborted || cause instanceof TypeError)) throw cause
-      const message = timeout.aborted ? 'The service did not answer in time.' : 'The service cannot be reached.'
+      const message = timeout.aborted ? 'The service did not respond in time.' : 'The service cannot be reached.'
       throw new CountersignError(0, { error: 'error', code: 'unavailable', message, retryable: true }, { cause })
     }
   }
@@ -143,7 +144,7 @@ export function createClient(options: ClientOptions) {
   }
 }
 
-/** `{*}` is the rest of the path, whose slashes stay. */
+/** `{*}` matches the rest of the path and keeps its slashes. */
 function fillPath(template: string, path: UntypedRequest['path'] = {}): string {
   return template.replace(/\{([^}]+)\}/g, (_, name: string) => {
     const value = path[name]
@@ -168,7 +169,7 @@ async function parseResponse(response: Response): Promise<unknown> {
   try {
     return JSON.parse(text)
   } catch (cause) {
-    const message = 'The service answered something that is not JSON.'
+    const message = 'The response of the service is not valid JSON.'
     throw new CountersignError(response.status, { error: 'error', message }, { cause })
   }
 }

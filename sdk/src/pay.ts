@@ -1,4 +1,4 @@
-/** A `fetch` that pays: the official x402 client with one account, for `createClient({ fetch })` or on its own. */
+/** A `fetch` that pays with the official x402 client and one account, for `createClient({ fetch })` or on its own. */
 export type PayingAccount = {
   address: `0x${string}`
   signTypedData(message: {
@@ -11,13 +11,13 @@ export type PayingAccount = {
 
 export type PayOptions = {
   fetch?: typeof fetch
-  /** The most that a single call may cost. Without it, the official client's own cap of one dollar holds. */
+  /** Maximum price of a single call. Without it, the official client's own cap of one dollar applies. */
   maxUsdc?: number
 }
 
 const NETWORK = 'eip155:8453'
 
-/** The libraries are loaded when first used, so that reading and verifying need none of them. */
+/** The payment libraries are loaded on first use, so that reading and verifying do not need them. */
 export async function payingFetch(account: PayingAccount, options: PayOptions = {}): Promise<typeof fetch> {
   const [{ wrapFetchWithPaymentFromConfig }, { ExactEvmScheme }] = await Promise.all([
     import('@x402/fetch'),

@@ -2,7 +2,7 @@ import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } fro
 import { StringDecoder } from 'node:string_decoder'
 import { type Jwks, parseJson } from '@countersign/proof'
 
-/** The evidence could not be read, which says nothing about whether it holds. */
+/** The evidence could not be read, which says nothing about whether it is valid. */
 export class UnreadableEvidenceError extends Error {}
 
 export type JsonObject = Record<string, unknown>
@@ -16,7 +16,7 @@ export type Evidence =
 const MAX_FILE_BYTES = 64 * 1024 * 1024
 const FETCH_MS = 15_000
 
-/** What a file holds, told by its contents; an audit export also by its name, since it may be too long to read at once. */
+/** Detects the kind of evidence from the contents; an audit export also from its name, as it may be too long to read at once. */
 export function readEvidence(path: string): Evidence {
   if (/\.(ndjson|jsonl)$/.test(path)) return { kind: 'audit', lines: readLines(path) }
   const text = readText(path)
@@ -24,11 +24,11 @@ export function readEvidence(path: string): Evidence {
   const value = tryParse(text) ?? tryParse(firstLine)
   if (isAuditEvent(value)) return { kind: 'audit', lines: readLines(path) }
   const evidence = findEvidence(value)
-  if (!evidence) throw new UnreadableEvidenceError(`${path} is no receipt, no attestation and no audit export.`)
+  if (!evidence) throw new UnreadableEvidenceError(`${path} is not a receipt, an attestation or an audit export.`)
   return evidence
 }
 
-/** A receipt or attestation by itself, inside the answer it came with, or several receipts of one run. */
+/** A receipt or attestation by itself or inside the API response it came with, or several receipts of one run. */
 function findEvidence(value: unknown): Evidence | undefined {
   if (Array.isArray(value) && value.length > 0 && value.every(isObject)) return { kind: 'receipts', receipts: value }
   if (!isObject(value)) return undefined
@@ -49,7 +49,7 @@ export function readJson(path: string): unknown {
   try {
     return parseJson(text)
   } catch (cause) {
-    throw new UnreadableEvidenceError(`${path} is not JSON that can be relied on: ${(cause as Error).message}`)
+    throw new UnreadableEvidenceError(`${path} is not valid JSON: ${(cause as Error).message}`)
   }
 }
 
@@ -67,9 +67,9 @@ export async function fetchJson(url: string): Promise<unknown> {
   } catch (cause) {
     throw new UnreadableEvidenceError(`${url} cannot be reached: ${(cause as Error).message}`)
   }
-  if (!response.ok) throw new UnreadableEvidenceError(`${url} answered ${response.status}.`)
+  if (!response.ok) throw new UnreadableEvidenceError(`${url} responded ${response.status}.`)
   const value = tryParse(await response.text())
-  if (value === undefined) throw new UnreadableEvidenceError(`${url} did not answer with JSON that can be relied on.`)
+  if (value === undefined) throw new UnreadableEvidenceError(`${url} did not respond with valid JSON.`)
   return value
 }
 
@@ -93,7 +93,7 @@ function tryParse(text: string): unknown {
   }
 }
 
-/** One line after the other, however long the file is. */
+/** Streams the lines of a file of any length. */
 function* readLines(path: string): Generator<string> {
   requireFile(path)
   const file = openSync(path, 'r')

@@ -3,7 +3,7 @@ import { UnreadableEvidenceError } from './evidence.ts'
 import { benchmarkCommand, ledgerCommand } from './server-commands.ts'
 import { verifyCommand } from './verify.ts'
 
-/** 0: it holds. 1: it does not. 2: it could not be looked at. */
+/** Exit codes: 0 valid, 1 not valid, 2 could not be checked. */
 const program = new Command('countersign')
   .description('Execution, payment and attestation for autonomous agents')
   .addCommand(verifyCommand())

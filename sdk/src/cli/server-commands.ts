@@ -2,7 +2,7 @@ import { spawn } from 'node:child_process'
 import { fileURLToPath } from 'node:url'
 import { Command } from 'commander'
 
-/** What an operator does beside a running service. The work is the server's own; here it only gets its name. */
+/** Commands for operators, which run the server's own commands in a child process. */
 const serverMain = fileURLToPath(new URL('../../../server/src/main.ts', import.meta.url))
 
 const runServer = (...args: string[]) =>
@@ -14,13 +14,13 @@ const runServer = (...args: string[]) =>
   })
 
 export function ledgerCommand(): Command {
-  const ledger = new Command('ledger').description('Look after the books')
+  const ledger = new Command('ledger').description('Ledger commands')
   ledger
     .command('check')
-    .description('recompute everything from the entries and against the chain, and say what differs')
+    .description('recompute all balances from the entries, compare them with the chain, and report differences')
     .option('--json', 'print the result as JSON')
-    .option('--no-chain', 'check the books alone')
-    .option('--allow-surplus', 'for an address that has other income too')
+    .option('--no-chain', 'check the ledger without the chain')
+    .option('--allow-surplus', 'accept an on-chain balance above the ledger, for an address that receives other income')
     .action(({ json, chain, allowSurplus }: { json?: boolean; chain: boolean; allowSurplus?: boolean }) =>
       runServer(
         'ledger-check',
@@ -34,5 +34,5 @@ export function ledgerCommand(): Command {
 
 export const benchmarkCommand = (): Command =>
   new Command('benchmark')
-    .description('run the committed suite over every lane and keep the results for /api/benchmark')
+    .description('run the benchmark suite on every lane and store the results for /api/benchmark')
     .action(() => runServer('benchmark'))

@@ -37,21 +37,19 @@ type Options = {
 
 export const verifyCommand = () =>
   new Command('verify')
-    .description(
-      'Verify a receipt, an attestation or an audit export, without trusting the service and without asking it',
-    )
+    .description('Verify a receipt, an attestation or an audit export offline, without trusting the service')
     .argument('<evidence>', 'file of a receipt, an attestation or an audit export; or the id of a receipt, with --url')
     .option('--jwks <file>', 'the key set you trust, as saved from /.well-known/jwks.json')
-    .option('--url <address>', 'the service to fetch a receipt from, and its keys where --jwks is not given')
-    .option('--previous <file>', 'the receipt before this one of the same run')
-    .option('--origin <name>', 'the log that the receipt must be in')
-    .option('--require-log', 'fail when the receipt carries no proof of its place in the log')
+    .option('--url <address>', 'the service to fetch the receipt from, and its keys when --jwks is not given')
+    .option('--previous <file>', 'the previous receipt of the same run')
+    .option('--origin <name>', 'name of the log that must contain the receipt')
+    .option('--require-log', 'fail when the receipt has no inclusion proof')
     .option('--witness <key...>', 'verifier keys of witnesses that must have cosigned the log')
-    .option('--quorum <count>', 'how many of them', (text) => parseQuorum(text))
-    .option('--head <file>', 'for an audit export: a head known from elsewhere, such as an audit_head receipt')
+    .option('--quorum <count>', 'how many witnesses must have cosigned', (text) => parseQuorum(text))
+    .option('--head <file>', 'for an audit export: a trusted head, such as an audit_head receipt')
     .option('--after <file>', 'for an audit export that does not start at the first event: the event before it')
-    .option('--live', 'for an attestation: refuse previews')
-    .option('--fresh', 'for an attestation: refuse one that has expired')
+    .option('--live', 'for an attestation: reject previews')
+    .option('--fresh', 'for an attestation: reject expired ones')
     .option('--json', 'print the result as JSON')
     .action(async (evidence: string, options: Options) => {
       const result = await verify(evidence, options)
@@ -78,28 +76,28 @@ async function fetchReceipt(id: string, url: string | undefined): Promise<Eviden
   if (!/^[\w-]{8,100}$/.test(id)) throw new UnreadableEvidenceError(`There is no file ${id}.`)
   if (url === undefined)
     throw new UnreadableEvidenceError(
-      `There is no file ${id}. If it is the id of a receipt, say where it is with --url.`,
+      `There is no file ${id}. If it is the id of a receipt, give the service with --url.`,
     )
   const receipt = await fetchJson(`${url.replace(/\/+$/, '')}/api/receipts/${id}`)
   if (!isObject(receipt) || receipt.receipt_id !== id)
-    throw new UnreadableEvidenceError('The service answered with another receipt.')
+    throw new UnreadableEvidenceError('The service returned a different receipt.')
   return { kind: 'receipt', receipt }
 }
 
 async function readKeys({ jwks, url }: Options): Promise<Jwks> {
   if (jwks !== undefined) return readKeySet(jwks)
-  if (url === undefined) throw new UnreadableEvidenceError('Name the key set you trust with --jwks.')
+  if (url === undefined) throw new UnreadableEvidenceError('Give the key set you trust with --jwks.')
   console.error('The keys come from the service itself: pin them with --jwks to verify without trusting it.')
   return (await fetchJson(`${url.replace(/\/+$/, '')}/.well-known/jwks.json`)) as Jwks
 }
 
-/** The chain by itself; with a head that is a receipt, also that the public log vouches for it. */
+/** Verifies the hash chain, and, when the head is a receipt, also that receipt. */
 async function verifyAudit(lines: Iterable<string>, options: Options): Promise<Verification> {
   const after = options.after === undefined ? undefined : parseChainPosition(readJson(options.after), options.after)
-  const headFile = options.head === undefined ? undefined : readJson(options.head)
-  const receipt = findHeadReceipt(headFile)
+  const headValue = options.head === undefined ? undefined : readJson(options.head)
+  const receipt = findHeadReceipt(headValue)
   const head =
-    headFile === undefined ? undefined : parseChainPosition(receipt ? receipt.audit : headFile, options.head!)
+    headValue === undefined ? undefined : parseChainPosition(receipt ? receipt.audit : headValue, options.head!)
   const chain = verifyAuditExport(lines, { after, head })
   if (!receipt) return chain
   const { origin, requireLog: required, witness: witnesses, quorum } = options
@@ -113,7 +111,7 @@ async function verifyAudit(lines: Iterable<string>, options: Options): Promise<V
   }
 }
 
-/** The receipt of kind audit_head, by itself or inside the answer of /api/audit. */
+/** The receipt of kind audit_head, by itself or inside the response of /api/audit. */
 function findHeadReceipt(value: unknown): JsonObject | undefined {
   if (!isObject(value)) return undefined
   if (value.kind === 'audit_head') return value
@@ -122,7 +120,7 @@ function findHeadReceipt(value: unknown): JsonObject | undefined {
 
 function parseChainPosition(value: unknown, file: string): { seq: number; hash: string } {
   if (!isObject(value) || typeof value.seq !== 'number' || typeof value.hash !== 'string')
-    throw new UnreadableEvidenceError(`${file} does not tell the seq and hash of an event.`)
+    throw new UnreadableEvidenceError(`${file} does not contain the seq and hash of an event.`)
   return { seq: value.seq, hash: value.hash }
 }
 
@@ -143,7 +141,7 @@ function formatVerification({ ok, checks, does_not_prove }: Verification): strin
     'What this does not prove:',
     ...does_not_prove.map((sentence) => `  - ${sentence}`),
     '',
-    ok ? 'It holds.' : 'IT DOES NOT HOLD.',
+    ok ? 'Result: valid' : 'Result: NOT VALID',
   ].join('\n')
 }
 
