@@ -47,7 +47,7 @@ async function main() {
   const basis = createBasis({
     db: database.db,
     clock: systemClock,
-    notify: { listen() {} },
+    notifications: { listen() {} },
     coverage: loadCoverage(),
     sources: [],
     fetch: async () => {

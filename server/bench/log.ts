@@ -27,7 +27,7 @@ const database = openDatabase(postgres.connection, { max: 5, log: quiet })
 try {
   await migrate(database)
   const { db, log, sequencer } = createReceiptsBench(database)
-  const append = () => sequencer.turn()
+  const append = () => sequencer.runOnce()
   const rows = []
   let size = 0
   await append()

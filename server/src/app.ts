@@ -7,14 +7,15 @@ import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { composeBasis } from './app/basis.ts'
 import { composeBrokerage } from './app/brokerage.ts'
-import type { Foundation } from './app/foundation.ts'
+import type { AppContext } from './app/context.ts'
 import { registerGauges } from './app/gauges.ts'
 import { composeGovernance } from './app/governance.ts'
 import { openLane } from './app/lanes.ts'
 import { composeMemory } from './app/memory.ts'
-import { composeObservability } from './app/observe.ts'
-import { offerReceipts } from './app/offer-receipts.ts'
-import { openOuter, traceRun } from './app/outer.ts'
+import { composeObservability } from './app/observability.ts'
+import { createOfferReceipts } from './app/offer-receipts.ts'
+import { openRateLimiter } from './app/rate-limiter.ts'
+import { openTracing, traceRun } from './app/tracing.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
 import { findPreauth } from './modules/governance/grants.store.ts'
@@ -67,21 +68,22 @@ import { createKeys } from './platform/keys.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics } from './platform/metrics.ts'
 import { migrate } from './platform/migrate.ts'
-import { createNotify } from './platform/notify.ts'
+import { createNotifications } from './platform/notifications.ts'
 import { operatorRoutes } from './platform/operator.routes.ts'
 import { createOutbox } from './platform/outbox.ts'
-import { pageRoutes } from './platform/pages.ts'
 import { openSecretFolder } from './platform/secrets.ts'
+import { staticFileRoutes } from './platform/static-files.ts'
 
-/** The composition root: the only file that knows every module and every adapter. */
+/** The composition root: with `app/` the only code that knows both modules and adapters. */
 export type Overrides = {
-  /** A `work` process does the background work and answers nobody. */
+  /** A `work` process does the background work and serves no requests. */
   role?: 'serve' | 'work'
   clock?: Clock
   log?: Log
   lane?: Lane
+  /** Called after each step of a run; crash tests kill the process there. */
   probe?: (step: RunStep | 'mined') => void
-  /** How many steps may share a commit; for the bench. */
+  /** How many steps may share a commit; benchmarks vary it. */
   maxBatch?: number
 }
 
@@ -98,18 +100,18 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const secrets = openSecretFolder(dataDir)
-  const adminKey = config.ADMIN_KEY ?? secrets.keep('admin.key')
-  const signing = config.SIGNING_KEY ?? secrets.keep('signing.key')
-  const encryption = config.ENCRYPTION_KEY ?? secrets.keep('encryption.key')
+  const adminKey = config.ADMIN_KEY ?? secrets.readOrCreate('admin.key')
+  const signing = config.SIGNING_KEY ?? secrets.readOrCreate('signing.key')
+  const encryption = config.ENCRYPTION_KEY ?? secrets.readOrCreate('encryption.key')
   const keys = createKeys({ signing, encryption, previousSigning: config.SIGNING_KEY_PREVIOUS })
   let address = `http://${config.HOST}:${config.PORT}`
   const publicUrl = () => config.PUBLIC_URL ?? address
 
-  // What was opened is closed in the opposite order, also when the start fails half-way.
+  // Parts are closed in the opposite order of opening, also when the start fails half-way.
   const closers: (() => Promise<unknown>)[] = []
   const close = async () => {
     for (const closer of closers.splice(0).reverse())
-      await closer().catch((error) => log.warn({ err: error }, 'closing a part failed'))
+      await closer().catch((error) => log.warn({ err: error }, 'a part could not be closed'))
   }
 
   const assemble = async () => {
@@ -122,8 +124,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     closers.push(database.close)
     const { db, pool } = database
     await migrate(database)
-    const notify = await createNotify(database, instance, log)
-    closers.push(notify.close)
+    const notifications = await createNotifications(database, instance, log)
+    closers.push(notifications.close)
 
     const chain = await openChain({
       config,
@@ -146,7 +148,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       clock,
       ids,
       keys,
-      notify,
+      notifications,
       idempotency,
       adminKey,
       keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
@@ -155,7 +157,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       audit: outbox.audit,
       usage: (tenantId, since) => readTenantUsage(db, tenantId, since),
     })
-    const f: Foundation = {
+    const context: AppContext = {
       config,
       db,
       pool,
@@ -165,14 +167,19 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       log,
       metrics,
       jobs,
-      notify,
+      notifications,
       outbox,
       idempotency,
       instance,
       publicUrl,
       onClose: (closer) => void closers.push(closer),
     }
-    const catalog = await createCatalog({ db, clock, notify, settlement: { network: 'eip155:8453', asset, payTo } })
+    const catalog = await createCatalog({
+      db,
+      clock,
+      notifications,
+      settlement: { network: 'eip155:8453', asset, payTo },
+    })
     const receipts = createReceipts({
       db,
       keys,
@@ -184,9 +191,9 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       previousLogSigners: [keys.previousSigner('log')].filter((signer) => signer !== undefined),
     })
     await receipts.open()
-    const observe = composeObservability(f, { tenants, catalog, receipts })
-    const basis = await composeBasis(f)
-    const memory = composeMemory(f)
+    const observe = composeObservability(context, { tenants, catalog, receipts })
+    const basis = await composeBasis(context)
+    const memory = composeMemory(context)
     const quotes = createQuotes({ signer: keys.signer('quotes'), clock, ids })
     const payments = createPayments({
       facilitator: chain.facilitator,
@@ -196,7 +203,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       asset,
       payTo,
     })
-    const governance = composeGovernance(f, {
+    const governance = composeGovernance(context, {
       tenants,
       receipts,
       alerts: observe.alerts,
@@ -210,8 +217,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const wallets = createWallets({ db, clock, ids, idempotency, audit: outbox.audit, custody })
     const escrow = createEscrow({ db, clock, ids, idempotency, audit: outbox.audit })
 
-    const outer = await openOuter(f)
-    const runDeps = traceRun(outer.tracing, {
+    const tracing = await openTracing(context)
+    const runDeps = traceRun(tracing, {
       db,
       steps: createRunSteps(pool, metrics, overrides.maxBatch),
       clock,
@@ -230,14 +237,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       evaluateActions: governance.evaluateActions,
       payments,
       wallet: wallets.owned,
-      offer: offerReceipts(receipts, clock),
+      offer: createOfferReceipts(receipts, clock),
       memory: memory.memory,
       lane: overrides.lane ?? (await openLane(config, catalog, clock)),
       verify: verifyOutput,
       receipts,
       probe,
     })
-    const brokerage = composeBrokerage(f, {
+    const brokerage = composeBrokerage(context, {
       basis: basis.basis,
       governance,
       ledger,
@@ -269,21 +276,22 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       anonymousPerMinute: config.RATE_LIMIT_ANON_PER_MINUTE,
       keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
     }
+    const { limiter, redisState } = await openRateLimiter(context)
     const app = await createHttp({
       log,
       clock,
       ids,
       metrics,
       authenticate: tenants.authenticate,
-      limiter: outer.limiter,
+      limiter,
       trustProxy: config.TRUST_PROXY,
       limits,
       publicUrl,
     })
     closers.push(() => app.close())
-    outer.tracing.requests(app)
+    tracing.traceRequests(app)
 
-    const made = new Map([
+    const generatedSecretLengths = new Map([
       ['ADMIN_KEY', adminKey.length],
       ['SIGNING_KEY', signing.length],
       ['ENCRYPTION_KEY', encryption.length],
@@ -294,14 +302,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       return config.DATABASE_URL ? ('ok' as const) : ('embedded' as const)
     }
     healthRoutes(app, {
-      health: createHealth({ checks: { supabase: databaseState, redis: outer.redis } }),
-      envCheck: () => envCheck(config, config.NODE_ENV === 'production' ? new Map() : made),
+      health: createHealth({ checks: { supabase: databaseState, redis: redisState } }),
+      envCheck: () => envCheck(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
     })
-    registerGauges(f)
+    registerGauges(context)
     operatorRoutes(app, metrics)
     app.get('/', { config: { unmetered: true } }, async (_request, reply) => reply.redirect('/docs'))
-    pageRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
-    pageRoutes(app, {
+    staticFileRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
+    staticFileRoutes(app, {
       base: '/dashboard',
       folder: join(import.meta.dirname, '../../web/dist'),
       index: 'index.html',
@@ -361,14 +369,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       dataDir,
       adminKey,
       publicUrl,
-      /** Listens and begins the background work; answers the address. */
+      /** Listens, starts the background work and returns the address. */
       async listen(): Promise<string> {
         address = (await parts.app.listen({ host: config.HOST, port: config.PORT })).replace('[::1]', '127.0.0.1')
         await parts.chain.announce(address)
         if (config.BACKGROUND_WORK === 'on') this.work()
         return address
       },
-      /** Begins the background work; any number of processes may do it at once. */
+      /** Starts the background work; any number of processes may do it at once. */
       work() {
         jobs.every('settlements', 1_000, parts.reconciler.sweepSettlements)
         jobs.every('orphaned-runs', 1_000, parts.reconciler.sweepOrphans)

@@ -7,14 +7,14 @@ import { loadCoverage } from '../modules/basis/coverage.ts'
 import { createSigners } from '../modules/basis/signers.ts'
 import type { Authenticate } from '../platform/auth-context.ts'
 import type { Tx } from '../platform/db.ts'
-import type { App } from '../platform/http.ts'
-import type { Foundation, Limits } from './foundation.ts'
+import type { App } from '../platform/http-app.ts'
+import type { AppContext, Limits } from './context.ts'
 
 const ROUND_MS = 5_000
 const PRUNE_MS = 3_600_000
 
-export async function composeBasis(f: Foundation) {
-  const { config, db, clock, notify, keys, ids } = f
+export async function composeBasis(f: AppContext) {
+  const { config, db, clock, notifications, keys, ids } = f
 
   /** A change of the market concerns nobody in particular: everyone who asked for it is told. */
   const emit = async (tx: Tx, event: { type: string; data: Record<string, unknown>; at: Date }) => {
@@ -27,7 +27,7 @@ export async function composeBasis(f: Foundation) {
   const basis = createBasis({
     db,
     clock,
-    notify,
+    notifications,
     coverage: loadCoverage(config.BASIS_COVERAGE_FILE),
     sources: configuredSources({
       pythUrl: config.PYTH_HERMES_URL,

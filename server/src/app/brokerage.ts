@@ -13,8 +13,8 @@ import type { Governance } from '../modules/governance/governance.ts'
 import type { Ledger } from '../modules/ledger/ledger.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Config } from '../platform/config.ts'
-import type { App } from '../platform/http.ts'
-import type { Foundation } from './foundation.ts'
+import type { App } from '../platform/http-app.ts'
+import type { AppContext } from './context.ts'
 
 const SWEEP_MS = 1_000
 
@@ -26,7 +26,7 @@ export type BrokerageParts = {
   frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
 }
 
-export function composeBrokerage(f: Foundation, { basis, governance, ledger, receipts, frozen }: BrokerageParts) {
+export function composeBrokerage(f: AppContext, { basis, governance, ledger, receipts, frozen }: BrokerageParts) {
   const { config, db, clock, ids, keys, idempotency, outbox, jobs } = f
   const signer = keys.signer('receipts')
 

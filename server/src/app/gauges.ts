@@ -1,8 +1,8 @@
 import { sql } from 'kysely'
-import type { Foundation } from './foundation.ts'
+import type { AppContext } from './context.ts'
 
-/** Figures that are true at the moment they are asked for, each one cheap look at an index. */
-const looks: [name: string, help: string, look: string][] = [
+/** Gauges that are read from the database at scrape time, each with one cheap indexed query. */
+const gauges: [name: string, help: string, query: string][] = [
   [
     'settlements_open',
     'Payments that are neither settled nor failed.',
@@ -65,15 +65,15 @@ const looks: [name: string, help: string, look: string][] = [
   ],
 ]
 
-export function registerGauges({ db, metrics, log }: Pick<Foundation, 'db' | 'metrics' | 'log'>) {
-  for (const [name, help, look] of looks)
+export function registerGauges({ db, metrics, log }: Pick<AppContext, 'db' | 'metrics' | 'log'>) {
+  for (const [name, help, query] of gauges)
     metrics.gauge(name, help, async () => {
       try {
-        const { rows } = await sql.raw<Record<string, unknown>>(look).execute(db)
+        const { rows } = await sql.raw<Record<string, unknown>>(query).execute(db)
         return Number(Object.values(rows[0]!)[0])
       } catch (error) {
-        // A figure that cannot be had is not a number: monitoring sees the gap instead of a zero.
-        log.debug({ err: error, gauge: name }, 'a figure could not be read')
+        // NaN shows up as a gap in monitoring; a zero would look like a reading.
+        log.debug({ err: error, gauge: name }, 'a gauge could not be read')
         return Number.NaN
       }
     })

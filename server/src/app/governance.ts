@@ -5,8 +5,8 @@ import type { FrozenAgents } from '../modules/insights/frozen-agents.ts'
 import type { ChainReader } from '../modules/payments/facilitator.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
-import type { App } from '../platform/http.ts'
-import type { Foundation } from './foundation.ts'
+import type { App } from '../platform/http-app.ts'
+import type { AppContext } from './context.ts'
 
 export type GovernanceParts = {
   tenants: Tenants
@@ -18,7 +18,7 @@ export type GovernanceParts = {
 }
 
 /** Who may spend what: policies, budgets, mandates, pre-authorisations, approvals and overrides. */
-export function composeGovernance(f: Foundation, parts: GovernanceParts) {
+export function composeGovernance(f: AppContext, parts: GovernanceParts) {
   const { tenants, receipts, alerts, frozen, chain, driveRun } = parts
   const { config, jobs, ...platform } = f
   const governance = createGovernance({

@@ -5,17 +5,17 @@ import type { Lane } from '../modules/runs/lane.ts'
 import type { Clock } from '../platform/clock.ts'
 import { type Config, ConfigError } from '../platform/config.ts'
 
-/** Who does the work: models where a provider is configured, else the offline lanes. A failing model fails the run, uncharged. */
+/** Opens the configured model provider, or the offline lanes. A failing model fails the run, which is not charged. */
 export async function openLane(config: Config, catalog: Pick<Catalog, 'all' | 'find'>, clock: Clock): Promise<Lane> {
   if (config.LANE_PROVIDER === 'offline') return createOfflineLane()
   const agentIds = [...catalog.all().map((lane) => lane.agentId), 'default']
   const settings = readLaneSettings(laneEnv(config), agentIds)
-  if (!settings) throw new ConfigError('LANE_PROVIDER names no provider.')
+  if (!settings) throw new ConfigError('LANE_PROVIDER does not name a provider.')
   const { createLiveLane } = await import('../adapters/lanes/ai-sdk.ts')
   return createLiveLane(settings, { clock, modelOf: (agentId) => catalog.find(agentId)?.model ?? undefined })
 }
 
-/** The adapter reads one variable a lane; the table of settings has one list for all of them. */
+/** The adapter reads one variable per lane; the settings table has one list for all of them. */
 function laneEnv(config: Config): Record<string, string | undefined> {
   const models = (config.LANE_MODELS ?? []).map((pair) => {
     const [agentId, model] = pair.split('=')
@@ -25,6 +25,6 @@ function laneEnv(config: Config): Record<string, string | undefined> {
   const names = Object.keys(config).filter(
     (name) => name.startsWith('LANE_') && name !== 'LANE_MODELS',
   ) as (keyof Config)[]
-  const given = names.flatMap((name) => (config[name] === undefined ? [] : [[name, String(config[name])]]))
-  return Object.fromEntries([...given, ...models])
+  const settings = names.flatMap((name) => (config[name] === undefined ? [] : [[name, String(config[name])]]))
+  return Object.fromEntries([...settings, ...models])
 }

@@ -1,12 +1,12 @@
 import { memoryRoutes } from '../modules/memory/memory.routes.ts'
 import { createMemory } from '../modules/memory/memory.ts'
-import type { App } from '../platform/http.ts'
-import type { Foundation } from './foundation.ts'
+import type { App } from '../platform/http-app.ts'
+import type { AppContext } from './context.ts'
 
-const TIDY_MS = 60_000
+const CLEANUP_MS = 60_000
 
-export function composeMemory(f: Foundation) {
-  const { db, clock, ids, idempotency, outbox } = f
+export function composeMemory(context: AppContext) {
+  const { db, clock, ids, idempotency, outbox } = context
   const memory = createMemory({
     db,
     clock,
@@ -22,6 +22,6 @@ export function composeMemory(f: Foundation) {
   return {
     memory,
     routes: (app: App) => memoryRoutes(app, memory),
-    start: () => f.jobs.every('memory-tidy', TIDY_MS, () => memory.sweep(clock.now())),
+    start: () => context.jobs.every('memory-tidy', CLEANUP_MS, () => memory.sweep(clock.now())),
   }
 }

@@ -6,8 +6,8 @@ import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { OfferReceipt } from '../modules/runs/execute-run.ts'
 import type { Clock } from '../platform/clock.ts'
 
-/** Binds the x402 extension `offer-receipt` to our keys: quotes sign offers, receipts sign deliveries. */
-export function offerReceipts(receipts: Pick<Receipts, 'issuer'>, clock: Clock): OfferReceipt {
+/** Signs the x402 extension `offer-receipt` with our keys: offers with the quote key, receipts with the receipt key. */
+export function createOfferReceipts(receipts: Pick<Receipts, 'issuer'>, clock: Clock): OfferReceipt {
   return {
     offered(resourceUrl: string, { scheme, network, asset, payTo, amountMicro }: PaymentTerms) {
       const terms = { scheme, network, asset, payTo, amount: amountMicro.toString() }

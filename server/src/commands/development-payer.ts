@@ -7,7 +7,7 @@ const LEAST_MICRO = 10_000_000n
 
 /** With the embedded chain there is an account that can pay at once; it is filled up when it runs low. */
 export async function fundDevelopmentPayer({ secrets, chain }: Service) {
-  const privateKey = secrets.keep(
+  const privateKey = secrets.readOrCreate(
     'dev-payer.key',
     () => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`,
   ) as `0x${string}`

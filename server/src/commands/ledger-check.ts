@@ -43,8 +43,8 @@ export async function ledgerCheck(config: Config, args: readonly string[]): Prom
 async function askChain(config: Config, dataDir: string, database: Database, log: Log): Promise<Check[]> {
   const secrets = openSecretFolder(dataDir)
   const keys = createKeys({
-    signing: config.SIGNING_KEY ?? secrets.keep('signing.key'),
-    encryption: config.ENCRYPTION_KEY ?? secrets.keep('encryption.key'),
+    signing: config.SIGNING_KEY ?? secrets.readOrCreate('signing.key'),
+    encryption: config.ENCRYPTION_KEY ?? secrets.readOrCreate('encryption.key'),
   })
   const instance = randomBytes(12).toString('hex')
   const chain = await openChain({

@@ -3,7 +3,7 @@ import { forbidden, unauthorized } from './problem.ts'
 export const keyScopes = ['read', 'run', 'control', 'mandate', 'admin'] as const
 export type KeyScope = (typeof keyScopes)[number]
 
-/** Who asks. A session and a key are the same caller to every handler. */
+/** An authenticated caller. Handlers do not distinguish between a key and a browser session. */
 export type TenantCaller = {
   kind: 'tenant'
   tenantId: string
@@ -16,7 +16,7 @@ export type Caller = { kind: 'guest' } | TenantCaller
 
 export const guest: Caller = { kind: 'guest' }
 
-/** How requests are told apart; the tenants module provides it, `app.ts` passes it in. */
+/** How a request is authenticated; the tenants module implements it and `app.ts` passes it in. */
 export type Authenticate = {
   /** Undefined when the key is unknown, revoked or expired. */
   key(apiKey: string): Promise<TenantCaller | undefined>
@@ -27,13 +27,13 @@ export type Authenticate = {
   admin(adminKey: string): boolean
 }
 
-export function tenantOf(caller: Caller): TenantCaller {
+export function requireTenant(caller: Caller): TenantCaller {
   if (caller.kind !== 'tenant') throw unauthorized()
   return caller
 }
 
-export function needScope(caller: Caller, ...scopes: KeyScope[]): TenantCaller {
-  const tenant = tenantOf(caller)
+export function requireScope(caller: Caller, ...scopes: KeyScope[]): TenantCaller {
+  const tenant = requireTenant(caller)
   if (!scopes.some((scope) => tenant.scopes.includes(scope)))
     throw forbidden(`This key lacks the scope ${scopes.map((scope) => `'${scope}'`).join(' or ')}.`)
   return tenant

@@ -10,7 +10,7 @@ test('with nothing given everything is embedded', () => {
     LANE_PROVIDER: 'offline',
   })
   expect(usesEmbeddedChain(config)).toBe(true)
-  expect(config.given.size).toBe(0)
+  expect(config.provided.size).toBe(0)
 })
 
 const wrong: [Record<string, string>, string][] = [

@@ -1,6 +1,6 @@
 /**
- * The one table of settings. It feeds the start, `/api/env-check` and the README's table.
- * A wrong value stops the start with a sentence that names the variable.
+ * The one table of settings. It feeds the start, `/api/env-check` and `docs/settings.md`.
+ * An invalid value stops the start with a message that names the variable.
  */
 export type SettingGroup =
   | 'server'
@@ -18,40 +18,40 @@ export type SettingGroup =
 type Setting<T> = {
   group: SettingGroup
   about: string
-  parse: (text: string) => T
+  parse: (anyText: string) => T
   fallback: T
   secret?: boolean
-  /** Must be given by the operator when NODE_ENV is `production`. */
+  /** Required when NODE_ENV is `production`. */
   production?: boolean
 }
 
-class WrongValue extends Error {}
+class InvalidValueError extends Error {}
 
 export class ConfigError extends Error {}
 
-const wrong = (expected: string): never => {
-  throw new WrongValue(expected)
+const reject = (expected: string): never => {
+  throw new InvalidValueError(expected)
 }
 
-const text = (value: string) => value
+const anyText = (value: string) => value
 
 const integer = (min: number, max: number) => (value: string) => {
   const number = Number(value)
-  if (!/^\d+$/.test(value) || number < min || number > max) wrong(`a whole number from ${min} to ${max}`)
+  if (!/^\d+$/.test(value) || number < min || number > max) reject(`a whole number from ${min} to ${max}`)
   return number
 }
 
 const oneOf =
   <T extends string>(...choices: T[]) =>
   (value: string): T =>
-    choices.find((choice) => choice === value) ?? wrong(`one of ${choices.join(', ')}`)
+    choices.find((choice) => choice === value) ?? reject(`one of ${choices.join(', ')}`)
 
 const webAddress =
   (...schemes: string[]) =>
   (value: string) => {
     const url = URL.canParse(value) ? new URL(value) : undefined
     if (!url || !schemes.includes(url.protocol.slice(0, -1)))
-      wrong(`an address that starts with ${schemes.join('://, ')}://`)
+      reject(`an address that starts with ${schemes.join('://, ')}://`)
     return value.replace(/\/+$/, '')
   }
 
@@ -64,19 +64,19 @@ const list = (value: string) =>
     .filter((part) => part !== '')
 
 const evmAddress = (value: string) => {
-  if (!/^0x[0-9a-fA-F]{40}$/.test(value)) wrong('an EVM address: 0x and 40 hexadecimal digits')
+  if (!/^0x[0-9a-fA-F]{40}$/.test(value)) reject('an EVM address: 0x and 40 hexadecimal digits')
   return value as `0x${string}`
 }
 
 const evmPrivateKeys = (value: string) => {
   const keys = value.split(',').map((part) => part.trim())
   if (keys.some((key) => !/^0x[0-9a-fA-F]{64}$/.test(key)))
-    wrong('one or more EVM private keys: 0x and 64 hexadecimal digits each')
+    reject('one or more EVM private keys: 0x and 64 hexadecimal digits each')
   return keys as `0x${string}`[]
 }
 
-const longSecret = (least: number) => (value: string) => {
-  if (value.length < least) wrong(`at least ${least} characters`)
+const longSecret = (minLength: number) => (value: string) => {
+  if (value.length < minLength) reject(`at least ${minLength} characters`)
   return value
 }
 
@@ -99,7 +99,7 @@ export const settings = {
     parse: integer(0, 65535),
     fallback: 4020,
   }),
-  HOST: setting({ group: 'server', about: 'address to listen on', parse: text, fallback: '127.0.0.1' }),
+  HOST: setting({ group: 'server', about: 'address to listen on', parse: anyText, fallback: '127.0.0.1' }),
   PUBLIC_URL: optional({
     group: 'server',
     about: 'address by which clients reach the service',
@@ -108,7 +108,7 @@ export const settings = {
   COUNTERSIGN_DATA_DIR: setting({
     group: 'server',
     about: 'folder of keys and the embedded database',
-    parse: text,
+    parse: anyText,
     fallback: './.countersign',
   }),
   LOG_LEVEL: setting({
@@ -230,7 +230,7 @@ export const settings = {
   LOG_NAME: setting({
     group: 'signing',
     about: 'name of the public log, for good: a log under another name is another log',
-    parse: text,
+    parse: anyText,
     fallback: 'countersign.local/log',
   }),
   LOG_WITNESSES: optional({
@@ -249,15 +249,23 @@ export const settings = {
     about: 'address of an OpenAI-compatible server or of Anthropic',
     parse: webAddress('http', 'https'),
   }),
-  LANE_API_KEY: optional({ group: 'lanes', about: 'key of the lane provider', parse: text, secret: true }),
-  LANE_MODEL: optional({ group: 'lanes', about: 'model of every lane that has none of its own', parse: text }),
+  LANE_API_KEY: optional({ group: 'lanes', about: 'key of the lane provider', parse: anyText, secret: true }),
+  LANE_MODEL: optional({ group: 'lanes', about: 'model of every lane that has none of its own', parse: anyText }),
   LANE_MODELS: optional({
     group: 'lanes',
     about: 'models of single lanes, as `coder-v1=model,writer-v1=model`',
     parse: list,
   }),
-  LANE_USD_PER_MILLION_INPUT: optional({ group: 'lanes', about: 'what a million input tokens cost us', parse: text }),
-  LANE_USD_PER_MILLION_OUTPUT: optional({ group: 'lanes', about: 'what a million output tokens cost us', parse: text }),
+  LANE_USD_PER_MILLION_INPUT: optional({
+    group: 'lanes',
+    about: 'what a million input tokens cost us',
+    parse: anyText,
+  }),
+  LANE_USD_PER_MILLION_OUTPUT: optional({
+    group: 'lanes',
+    about: 'what a million output tokens cost us',
+    parse: anyText,
+  }),
   LANE_FALLBACK_PROVIDER: optional({
     group: 'lanes',
     about: 'who is asked when the first provider fails',
@@ -268,8 +276,8 @@ export const settings = {
     about: 'address of the fallback',
     parse: webAddress('http', 'https'),
   }),
-  LANE_FALLBACK_API_KEY: optional({ group: 'lanes', about: 'key of the fallback', parse: text, secret: true }),
-  LANE_FALLBACK_MODEL: optional({ group: 'lanes', about: 'model of the fallback', parse: text }),
+  LANE_FALLBACK_API_KEY: optional({ group: 'lanes', about: 'key of the fallback', parse: anyText, secret: true }),
+  LANE_FALLBACK_MODEL: optional({ group: 'lanes', about: 'model of the fallback', parse: anyText }),
   LANE_TIMEOUT_MS: optional({
     group: 'lanes',
     about: 'one attempt at a provider, from request to last token',
@@ -299,8 +307,8 @@ export const settings = {
     about: 'approval window of brokerage runs; by instrument when absent',
     parse: integer(1, 2_592_000),
   }),
-  RH_OAUTH_CLIENT_ID: optional({ group: 'brokerage', about: 'OAuth client', parse: text }),
-  RH_OAUTH_CLIENT_SECRET: optional({ group: 'brokerage', about: 'OAuth client secret', parse: text, secret: true }),
+  RH_OAUTH_CLIENT_ID: optional({ group: 'brokerage', about: 'OAuth client', parse: anyText }),
+  RH_OAUTH_CLIENT_SECRET: optional({ group: 'brokerage', about: 'OAuth client secret', parse: anyText, secret: true }),
   RH_OAUTH_REDIRECT_URI: optional({
     group: 'brokerage',
     about: 'where the broker sends the user back',
@@ -312,7 +320,7 @@ export const settings = {
     parse: webAddress('http', 'https'),
   }),
   RH_OAUTH_TOKEN_URL: optional({ group: 'brokerage', about: 'token address', parse: webAddress('http', 'https') }),
-  RH_OAUTH_SCOPE: optional({ group: 'brokerage', about: 'scope asked for', parse: text }),
+  RH_OAUTH_SCOPE: optional({ group: 'brokerage', about: 'scope asked for', parse: anyText }),
   RH_OAUTH_MODE: setting({
     group: 'brokerage',
     about: '`scaffold` as the interface says, or `strict`',
@@ -324,11 +332,11 @@ export const settings = {
     about: 'tenants that trade through the real brokers below, separated by commas; nobody else does',
     parse: list,
   }),
-  ROBINHOOD_API_KEY: optional({ group: 'brokerage', about: 'Robinhood crypto key', parse: text, secret: true }),
+  ROBINHOOD_API_KEY: optional({ group: 'brokerage', about: 'Robinhood crypto key', parse: anyText, secret: true }),
   ROBINHOOD_PRIVATE_KEY: optional({
     group: 'brokerage',
     about: 'Robinhood crypto signing key',
-    parse: text,
+    parse: anyText,
     secret: true,
   }),
   ROBINHOOD_URL: optional({
@@ -336,16 +344,16 @@ export const settings = {
     about: 'another address of Robinhood',
     parse: webAddress('http', 'https'),
   }),
-  COINBASE_KEY_NAME: optional({ group: 'brokerage', about: 'Coinbase Advanced Trade key name', parse: text }),
-  COINBASE_PRIVATE_KEY: optional({ group: 'brokerage', about: 'Coinbase signing key', parse: text, secret: true }),
+  COINBASE_KEY_NAME: optional({ group: 'brokerage', about: 'Coinbase Advanced Trade key name', parse: anyText }),
+  COINBASE_PRIVATE_KEY: optional({ group: 'brokerage', about: 'Coinbase signing key', parse: anyText, secret: true }),
   COINBASE_URL: optional({
     group: 'brokerage',
     about: 'another address of Coinbase',
     parse: webAddress('http', 'https'),
   }),
-  BASIS_COVERAGE_FILE: optional({ group: 'basis', about: 'a coverage list of your own', parse: text }),
+  BASIS_COVERAGE_FILE: optional({ group: 'basis', about: 'a coverage list of your own', parse: anyText }),
   PYTH_HERMES_URL: optional({ group: 'basis', about: 'Pyth Hermes', parse: webAddress('http', 'https') }),
-  PYTH_API_KEY: optional({ group: 'basis', about: 'key for Pyth Hermes', parse: text, secret: true }),
+  PYTH_API_KEY: optional({ group: 'basis', about: 'key for Pyth Hermes', parse: anyText, secret: true }),
   BASE_RPC_URL: optional({
     group: 'basis',
     about: 'a node of Base: feeds, pools, supply and mints',
@@ -365,19 +373,19 @@ export const settings = {
     secret: true,
   }),
   JUPITER_API_URL: optional({ group: 'basis', about: 'Jupiter prices', parse: webAddress('http', 'https') }),
-  JUPITER_API_KEY: optional({ group: 'basis', about: 'key for Jupiter', parse: text, secret: true }),
+  JUPITER_API_KEY: optional({ group: 'basis', about: 'key for Jupiter', parse: anyText, secret: true }),
   ALPACA_DATA_URL: optional({ group: 'basis', about: 'Alpaca market data', parse: webAddress('http', 'https') }),
   ALPACA_TRADING_URL: optional({
     group: 'basis',
     about: 'Alpaca clock and calendar',
     parse: webAddress('http', 'https'),
   }),
-  ALPACA_KEY_ID: optional({ group: 'basis', about: 'Alpaca key id', parse: text }),
-  ALPACA_SECRET_KEY: optional({ group: 'basis', about: 'Alpaca secret key', parse: text, secret: true }),
+  ALPACA_KEY_ID: optional({ group: 'basis', about: 'Alpaca key id', parse: anyText }),
+  ALPACA_SECRET_KEY: optional({ group: 'basis', about: 'Alpaca secret key', parse: anyText, secret: true }),
   STRIPE_SECRET_KEY: optional({
     group: 'billing',
     about: 'Stripe key; without it there is no billing portal',
-    parse: text,
+    parse: anyText,
     secret: true,
   }),
   STRIPE_API_URL: optional({
@@ -391,14 +399,14 @@ export type SettingName = keyof typeof settings
 export type Config = {
   [K in SettingName]: ReturnType<(typeof settings)[K]['parse']> | (typeof settings)[K]['fallback']
 } & {
-  /** The settings that the operator gave, as against defaults and secrets made here. */
-  given: ReadonlySet<SettingName>
+  /** The settings the operator provided, in contrast to defaults and generated secrets. */
+  provided: ReadonlySet<SettingName>
 }
 
 export const settingNames = Object.keys(settings) as SettingName[]
 
 export function readConfig(env: Record<string, string | undefined>): Config {
-  const given = new Set<SettingName>()
+  const provided = new Set<SettingName>()
   const values: Record<string, unknown> = {}
   for (const name of settingNames) {
     const row: Setting<unknown> = settings[name]
@@ -407,11 +415,11 @@ export function readConfig(env: Record<string, string | undefined>): Config {
       values[name] = row.fallback
       continue
     }
-    given.add(name)
+    provided.add(name)
     values[name] = parseSetting(name, row, value)
   }
-  const config = { ...values, given } as unknown as Config
-  checkTogether(config)
+  const config = { ...values, provided } as unknown as Config
+  checkCombinations(config)
   return config
 }
 
@@ -419,21 +427,23 @@ function parseSetting(name: SettingName, row: Setting<unknown>, value: string): 
   try {
     return row.parse(value)
   } catch (error) {
-    if (!(error instanceof WrongValue)) throw error
-    const shown = row.secret ? '' : ` '${value.slice(0, 80)}'`
-    throw new ConfigError(`${name}${shown} is not usable: it must be ${error.message}.`)
+    if (!(error instanceof InvalidValueError)) throw error
+    const quotedValue = row.secret ? '' : ` '${value.slice(0, 80)}'`
+    throw new ConfigError(`${name}${quotedValue} is not usable: it must be ${error.message}.`)
   }
 }
 
-function checkTogether(config: Config) {
+function checkCombinations(config: Config) {
   if (config.FACILITATOR_PRIVATE_KEY && !config.CHAIN_RPC_URL)
     throw new ConfigError('FACILITATOR_PRIVATE_KEY is set without CHAIN_RPC_URL: it needs a chain to settle on.')
   if (config.CHAIN_RPC_URL && !config.FACILITATOR_PRIVATE_KEY && !config.FACILITATOR_URL)
     throw new ConfigError(
-      'CHAIN_RPC_URL is set without FACILITATOR_PRIVATE_KEY or FACILITATOR_URL: nobody would settle payments.',
+      'CHAIN_RPC_URL is set without FACILITATOR_PRIVATE_KEY or FACILITATOR_URL: nothing would settle payments.',
     )
   if ((config.FACILITATOR_URL || config.CHAIN_RPC_URL) && !config.PAY_TO_ADDRESS)
-    throw new ConfigError('PAY_TO_ADDRESS is missing: with a real facilitator or chain it must say where payments go.')
+    throw new ConfigError(
+      'PAY_TO_ADDRESS is missing: with a real facilitator or chain it must name the address that receives payments.',
+    )
   if (config.LANE_PROVIDER !== 'offline' && !config.LANE_MODEL)
     throw new ConfigError(`LANE_MODEL is missing: LANE_PROVIDER '${config.LANE_PROVIDER}' needs a model name.`)
   if (config.LANE_PROVIDER === 'openai-compatible' && !config.LANE_BASE_URL)

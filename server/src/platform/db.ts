@@ -4,7 +4,7 @@ import type { DB } from './generated/db.ts'
 import type { Log } from './log.ts'
 
 export type Db = Kysely<DB>
-/** What every store function takes first: the database itself or a transaction of it. */
+/** The first argument of every store function: the database or a transaction. */
 export type Tx = Kysely<DB>
 
 export type Connection = string | { host: string; port: number; user: string; database: string; password?: string }
@@ -12,12 +12,12 @@ export type Connection = string | { host: string; port: number; user: string; da
 export type Database = {
   db: Db
   pool: pg.Pool
-  /** A client outside the pool, for LISTEN and for advisory locks that a process holds. */
+  /** A client outside the pool, for LISTEN and for session-level advisory locks. */
   connect(): Promise<pg.Client>
   close(): Promise<void>
 }
 
-// Amounts are bigint and times are Date; numeric stays text, since no float may touch money.
+// int8 becomes bigint; numeric stays text, so that money is never a float.
 const types = {
   getTypeParser: (oid: number, format?: 'text' | 'binary') => {
     if (oid === pg.types.builtins.INT8) return BigInt
@@ -26,9 +26,9 @@ const types = {
 } as pg.CustomTypesConfig
 
 export function openDatabase(connection: Connection, options: { max: number; log: Log }): Database {
-  const where = typeof connection === 'string' ? { connectionString: connection } : connection
+  const address = typeof connection === 'string' ? { connectionString: connection } : connection
   const settings: pg.PoolConfig = {
-    ...where,
+    ...address,
     types,
     max: options.max,
     application_name: 'countersign',
@@ -37,19 +37,24 @@ export function openDatabase(connection: Connection, options: { max: number; log
     statement_timeout: 30_000,
     idle_in_transaction_session_timeout: 30_000,
   }
-  // A connection that dies while its holder waits for something else has nobody to tell; unheard, it ends the process.
-  const hear = (client: pg.ClientBase) =>
-    client.on('error', (error) => options.log.debug({ err: error }, 'a database connection died in use'))
+  // An 'error' event without a listener would end the process when a connection dies while its client is idle in use.
+  const logErrors = (client: pg.ClientBase) =>
+    client.on('error', (error) => options.log.debug({ err: error }, 'a database connection in use was lost'))
   const pool = new pg.Pool(settings)
-  pool.on('connect', hear)
-  pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'))
+  pool.on('connect', logErrors)
+  pool.on('error', (error) => options.log.warn({ err: error }, 'an idle database connection was lost'))
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
   return {
     db,
     pool,
     async connect() {
-      const client = new pg.Client({ ...where, types, application_name: 'countersign', connectionTimeoutMillis: 5_000 })
-      hear(client)
+      const client = new pg.Client({
+        ...address,
+        types,
+        application_name: 'countersign',
+        connectionTimeoutMillis: 5_000,
+      })
+      logErrors(client)
       await client.connect()
       return client
     },
@@ -61,7 +66,7 @@ export function openDatabase(connection: Connection, options: { max: number; log
   }
 }
 
-/** SQLSTATEs by which the database says «not now», as against «not so»: lost connections, restarts, no resources. */
+/** Whether a later attempt may succeed: lost connections, restarts and exhausted resources, by SQLSTATE or Node's code. */
 export function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown })?.code
   if (typeof code !== 'string')

@@ -1,24 +1,24 @@
-import type { App } from './http.ts'
+import type { App } from './http-app.ts'
 
-/** Knows which methods each address answers, so that a wrong method is a 405 that names the right ones, not a 404. */
-export function createMethodGuard(app: App) {
+/** Knows which methods each path supports, so that a wrong method gets a 405 with `allow` instead of a 404. */
+export function createMethodIndex(app: App) {
   const routes = new Map<string, { pattern: RegExp; methods: Set<string> }>()
   app.addHook('onRoute', ({ url, method }) => {
-    const known = routes.get(url) ?? { pattern: pattern(url), methods: new Set<string>() }
-    for (const one of [method].flat()) known.methods.add(one)
-    routes.set(url, known)
+    const route = routes.get(url) ?? { pattern: toPattern(url), methods: new Set<string>() }
+    for (const name of [method].flat()) route.methods.add(name)
+    routes.set(url, route)
   })
   return {
-    allowed(path: string): string[] {
-      const found = new Set<string>()
+    methodsOf(path: string): string[] {
+      const methods = new Set<string>()
       for (const route of routes.values())
-        if (route.pattern.test(path)) for (const method of route.methods) found.add(method)
-      return [...found].sort()
+        if (route.pattern.test(path)) for (const method of route.methods) methods.add(method)
+      return [...methods].sort()
     },
   }
 }
 
-const pattern = (url: string) =>
+const toPattern = (url: string) =>
   new RegExp(
     `^${url
       .replace(/[.+?^${}()|[\]\\]/g, '\\$&')

@@ -1,65 +1,20 @@
 import swagger from '@fastify/swagger'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
-import fastify, {
-  type FastifyBaseLogger,
-  type FastifyInstance,
-  type FastifyReply,
-  type FastifyRequest,
-  type FastifyTypeProvider,
-  type preValidationHookHandler,
-  type RawReplyDefaultExpression,
-  type RawRequestDefaultExpression,
-  type RawServerDefault,
-} from 'fastify'
-import type { Static, TSchema } from 'typebox'
-import { type Authenticate, type Caller, guest, type KeyScope, needScope, tenantOf } from './auth-context.ts'
+import fastify, { type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
+import { type Authenticate, type Caller, guest, type KeyScope, requireScope, requireTenant } from './auth-context.ts'
 import type { Clock } from './clock.ts'
 import { isUnavailable } from './db.ts'
-import { createMethodGuard } from './http-methods.ts'
+import type { App } from './http-app.ts'
+import { HEADER_LIMIT, sendClientError } from './http-client-errors.ts'
+import { createMethodIndex } from './http-methods.ts'
 import { describeErrors, openapiInfo } from './http-openapi.ts'
-import { answerUnreadable, HEADER_LIMIT } from './http-unreadable.ts'
 import type { Ids } from './ids.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 import { invalid, Problem, unauthorized } from './problem.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
-import { JsonRefused, parseStrictJson } from './strict-json.ts'
-
-declare module 'fastify' {
-  interface FastifyContextConfig {
-    /** `none` reads no credential; `optional` takes a key when there is one; `tenant` and `admin` demand theirs. */
-    auth?: 'none' | 'optional' | 'tenant' | 'admin'
-    scope?: KeyScope | readonly KeyScope[]
-    /** A paid route limits by payer once the payment's signature has been checked, so the address is not counted first. */
-    paid?: boolean
-    unmetered?: boolean
-    /** Evidence that a page of any origin may fetch and check by itself; it never depends on a credential. */
-    evidence?: boolean
-  }
-  interface FastifyRequest {
-    caller: Caller
-    /** The answer to this request, for what has to add a header from elsewhere. */
-    reply: FastifyReply
-    /** On the clock of `performance.now()`. */
-    startedAt: number
-    /** Counts this request against a subject (a key, a payer, an address); throws the 429. */
-    limitAs(subject: string, perMinute: number): Promise<void>
-  }
-}
-
-interface TypeBoxProvider extends FastifyTypeProvider {
-  validator: this['schema'] extends TSchema ? Static<this['schema']> : unknown
-  serializer: unknown
-}
-
-export type App = FastifyInstance<
-  RawServerDefault,
-  RawRequestDefaultExpression<RawServerDefault>,
-  RawReplyDefaultExpression<RawServerDefault>,
-  FastifyBaseLogger,
-  TypeBoxProvider
->
+import { parseStrictJson, StrictJsonError } from './strict-json.ts'
 
 export type HttpDeps = {
   log: Log
@@ -70,12 +25,12 @@ export type HttpDeps = {
   limiter: RateLimiter
   limits: { anonymousPerMinute: number; keyPerMinute: number }
   publicUrl: () => string
-  /** Whose word on the caller's address is taken: nobody's unless the operator says so. */
+  /** Proxies whose X-Forwarded-For is trusted; none unless the operator names them. */
   trustProxy?: string[]
 }
 
 const BODY_LIMIT = 256 * 1024
-const ARRIVAL_MS = 60_000
+const REQUEST_TIMEOUT_MS = 60_000
 // Sent twice, any of these could be read one way by us and another way by a proxy.
 const singleHeaders = new Set([
   'x-api-key',
@@ -91,69 +46,75 @@ const paymentHeaders = ['payment-signature', 'x-payment']
 
 export async function createHttp(deps: HttpDeps): Promise<App> {
   const app: App = fastify({
-    // Fastify has no logger: with one it listens for the end of every response, which costs a tenth of a cached answer.
+    // No logger for Fastify: with one it listens for the end of every response, which adds a tenth to a cached response.
     bodyLimit: BODY_LIMIT,
     http: { maxHeaderSize: HEADER_LIMIT },
-    requestTimeout: ARRIVAL_MS,
-    clientErrorHandler: (error, socket) => answerUnreadable(error, socket, deps.ids.next('req')),
+    requestTimeout: REQUEST_TIMEOUT_MS,
+    clientErrorHandler: (error, socket) => sendClientError(error, socket, deps.ids.next('req')),
     genReqId: (request) => {
-      const given = request.headers['x-request-id']
-      return typeof given === 'string' && /^[\w-]{1,64}$/.test(given) ? given : deps.ids.next('req')
+      const requestId = request.headers['x-request-id']
+      return typeof requestId === 'string' && /^[\w-]{1,64}$/.test(requestId) ? requestId : deps.ids.next('req')
     },
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     trustProxy: deps.trustProxy,
     return503OnClosing: true,
     forceCloseConnections: 'idle',
-    frameworkErrors: (error, request, reply) => answerError(deps.log, error, request, reply),
+    frameworkErrors: (error, request, reply) => sendProblem(deps.log, error, request, reply),
   })
 
   useStrictBodies(app)
   useValidators(app)
-  const methods = createMethodGuard(app)
+  const methods = createMethodIndex(app)
   app.decorateRequest<Caller | null>('caller', null)
   app.decorateRequest<FastifyReply | null>('reply', null)
   app.decorateRequest('startedAt', 0)
   app.decorateRequest('limitAs', async function (this: FastifyRequest, subject: string, perMinute: number) {
-    if (perMinute > 0) sayAllowance(this.reply, await deps.limiter.take(subject, perMinute))
+    if (perMinute > 0) applyAllowance(this.reply, await deps.limiter.take(subject, perMinute))
   })
 
-  // Callbacks instead of promises: a route that needs neither credential nor counting pays for neither.
+  // Callbacks instead of promises: a route with neither authentication nor rate limit pays for neither.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     request.startedAt = performance.now()
     request.caller = guest
     request.reply = reply
     try {
-      refuseNul(request)
-      refuseDoubledHeaders(request)
+      rejectNul(request)
+      rejectRepeatedHeaders(request)
     } catch (error) {
       return done(error as Error)
     }
     const { auth = 'none', unmetered, evidence } = request.routeOptions.config
     if (evidence) reply.header('access-control-allow-origin', '*')
     if (auth === 'none' && unmetered) return done()
-    identify(deps, request)
+    authenticate(deps, request)
       .catch((error) => countFailedCredential(deps, request, error))
       .then(() => meter(deps, request))
       .then(() => done(), done)
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     const route = request.routeOptions.url ?? 'unknown'
-    // What is no request of any route never began.
+    // Requests that match no route have no start time.
     const ms = request.startedAt === 0 ? 0 : performance.now() - request.startedAt
     deps.metrics.httpSeconds.observe({ method: request.method, route, status: reply.statusCode }, ms / 1000)
-    const line = { request_id: request.id, method: request.method, route, status: reply.statusCode, ms: Math.round(ms) }
-    deps.log.info(line, 'answered')
+    const logLine = {
+      request_id: request.id,
+      method: request.method,
+      route,
+      status: reply.statusCode,
+      ms: Math.round(ms),
+    }
+    deps.log.info(logLine, 'request completed')
     done(null, payload)
   })
 
-  app.setErrorHandler((error, request, reply) => answerError(deps.log, error, request, reply))
+  app.setErrorHandler((error, request, reply) => sendProblem(deps.log, error, request, reply))
   app.setNotFoundHandler((request, reply) => {
-    const allowed = methods.allowed(request.url.split('?')[0]!)
+    const allowed = methods.methodsOf(request.url.split('?')[0]!)
     if (allowed.length === 0 || allowed.includes(request.method))
-      throw new Problem('error', 'There is nothing at this address.', { status: 404, code: 'not_found' })
+      throw new Problem('error', 'No route matches this path.', { status: 404, code: 'not_found' })
     reply.header('allow', allowed.join(', '))
-    throw new Problem('error', `${request.method} is not offered here; ${allowed.join(', ')} is.`, {
+    throw new Problem('error', `${request.method} is not supported here; use ${allowed.join(', ')}.`, {
       status: 405,
       code: 'method_not_allowed',
     })
@@ -167,39 +128,39 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   return app
 }
 
-/** JSON only, read by our own strict parser; an empty body is no body, so that an optional one may be left out. */
+/** Accepts JSON only, read by our own strict parser; an empty body counts as no body, so that it can be optional. */
 function useStrictBodies(app: App) {
   app.removeAllContentTypeParsers()
   app.addContentTypeParser('application/json', { parseAs: 'buffer' }, (_request, body, done) => {
     try {
       done(null, body.length === 0 ? undefined : parseStrictJson(readUtf8(body as Buffer)))
     } catch (error) {
-      done(error instanceof JsonRefused ? invalid(error.message) : (error as Error))
+      done(error instanceof StrictJsonError ? invalid(error.message) : (error as Error))
     }
   })
-  // Only where a body is described: the other routes are spared the hook.
+  // Only for routes with a body schema: the others do not pay for the hook.
   app.addHook('onRoute', (route) => {
     if (!route.schema?.body) return
-    const missing: preValidationHookHandler = (request, _reply, done) => {
+    const useEmptyBody: preValidationHookHandler = (request, _reply, done) => {
       if (request.body === undefined) request.body = {}
       done()
     }
-    route.preValidation = [missing, ...[route.preValidation ?? []].flat()]
+    route.preValidation = [useEmptyBody, ...[route.preValidation ?? []].flat()]
   })
 }
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
-/** What is hashed, signed and paid for must be what was sent: bytes that are no text are refused, not replaced. */
+/** What is hashed, signed and paid for must be what was sent: invalid UTF-8 is refused, not replaced. */
 function readUtf8(body: Buffer): string {
   try {
     return utf8.decode(body)
   } catch {
-    throw new JsonRefused('The body is not valid UTF-8.')
+    throw new StrictJsonError('The body is not valid UTF-8.')
   }
 }
 
-/** Bodies are taken at their word: `1` is not `"1"`. Query strings and paths are text and have to be read as numbers. */
+/** Types in a body are not coerced: `1` is not `"1"`. Query strings and paths are text, so numbers in them are. */
 function useValidators(app: App) {
   const options = {
     removeAdditional: false,
@@ -212,7 +173,7 @@ function useValidators(app: App) {
   const coercing = new Ajv({ ...options, coerceTypes: true })
   for (const ajv of [strict, coercing]) {
     formats.default(ajv, ['uuid', 'uri', 'email'])
-    ajv.addFormat('date-time', isMoment)
+    ajv.addFormat('date-time', isTimestamp)
   }
   app.setValidatorCompiler(({ schema, httpPart }) =>
     (httpPart === 'body' ? strict : coercing).compile(schema as object),
@@ -221,26 +182,26 @@ function useValidators(app: App) {
 
 const dateTime = formats.default.get('date-time') as { validate(text: string): boolean }
 
-/** RFC 3339 also knows leap seconds and offsets without minutes, which no clock here can tell. */
-const isMoment = (text: string): boolean => dateTime.validate(text) && !Number.isNaN(Date.parse(text))
+/** RFC 3339 also allows leap seconds and offsets without minutes, which `Date` cannot represent. */
+const isTimestamp = (text: string): boolean => dateTime.validate(text) && !Number.isNaN(Date.parse(text))
 
-/** PostgreSQL keeps no NUL. In a body the parser refuses it; in an address it can only come like this. */
-function refuseNul(request: FastifyRequest) {
-  if (request.raw.url!.includes('%00')) throw invalid('The address has a NUL character.')
+/** PostgreSQL cannot store NUL. In a body the JSON parser refuses it; in a URL it can only appear as `%00`. */
+function rejectNul(request: FastifyRequest) {
+  if (request.raw.url!.includes('%00')) throw invalid('The URL contains a NUL character.')
 }
 
-function refuseDoubledHeaders(request: FastifyRequest) {
+function rejectRepeatedHeaders(request: FastifyRequest) {
   const raw = request.raw.rawHeaders
-  let seen: string[] | undefined
+  let seenHeaders: string[] | undefined
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!.toLowerCase()
     if (!singleHeaders.has(name)) continue
-    if (seen?.includes(name)) throw invalid(`The header ${name} was sent more than once.`)
-    seen = seen ? [...seen, name] : [name]
+    if (seenHeaders?.includes(name)) throw invalid(`The header ${name} was sent more than once.`)
+    seenHeaders = seenHeaders ? [...seenHeaders, name] : [name]
   }
 }
 
-async function identify(deps: HttpDeps, request: FastifyRequest) {
+async function authenticate(deps: HttpDeps, request: FastifyRequest) {
   const { auth = 'none', scope } = request.routeOptions.config
   if (auth === 'none') return
   if (auth === 'admin') {
@@ -251,14 +212,14 @@ async function identify(deps: HttpDeps, request: FastifyRequest) {
   }
   request.caller = await readCaller(deps, request)
   if (auth === 'optional' && request.caller.kind === 'guest') return
-  if (scope) needScope(request.caller, ...([scope].flat() as KeyScope[]))
-  else tenantOf(request.caller)
+  if (scope) requireScope(request.caller, ...([scope].flat() as KeyScope[]))
+  else requireTenant(request.caller)
 }
 
-/** Guessing keys is counted against the address it comes from; past the limit the guess is not even called wrong. */
+/** Failed credentials count against the caller's address; past the limit the response is 429 and not 401. */
 async function countFailedCredential(deps: HttpDeps, request: FastifyRequest, error: unknown): Promise<never> {
-  const failed = error instanceof Problem && error.options.status === 401
-  if (failed && credentialHeaders.some((name) => request.headers[name] !== undefined))
+  const isUnauthorized = error instanceof Problem && error.options.status === 401
+  if (isUnauthorized && credentialHeaders.some((name) => request.headers[name] !== undefined))
     await request.limitAs(`credential:${request.ip}`, deps.limits.anonymousPerMinute)
   throw error
 }
@@ -281,7 +242,7 @@ async function meter(deps: HttpDeps, request: FastifyRequest) {
   return request.limitAs(`address:${request.ip}`, deps.limits.anonymousPerMinute)
 }
 
-function sayAllowance(reply: FastifyReply, allowance: Allowance) {
+function applyAllowance(reply: FastifyReply, allowance: Allowance) {
   reply.header('ratelimit-policy', `"minute";q=${allowance.limit};w=60`)
   reply.header('ratelimit', `"minute";r=${allowance.remaining};t=${allowance.resetSeconds}`)
   if (allowance.allowed) return
@@ -293,7 +254,7 @@ function sayAllowance(reply: FastifyReply, allowance: Allowance) {
   })
 }
 
-type FastifyFault = {
+type FastifyErrorLike = {
   statusCode?: number
   code?: string
   validation?: { instancePath: string; message?: string; params?: unknown }[]
@@ -301,10 +262,10 @@ type FastifyFault = {
   message: string
 }
 
-function answerError(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply) {
-  const problem = error instanceof Problem ? error : translate(error as FastifyFault)
+function sendProblem(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply) {
+  const problem = error instanceof Problem ? error : toProblem(error as FastifyErrorLike)
   const { status, code, retryable, retryAfterSeconds, details, nextAction, extra } = problem.options
-  // What is planned or not configured is an answer, not a fault.
+  // `planned` and `not_configured` are expected responses, not failures.
   if (status >= 500 && code !== 'planned' && code !== 'not_configured')
     log.error({ request_id: request.id, err: problem.options.cause ?? error }, problem.message)
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
@@ -326,7 +287,7 @@ function answerError(log: Log, error: unknown, request: FastifyRequest, reply: F
     )
 }
 
-function translate(error: FastifyFault): Problem {
+function toProblem(error: FastifyErrorLike): Problem {
   if (error.validation)
     return invalid(
       validationMessage(error),
@@ -346,30 +307,30 @@ function translate(error: FastifyFault): Problem {
     })
   if (error.statusCode && error.statusCode < 500)
     return new Problem('invalid_request', error.message, { status: error.statusCode === 404 ? 404 : 400 })
-  return new Problem('error', 'Something went wrong on our side; the request id says where to look.', {
+  return new Problem('error', 'An internal error occurred; quote the request id when you report it.', {
     status: 500,
     code: 'internal',
     cause: error,
   })
 }
 
-function validationMessage(error: FastifyFault): string {
-  const first = error.validation![0]!
-  const where = `${error.validationContext ?? 'request'}${first.instancePath}`
-  const params = first.params as
+function validationMessage(error: FastifyErrorLike): string {
+  const firstError = error.validation![0]!
+  const location = `${error.validationContext ?? 'request'}${firstError.instancePath}`
+  const params = firstError.params as
     | { additionalProperty?: string; allowedValues?: unknown[]; tag?: string; tagValue?: unknown }
     | undefined
-  if (params?.tag !== undefined) return `${where}/${params.tag} '${params.tagValue}' is unknown.`
+  if (params?.tag !== undefined) return `${location}/${params.tag} '${params.tagValue}' is unknown.`
   if (params?.additionalProperty !== undefined)
-    return `${where} has the unknown property '${params.additionalProperty}'.`
-  if (params?.allowedValues) return `${where} must be one of ${params.allowedValues.join(', ')}.`
-  const constants = constantsAt(error, first.instancePath)
-  if (constants.length > 0) return `${where} must be one of ${constants.join(', ')}.`
-  return `${where} ${first.message ?? 'is not valid'}.`
+    return `${location} has the unknown property '${params.additionalProperty}'.`
+  if (params?.allowedValues) return `${location} must be one of ${params.allowedValues.join(', ')}.`
+  const constants = allowedConstants(error, firstError.instancePath)
+  if (constants.length > 0) return `${location} must be one of ${constants.join(', ')}.`
+  return `${location} ${firstError.message ?? 'is not valid'}.`
 }
 
-/** A choice of constants is refused once for each of them; together they are what would have been right. */
-const constantsAt = (error: FastifyFault, path: string): unknown[] =>
+/** A union of constants fails validation once for each constant; together they are the allowed values. */
+const allowedConstants = (error: FastifyErrorLike, path: string): unknown[] =>
   error.validation!.flatMap(({ instancePath, params }) =>
     instancePath === path && params && 'allowedValue' in (params as object)
       ? [(params as { allowedValue: unknown }).allowedValue]

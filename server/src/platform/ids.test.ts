@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { createTestClock } from './clock.ts'
+import { createTestClock } from '../../test/clock.ts'
 import { createIds } from './ids.ts'
 
 test('ids sort by the order they were made in, within one millisecond and when the clock steps back', () => {

@@ -7,31 +7,31 @@ export type Ids = { next(prefix: string): string; uuid(): string }
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
 /**
- * UUIDv7 with a 12-bit counter in `rand_a`, so that ids made within one millisecond keep their order.
- * When the clock stands still or steps back, the last time is kept and the counter goes on.
+ * UUIDv7 with a 12-bit counter in `rand_a`, so that ids of one millisecond stay in order.
+ * When the clock stands still or goes back, the last time is reused and the counter increases.
  */
 export function createIds(clock: Clock): Ids {
   let lastTime = 0
   let counter = 0
-  // The first half changes once a millisecond.
-  let writtenTime = -1
-  let written = ''
-  // Asking the system for a few bytes at a time costs more than everything else here.
+  // The text of the first 48 bits changes once a millisecond.
+  let timePartOf = -1
+  let timePart = ''
+  // Reading a few random bytes at a time from the system costs more than everything else here.
   let pool = Buffer.alloc(0)
-  let used = 0
-  const random = (): number => {
-    if (used === pool.length) {
+  let poolOffset = 0
+  const randomByte = (): number => {
+    if (poolOffset === pool.length) {
       pool = randomBytes(8_192)
-      used = 0
+      poolOffset = 0
     }
-    return pool[used++]!
+    return pool[poolOffset++]!
   }
 
   const uuid = () => {
     const now = clock.now().getTime()
     if (now > lastTime) {
       lastTime = now
-      counter = ((random() & 0x07) << 8) | random()
+      counter = ((randomByte() & 0x07) << 8) | randomByte()
     } else {
       counter += 1
       if (counter > 0xfff) {
@@ -39,14 +39,14 @@ export function createIds(clock: Clock): Ids {
         counter = 0
       }
     }
-    if (lastTime !== writtenTime) {
+    if (lastTime !== timePartOf) {
       const hex = lastTime.toString(16).padStart(12, '0')
-      written = `${hex.slice(0, 8)}-${hex.slice(8)}-`
-      writtenTime = lastTime
+      timePart = `${hex.slice(0, 8)}-${hex.slice(8)}-`
+      timePartOf = lastTime
     }
-    let tail = `${HEX[0x80 | (random() & 0x3f)]}${HEX[random()]}-`
-    for (let byte = 0; byte < 6; byte++) tail += HEX[random()]
-    return `${written}${HEX[0x70 | (counter >> 8)]}${HEX[counter & 0xff]}-${tail}`
+    let randomPart = `${HEX[0x80 | (randomByte() & 0x3f)]}${HEX[randomByte()]}-`
+    for (let byte = 0; byte < 6; byte++) randomPart += HEX[randomByte()]
+    return `${timePart}${HEX[0x70 | (counter >> 8)]}${HEX[counter & 0xff]}-${randomPart}`
   }
 
   return { uuid, next: (prefix) => `${prefix}_${uuid()}` }

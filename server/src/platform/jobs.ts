@@ -2,12 +2,12 @@ import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
 /**
- * Wakes the sweeps. A sweep decides by `clock` what is due and claims it in the database, so that any number of
- * processes may sweep at once and a test may call it directly; here is only the waking.
+ * Runs sweeps on a timer. A sweep decides by `clock` what is due and claims it in the database, so any number of
+ * processes may sweep at once and a test may call a sweep directly.
  */
 export type Jobs = {
   every(name: string, milliseconds: number, sweep: () => Promise<unknown>): void
-  /** Runs a sweep soon, without waiting for its turn. */
+  /** Runs a sweep now instead of at its next interval. */
   wake(name: string): void
   stop(): Promise<void>
 }
@@ -19,26 +19,26 @@ export function createJobs(log: Log, metrics?: Pick<Metrics, 'jobSeconds' | 'job
   return {
     every(name, milliseconds, sweep) {
       let running: Promise<void> | undefined
-      let again = false
-      const once = async () => {
+      let rerun = false
+      const runSweep = async () => {
         do {
-          again = false
-          const timed = metrics?.jobSeconds.startTimer({ job: name })
+          rerun = false
+          const stopTimer = metrics?.jobSeconds.startTimer({ job: name })
           try {
             await sweep()
-            timed?.()
+            stopTimer?.()
           } catch (error) {
             metrics?.jobFailures.inc({ job: name })
             if (!stopped) log.warn({ err: error, job: name }, 'a sweep failed and will be tried again')
           }
-        } while (again && !stopped)
+        } while (rerun && !stopped)
       }
       const run = async () => {
         if (running) {
-          again = true
+          rerun = true
           return running
         }
-        running = once()
+        running = runSweep()
         await running
         running = undefined
       }

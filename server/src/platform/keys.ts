@@ -12,9 +12,9 @@ import {
   sign,
   verify,
 } from 'node:crypto'
-import { canonical } from './canonical.ts'
+import { canonicalJson } from './canonical.ts'
 
-/** Every signing key derives from one secret, one for each purpose, so that a receipt's key can sign nothing else. */
+/** All signing keys derive from one secret, one key for each purpose, so that the receipt key signs nothing else. */
 export const keyPurposes = ['receipts', 'log', 'tokens', 'quotes', 'statements', 'basis', 'basis-preview'] as const
 export type KeyPurpose = (typeof keyPurposes)[number]
 
@@ -35,25 +35,25 @@ export type Signer = {
   publicKey: Buffer
   privateKey: KeyObject
   sign(bytes: Uint8Array | string): Buffer
-  /** What the key before this one signed is still ours: tokens that are out outlive a rotation. */
+  /** Also accepts signatures of the previous key: issued tokens stay valid after a rotation. */
   verify(bytes: Uint8Array | string, signature: Uint8Array): boolean
 }
 
 export type Keys = {
   signer(purpose: KeyPurpose): Signer
-  /** Of the key before this one, while verifiers change over. */
+  /** The signer of SIGNING_KEY_PREVIOUS, used while verifiers change over. */
   previousSigner(purpose: KeyPurpose): Signer | undefined
   publicJwks(): PublicJwk[]
   /** A 32-byte secp256k1 private key for EIP-712 co-signatures. */
   evmKey(label: string): Buffer
   encrypt(plain: string): string
-  decrypt(sealed: string): string
-  /** Keyed hash for values that must be found again but never read, such as API keys. */
+  decrypt(ciphertext: string): string
+  /** Keyed hash (HMAC) for values that are looked up but never read back, such as API keys. */
   fingerprint(value: string): string
 }
 
-/** 32 bytes in hexadecimal or base64 are taken as they are; any other secret is hashed to 32 bytes. */
-function material(secret: string): Buffer {
+/** 32 bytes in hexadecimal or base64 are used as they are; any other secret is hashed to 32 bytes. */
+function toKeyBytes(secret: string): Buffer {
   if (/^(0x)?[0-9a-fA-F]{64}$/.test(secret)) return Buffer.from(secret.replace(/^0x/, ''), 'hex')
   const decoded = Buffer.from(secret, 'base64')
   return decoded.length === 32 ? decoded : createHash('sha256').update(secret).digest()
@@ -70,7 +70,7 @@ function createSigner(root: Buffer, purpose: KeyPurpose, previous?: Signer): Sig
   const publicKey = createPublicKey(privateKey)
   const { x } = publicKey.export({ format: 'jwk' }) as { x: string }
   const keyId = createHash('sha256')
-    .update(canonical({ crv: 'Ed25519', kty: 'OKP', x }))
+    .update(canonicalJson({ crv: 'Ed25519', kty: 'OKP', x }))
     .digest('base64url')
   return {
     purpose,
@@ -85,9 +85,9 @@ function createSigner(root: Buffer, purpose: KeyPurpose, previous?: Signer): Sig
 }
 
 export function createKeys(secrets: { signing: string; encryption: string; previousSigning?: string }): Keys {
-  const signingRoot = material(secrets.signing)
-  const previousRoot = secrets.previousSigning === undefined ? undefined : material(secrets.previousSigning)
-  const encryptionRoot = material(secrets.encryption)
+  const signingRoot = toKeyBytes(secrets.signing)
+  const previousRoot = secrets.previousSigning === undefined ? undefined : toKeyBytes(secrets.previousSigning)
+  const encryptionRoot = toKeyBytes(secrets.encryption)
   const previous = new Map(
     previousRoot ? keyPurposes.map((purpose) => [purpose, createSigner(previousRoot, purpose)]) : [],
   )
@@ -108,8 +108,8 @@ export function createKeys(secrets: { signing: string; encryption: string; previ
       const body = Buffer.concat([cipher.update(plain, 'utf8'), cipher.final()])
       return `v1.${Buffer.concat([iv, cipher.getAuthTag(), body]).toString('base64url')}`
     },
-    decrypt(sealed) {
-      const bytes = Buffer.from(sealed.replace(/^v1\./, ''), 'base64url')
+    decrypt(ciphertext) {
+      const bytes = Buffer.from(ciphertext.replace(/^v1\./, ''), 'base64url')
       const decipher = createDecipheriv('aes-256-gcm', cipherKey, bytes.subarray(0, 12))
       decipher.setAuthTag(bytes.subarray(12, 28))
       return Buffer.concat([decipher.update(bytes.subarray(28)), decipher.final()]).toString('utf8')

@@ -2,8 +2,8 @@ import { type DestinationStream, type Logger, pino } from 'pino'
 
 export type Log = Logger
 
-/** Whatever carries a secret is cut out before it is written; bodies are never logged at all. */
-const secrets = [
+/** Fields that may contain a secret are redacted; bodies are never logged. */
+const redactedPaths = [
   'req.headers["x-api-key"]',
   'req.headers["x-admin-key"]',
   'req.headers.authorization',
@@ -18,4 +18,7 @@ const secrets = [
 ]
 
 export const createLog = (level: string, destination?: DestinationStream): Log =>
-  pino({ level, redact: { paths: secrets, censor: '[redacted]' }, base: undefined }, destination ?? pino.destination(2))
+  pino(
+    { level, redact: { paths: redactedPaths, censor: '[redacted]' }, base: undefined },
+    destination ?? pino.destination(2),
+  )

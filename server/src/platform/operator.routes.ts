@@ -1,8 +1,8 @@
-import type { App } from './http.ts'
+import type { App } from './http-app.ts'
 import { describeApi } from './http-openapi.ts'
 import type { Metrics } from './metrics.ts'
 
-/** For operators and tools: metrics in Prometheus' format, and the machine description of this very service. */
+/** `/metrics` in Prometheus format, and the OpenAPI document of the running service. */
 export function operatorRoutes(app: App, metrics: Metrics) {
   app.get('/metrics', { config: { unmetered: true } }, async (_request, reply) =>
     reply.header('content-type', metrics.registry.contentType).send(await metrics.registry.metrics()),

@@ -1,6 +1,6 @@
 /**
- * A refusal the caller should read. The message is for the caller, the cause is for us.
- * `error` is one of the five stable codes of the contract; `code` says more where the stable code says little.
+ * An error that is sent to the caller: the message is for the caller, the cause only for our log.
+ * `error` is one of the five stable codes of the API; `code` is more specific.
  */
 export type StableError = 'budget_exceeded' | 'policy_blocked' | 'invalid_request' | 'payment_required' | 'error'
 
@@ -51,7 +51,7 @@ export const unauthorized = (message = 'A valid X-API-Key is required.') =>
 
 export const forbidden = (message: string) => new Problem('error', message, { status: 403, code: 'forbidden' })
 
-/** The same words for an unknown id and for another tenant's: the answer must not tell them apart. */
+/** The same message for an unknown id and for another tenant's: the response must not tell them apart. */
 export const notFound = (noun: string) => new Problem('error', `No such ${noun}.`, { status: 404, code: 'not_found' })
 
 export const conflict = (message: string, options: Partial<ProblemOptions> = {}) =>

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** What a limiter says of one request; the numbers become the IETF `RateLimit` headers. */
+/** The limiter's decision about one request; the numbers become the IETF `RateLimit` headers. */
 export type Allowance = { allowed: boolean; limit: number; remaining: number; resetSeconds: number }
 
 export type RateLimiter = { take(subject: string, perMinute: number): Promise<Allowance> | Allowance }
@@ -8,7 +8,7 @@ export type RateLimiter = { take(subject: string, perMinute: number): Promise<Al
 const WINDOW_MS = 60_000
 const MAX_SUBJECTS = 100_000
 
-/** A token bucket a subject: `perMinute` at once, refilled evenly. The oldest subjects are forgotten first. */
+/** One token bucket per subject: `perMinute` at once, refilled evenly. The least recently used subjects are evicted. */
 export function createRateLimiter(clock: Clock): RateLimiter {
   const buckets = new Map<string, { tokens: number; at: number }>()
   return {
@@ -23,12 +23,12 @@ export function createRateLimiter(clock: Clock): RateLimiter {
       buckets.delete(subject)
       buckets.set(subject, bucket)
       if (buckets.size > MAX_SUBJECTS) buckets.delete(buckets.keys().next().value!)
-      const missing = allowed ? perMinute - bucket.tokens : 1 - bucket.tokens
+      const tokensToWait = allowed ? perMinute - bucket.tokens : 1 - bucket.tokens
       return {
         allowed,
         limit: perMinute,
         remaining: Math.floor(bucket.tokens),
-        resetSeconds: Math.max(1, Math.ceil(((missing / perMinute) * WINDOW_MS) / 1000)),
+        resetSeconds: Math.max(1, Math.ceil(((tokensToWait / perMinute) * WINDOW_MS) / 1000)),
       }
     },
   }

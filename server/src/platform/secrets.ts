@@ -2,8 +2,8 @@ import { randomBytes } from 'node:crypto'
 import { chmodSync, linkSync, mkdirSync, readFileSync, unlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** Secrets that nobody gave are made once and kept under the data folder, readable by the owner alone. */
-export type SecretFolder = { folder: string; keep(name: string, make?: () => string): string }
+/** Secrets that are not configured are generated once and stored in the data folder, readable by its owner only. */
+export type SecretFolder = { folder: string; readOrCreate(name: string, create?: () => string): string }
 
 export function openSecretFolder(dataDir: string): SecretFolder {
   const folder = join(dataDir, 'keys')
@@ -12,16 +12,16 @@ export function openSecretFolder(dataDir: string): SecretFolder {
 
   return {
     folder,
-    keep(name, make = () => randomBytes(32).toString('base64url')) {
+    readOrCreate(name, create = () => randomBytes(32).toString('base64url')) {
       const path = join(folder, name)
       try {
         return readFileSync(path, 'utf8').trim()
       } catch (error) {
         if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
       }
-      // Written beside and linked into place: a crash leaves no half a key, and of two starts at once one wins.
+      // Written to a draft and linked into place: a crash leaves no partial key, and of two concurrent starts one wins.
       const draft = `${path}.${randomBytes(4).toString('hex')}`
-      writeFileSync(draft, `${make()}\n`, { mode: 0o600, flush: true })
+      writeFileSync(draft, `${create()}\n`, { mode: 0o600, flush: true })
       try {
         linkSync(draft, path)
       } catch (error) {

@@ -28,13 +28,13 @@ const count = (length: number) => Array.from({ length }, (_, i) => i)
 
 const numbering = (between: (tx: Tx) => Promise<void> = async () => {}): SequencedTask => ({
   name: 'numbering',
-  waiting: async (look) => {
+  hasWork: async (look) => {
     const { rows } = await sql<{
       some: boolean
     }>`select exists (select 1 from numbered where seq is null) as some`.execute(look)
     return rows[0]!.some
   },
-  pass: async (tx) => {
+  processBatch: async (tx) => {
     const { rows } = await sql<{ next: number }>`select coalesce(max(seq) + 1, 0) as next from numbered`.execute(tx)
     await between(tx)
     await sql`
@@ -50,29 +50,29 @@ const sequencer = (instance: string, task: SequencedTask, leaseMs = 60_000) =>
 
 test('one turn numbers everything that waits, without a gap', async () => {
   await add(1, 35)
-  expect(await sequencer('a', numbering()).turn()).toBe(true)
+  expect(await sequencer('a', numbering()).runOnce()).toBe(true)
   expect(await numbers()).toEqual(count(35))
 })
 
 test('while one process holds the lease, another numbers nothing', async () => {
   const first = sequencer('a', numbering())
-  expect(await first.turn()).toBe(true)
+  expect(await first.runOnce()).toBe(true)
   await add(1, 3)
-  expect(await sequencer('b', numbering()).turn()).toBe(false)
+  expect(await sequencer('b', numbering()).runOnce()).toBe(false)
   expect(await numbers()).toEqual([null, null, null])
 })
 
 test('a holder that was silent too long finds itself fenced off and writes nothing', async () => {
   const first = sequencer('a', numbering())
-  await first.turn()
+  await first.runOnce()
   await sql`update sequencer_lease set expires_at = '-infinity'`.execute(db)
   await add(1, 5)
   const second = sequencer('b', numbering())
-  expect(await second.turn()).toBe(true)
+  expect(await second.runOnce()).toBe(true)
   await add(6, 9)
-  expect(await first.turn()).toBe(false)
+  expect(await first.runOnce()).toBe(false)
   expect((await numbers()).filter((seq) => seq === null)).toHaveLength(4)
-  expect(await second.turn()).toBe(true)
+  expect(await second.runOnce()).toBe(true)
   expect(await numbers()).toEqual(count(9))
 })
 
@@ -88,15 +88,15 @@ test('a take-over waits for the pass that is under way, and continues where it e
     }),
     1,
   )
-  const firstTurn = first.turn()
+  const firstTurn = first.runOnce()
   await inside.promise
   const second = sequencer('b', numbering())
   // The lease has run out, but its row is locked by the pass under way.
   await new Promise((resolve) => setTimeout(resolve, 20))
-  expect(await second.turn()).toBe(false)
+  expect(await second.runOnce()).toBe(false)
   goOn.resolve()
   await firstTurn
-  await expect.poll(() => second.turn()).toBe(true)
+  await expect.poll(() => second.runOnce()).toBe(true)
   expect(await numbers()).toEqual(count(12))
 })
 
@@ -105,8 +105,8 @@ test('a task that fails is tried again later, and the others go on', async () =>
   let fails = 1
   const failing: SequencedTask = {
     name: 'failing',
-    waiting: async () => fails > 0,
-    pass: async () => {
+    hasWork: async () => fails > 0,
+    processBatch: async () => {
       fails -= 1
       throw new Error('not now')
     },
@@ -121,7 +121,7 @@ test('a task that fails is tried again later, and the others go on', async () =>
 test('a stop gives the lease back, so that the next process starts at once', async () => {
   const first = sequencer('a', numbering())
   first.start()
-  await expect.poll(() => first.leads()).toBe(true)
+  await expect.poll(() => first.isLeader()).toBe(true)
   await first.stop()
-  expect(await sequencer('b', numbering()).turn()).toBe(true)
+  expect(await sequencer('b', numbering()).runOnce()).toBe(true)
 })

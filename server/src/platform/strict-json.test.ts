@@ -1,13 +1,13 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { JsonRefused, parseStrictJson } from './strict-json.ts'
+import { parseStrictJson, StrictJsonError } from './strict-json.ts'
 
 test('whatever JSON.stringify writes is read back the same', () => {
   fc.assert(
     fc.property(fc.jsonValue({ maxDepth: 6, noUnicodeString: false }), (value) => {
       const text = JSON.stringify(value)
       const unsafe = /"__proto__":/.test(text) || /\\u(0000|d[89a-f])/.test(text) || hasUnsafeInteger(value)
-      if (unsafe) expect(() => parseStrictJson(text)).toThrow(JsonRefused)
+      if (unsafe) expect(() => parseStrictJson(text)).toThrow(StrictJsonError)
       else expect(parseStrictJson(text)).toEqual(JSON.parse(text))
     }),
   )
@@ -21,7 +21,7 @@ function hasUnsafeInteger(value: unknown): boolean {
 
 for (const text of ['', '{', '"', '{"a":1,}', '[1 2]', '{"a"}', 'nul', "{'a':1}", '"\\x"', '01', '1.', '--1', '[]]']) {
   test(`refuses what is not JSON: ${text || 'nothing'}`, () => {
-    expect(() => parseStrictJson(text)).toThrow(JsonRefused)
+    expect(() => parseStrictJson(text)).toThrow(StrictJsonError)
   })
 }
 

@@ -5,7 +5,7 @@
 const MAX_DEPTH = 32
 const MAX_KEYS = 5_000
 
-export class JsonRefused extends Error {}
+export class StrictJsonError extends Error {}
 
 const QUOTE = 0x22
 const BACKSLASH = 0x5c
@@ -17,40 +17,40 @@ const CLOSE_ARRAY = 0x5d
 const MINUS = 0x2d
 
 export function parseStrictJson(text: string): unknown {
-  scan(text)
+  checkText(text)
   let value: unknown
   try {
     value = JSON.parse(text)
   } catch {
-    throw new JsonRefused('The body is not valid JSON.')
+    throw new StrictJsonError('The body is not valid JSON.')
   }
   return value
 }
 
-/** Looks only for what JSON.parse lets through; whether the text is JSON at all is left to JSON.parse. */
-function scan(text: string) {
-  // One entry a nesting level: the keys seen so far for an object, null for an array.
+/** Checks only what JSON.parse lets through; whether the text is JSON at all is left to JSON.parse. */
+function checkText(text: string) {
+  // One entry per nesting level: the keys so far for an object, null for an array.
   const levels: (Set<string> | null)[] = []
   let keys = 0
   let expectKey = false
-  let at = 0
-  while (at < text.length) {
-    const code = text.charCodeAt(at)
+  let position = 0
+  while (position < text.length) {
+    const code = text.charCodeAt(position)
     if (code === QUOTE) {
-      const end = stringEnd(text, at)
-      refuseUnstorable(text.slice(at, end))
+      const end = stringEnd(text, position)
+      refuseUnstorable(text.slice(position, end))
       if (expectKey) {
-        rememberKey(levels.at(-1), text.slice(at, end))
+        rememberKey(levels.at(-1), text.slice(position, end))
         keys += 1
-        if (keys > MAX_KEYS) throw new JsonRefused(`The body has more than ${MAX_KEYS} keys.`)
+        if (keys > MAX_KEYS) throw new StrictJsonError(`The body has more than ${MAX_KEYS} keys.`)
         expectKey = false
       }
-      at = end
+      position = end
       continue
     }
     if (code === OPEN_OBJECT || code === OPEN_ARRAY) {
       levels.push(code === OPEN_OBJECT ? new Set() : null)
-      if (levels.length > MAX_DEPTH) throw new JsonRefused(`The body is nested deeper than ${MAX_DEPTH} levels.`)
+      if (levels.length > MAX_DEPTH) throw new StrictJsonError(`The body is nested deeper than ${MAX_DEPTH} levels.`)
       expectKey = code === OPEN_OBJECT
     } else if (code === CLOSE_OBJECT || code === CLOSE_ARRAY) {
       levels.pop()
@@ -58,55 +58,55 @@ function scan(text: string) {
     } else if (code === COMMA) {
       expectKey = levels.at(-1) instanceof Set
     } else if (code === MINUS || (code >= 0x30 && code <= 0x39)) {
-      at = checkNumber(text, at)
+      position = checkNumber(text, position)
       continue
     }
-    at += 1
+    position += 1
   }
 }
 
 function stringEnd(text: string, start: number): number {
-  let at = start + 1
-  while (at < text.length) {
-    const code = text.charCodeAt(at)
-    if (code === QUOTE) return at + 1
-    at += code === BACKSLASH ? 2 : 1
+  let position = start + 1
+  while (position < text.length) {
+    const code = text.charCodeAt(position)
+    if (code === QUOTE) return position + 1
+    position += code === BACKSLASH ? 2 : 1
   }
-  throw new JsonRefused('The body is not valid JSON.')
+  throw new StrictJsonError('The body is not valid JSON.')
 }
 
-/** Half a surrogate pair is no text, and PostgreSQL keeps no NUL; both can only come as an escape. */
+/** A lone surrogate is not text, and PostgreSQL cannot store NUL; both can only appear as an escape. */
 function refuseUnstorable(quoted: string) {
   if (!/\\u(0000|[dD][89a-fA-F])/.test(quoted)) return
-  const value = read(quoted)
-  if (value.includes('\0')) throw new JsonRefused('The body has a NUL character in a string.')
-  if (!value.isWellFormed()) throw new JsonRefused('The body has half a surrogate pair in a string.')
+  const value = parseString(quoted)
+  if (value.includes('\0')) throw new StrictJsonError('A string in the body contains a NUL character.')
+  if (!value.isWellFormed()) throw new StrictJsonError('A string in the body contains a lone surrogate.')
 }
 
 function rememberKey(level: Set<string> | null | undefined, quoted: string) {
-  const key = read(quoted)
-  if (key === '__proto__') throw new JsonRefused("The key '__proto__' is refused.")
-  if (level?.has(key)) throw new JsonRefused(`The key '${key.slice(0, 60)}' appears twice in one object.`)
+  const key = parseString(quoted)
+  if (key === '__proto__') throw new StrictJsonError("The key '__proto__' is not allowed.")
+  if (level?.has(key)) throw new StrictJsonError(`The key '${key.slice(0, 60)}' appears twice in one object.`)
   level?.add(key)
 }
 
-const number = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
+const numberPattern = /-?\d+(\.\d+)?([eE][+-]?\d+)?/y
 
 function checkNumber(text: string, start: number): number {
-  number.lastIndex = start
-  const found = number.exec(text)?.[0]
-  if (found === undefined) throw new JsonRefused('The body is not valid JSON.')
-  const value = Number(found)
-  if (!Number.isFinite(value)) throw new JsonRefused(`The number ${found.slice(0, 24)} is too large.`)
-  if (!/[.eE]/.test(found) && !Number.isSafeInteger(value))
-    throw new JsonRefused(`The integer ${found.slice(0, 24)} cannot be read exactly; send it as a string.`)
-  return start + found.length
+  numberPattern.lastIndex = start
+  const literal = numberPattern.exec(text)?.[0]
+  if (literal === undefined) throw new StrictJsonError('The body is not valid JSON.')
+  const value = Number(literal)
+  if (!Number.isFinite(value)) throw new StrictJsonError(`The number ${literal.slice(0, 24)} is too large.`)
+  if (!/[.eE]/.test(literal) && !Number.isSafeInteger(value))
+    throw new StrictJsonError(`The integer ${literal.slice(0, 24)} cannot be read exactly; send it as a string.`)
+  return start + literal.length
 }
 
-function read(quoted: string): string {
+function parseString(quoted: string): string {
   try {
     return JSON.parse(quoted)
   } catch {
-    throw new JsonRefused('The body is not valid JSON.')
+    throw new StrictJsonError('The body is not valid JSON.')
   }
 }

@@ -1,21 +1,24 @@
 import { AsyncLocalStorage } from 'node:async_hooks'
 import { type Context, ROOT_CONTEXT, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from '@opentelemetry/api'
-import type { App } from './http.ts'
+import type { App } from './http-app.ts'
 import { Problem } from './problem.ts'
 
 /**
- * Spans over a request and its steps. A span knows its name, how long it took and whether it failed; arguments, results and
- * messages are not looked at, so that no body and no key can get into a trace.
+ * Spans for a request and its steps. A span records its name, duration and whether it failed; arguments, results and
+ * messages are left out, so that no body and no key can get into a trace.
  */
 export type Tracing = {
-  /** The same function with a span around every call. */
-  traced<A extends unknown[], R>(name: string, work: (...args: A) => Promise<R>): (...args: A) => Promise<R>
-  /** A span around every request, under the caller's own trace when it brought one. */
-  requests(app: App): void
+  /** Returns the function with a span around every call. */
+  withSpan<Args extends unknown[], Result>(
+    name: string,
+    work: (...args: Args) => Promise<Result>,
+  ): (...args: Args) => Promise<Result>
+  /** Adds a span around every request, as a child of the caller's `traceparent` if there is one. */
+  traceRequests(app: App): void
   close(): Promise<void>
 }
 
-export const noTracing: Tracing = { traced: (_name, work) => work, requests() {}, close: async () => {} }
+export const noTracing: Tracing = { withSpan: (_name, work) => work, traceRequests() {}, close: async () => {} }
 
 declare module 'fastify' {
   interface FastifyRequest {
@@ -24,26 +27,26 @@ declare module 'fastify' {
 }
 
 export function createTracing(tracer: Tracer, close: () => Promise<void>): Tracing {
-  // Our own, not the global one of the API: two services in one process must not share it.
-  const here = new AsyncLocalStorage<Context>()
+  // Not the API's global context manager: two services in one process must not share it.
+  const activeContext = new AsyncLocalStorage<Context>()
 
   return {
-    traced:
+    withSpan:
       (name, work) =>
       async (...args) => {
-        const parent = here.getStore() ?? ROOT_CONTEXT
+        const parent = activeContext.getStore() ?? ROOT_CONTEXT
         const span = tracer.startSpan(name, {}, parent)
         try {
-          return await here.run(trace.setSpan(parent, span), () => work(...args))
+          return await activeContext.run(trace.setSpan(parent, span), () => work(...args))
         } catch (error) {
-          span.setStatus({ code: SpanStatusCode.ERROR, message: kindOf(error) })
+          span.setStatus({ code: SpanStatusCode.ERROR, message: describeError(error) })
           throw error
         } finally {
           span.end()
         }
       },
 
-    requests(app) {
+    traceRequests(app) {
       app.decorateRequest('span', null)
       app.addHook('onRequest', (request, _reply, done) => {
         const parent = readTraceparent(request.headers.traceparent)
@@ -61,7 +64,7 @@ export function createTracing(tracer: Tracer, close: () => Promise<void>): Traci
           parent,
         )
         request.span = span
-        here.run(trace.setSpan(parent, span), done)
+        activeContext.run(trace.setSpan(parent, span), done)
       })
       app.addHook('onResponse', (request, reply, done) => {
         request.span?.setAttribute('http.response.status_code', reply.statusCode)
@@ -75,11 +78,11 @@ export function createTracing(tracer: Tracer, close: () => Promise<void>): Traci
   }
 }
 
-/** A name, never a message: messages quote what they are about. */
-const kindOf = (error: unknown): string =>
+/** The error's name, never its message: messages may quote the request. */
+const describeError = (error: unknown): string =>
   error instanceof Problem ? `${error.error} ${error.options.status}` : error instanceof Error ? error.name : 'unknown'
 
-/** W3C Trace Context; anything else is as if it were not there. */
+/** W3C Trace Context; an invalid header is ignored. */
 function readTraceparent(header: string | string[] | undefined): Context {
   const [, traceId, spanId, flags] = /^00-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})$/.exec(String(header ?? '')) ?? []
   if (!traceId || !spanId || /^0+$/.test(traceId) || /^0+$/.test(spanId)) return ROOT_CONTEXT

@@ -6,13 +6,13 @@ import { createBasis } from '../../src/modules/basis/basis.ts'
 import { type Coverage, loadCoverage } from '../../src/modules/basis/coverage.ts'
 import type { PriceSource } from '../../src/modules/basis/price-source.ts'
 import type { Authenticate } from '../../src/platform/auth-context.ts'
-import { createTestClock, type TestClock } from '../../src/platform/clock.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createHttp } from '../../src/platform/http.ts'
 import { createIds } from '../../src/platform/ids.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createMetrics } from '../../src/platform/metrics.ts'
 import { createRateLimiter } from '../../src/platform/rate-limit.ts'
+import { createTestClock, type TestClock } from '../clock.ts'
 import { silent } from '../harness.ts'
 import { NOW } from './shapes.ts'
 import { createTestSigners } from './signers.ts'
@@ -50,7 +50,7 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
   const basis = createBasis({
     db: database.db,
     clock,
-    notify: { listen: (channel, hear) => void heard.set(channel, () => hear(undefined)) },
+    notifications: { listen: (channel, hear) => void heard.set(channel, () => hear(undefined)) },
     coverage: options.coverage ?? loadCoverage(),
     sources: options.sources ?? [],
     fetch: createHttpFetch({ clock, timeoutMs: 2_000 }),

@@ -15,7 +15,7 @@ import { createXStocks } from '../../src/adapters/prices/xstocks.ts'
 import { collect } from '../../src/modules/basis/collect.ts'
 import { loadCoverage } from '../../src/modules/basis/coverage.ts'
 import type { Covered, Observation, PriceSource } from '../../src/modules/basis/price-source.ts'
-import { createTestClock } from '../../src/platform/clock.ts'
+import { createTestClock } from '../clock.ts'
 import {
   accountShape,
   block,

@@ -1,6 +1,6 @@
 import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
 import type { Lane } from '../../src/modules/runs/lane.ts'
-import { createTestClock, type TestClock } from '../../src/platform/clock.ts'
+import { createTestClock, type TestClock } from '../clock.ts'
 import { startService, type TestService } from '../harness.ts'
 
 /** A service whose clock stands still until it is moved, whose lane fails when told to, and tenants with money in a wallet. */

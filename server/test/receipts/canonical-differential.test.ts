@@ -1,13 +1,13 @@
 import { canonicalize, hashJson as proofHashJson } from '@countersign/proof'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonical, hashJson } from '../../src/platform/canonical.ts'
+import { canonicalJson, hashJson } from '../../src/platform/canonical.ts'
 
 // What the service signs and what an auditor verifies are computed by two implementations that share no code.
 test('for any JSON value both implementations of canonical JSON give the same bytes and the same hash', () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }), (value) => {
-      expect(canonical(value)).toBe(canonicalize(value))
+      expect(canonicalJson(value)).toBe(canonicalize(value))
       expect(hashJson(value)).toBe(proofHashJson(value))
     }),
     { numRuns: 200 },
@@ -17,22 +17,22 @@ test('for any JSON value both implementations of canonical JSON give the same by
 test('numbers are written alike, at every edge of what a double can hold', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
-      expect(canonical(number)).toBe(canonicalize(number))
+      expect(canonicalJson(number)).toBe(canonicalize(number))
     }),
     { numRuns: 1000 },
   )
   for (const number of [0, -0, 1e21, 1e-7, 5e-324, Number.MAX_VALUE, Number.MAX_SAFE_INTEGER + 2, 0.1 + 0.2])
-    expect(canonical([number])).toBe(canonicalize([number]))
+    expect(canonicalJson([number])).toBe(canonicalize([number]))
 })
 
 test('keys are ordered alike, by UTF-16 code units and not by code points', () => {
   const value = { '\u{1f600}': 1, '\ufb33': 2, '€': 3, '\r': 4, '1': 5, '': 6, é: 7, 'e\u0301': 8 }
-  expect(canonical(value)).toBe(canonicalize(value))
+  expect(canonicalJson(value)).toBe(canonicalize(value))
 })
 
 test('what has no canonical form is refused by both', () => {
   for (const value of [{ text: '\ud800' }, { '\udfff': 1 }, [Number.NaN], [Number.POSITIVE_INFINITY]]) {
-    expect(() => canonical(value)).toThrow()
+    expect(() => canonicalJson(value)).toThrow()
     expect(() => canonicalize(value)).toThrow()
   }
 })

@@ -39,7 +39,7 @@ beforeAll(async () => {
       subject: `s${i}`,
       at: b.clock.now(),
     })
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   jwks = save('jwks.json', await b.receipts.jwks())
   receipt = (await b.receipts.get(first!.row.id)) as never
   refund = (await b.receipts.get(second!.row.id)) as never

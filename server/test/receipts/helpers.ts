@@ -2,11 +2,11 @@ import { sql } from 'kysely'
 import { createAudit } from '../../src/modules/audit/audit.ts'
 import { createReceipts, type ReceiptsDeps } from '../../src/modules/receipts/receipts.ts'
 import type { ReceiptDraft } from '../../src/modules/receipts/sign-receipt.ts'
-import { createTestClock } from '../../src/platform/clock.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createIds } from '../../src/platform/ids.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createSequencer } from '../../src/platform/sequencer.ts'
+import { createTestClock } from '../clock.ts'
 import { createTestDatabase as cloneTemplate, silent } from '../database.ts'
 
 export { silent }

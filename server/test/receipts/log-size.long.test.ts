@@ -30,7 +30,7 @@ async function tilesWritten(db: Db, from: number, append: () => Promise<unknown>
 
 test('with a hundred thousand receipts a proof has log n hashes, and appending writes what it did', async () => {
   const { db, log, receipts, sequencer } = createReceiptsBench(opened.database)
-  const append = () => sequencer.turn()
+  const append = () => sequencer.runOnce()
   await queueReceipts(db, 0, 1_000)
   await append()
   const small = await tilesWritten(db, 1_000, append)

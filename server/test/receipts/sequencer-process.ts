@@ -15,5 +15,5 @@ const sequencer = createSequencer({
 })
 sequencer.start()
 setInterval(() => {
-  if (sequencer.leads()) process.stdout.write('leads\n')
+  if (sequencer.isLeader()) process.stdout.write('leads\n')
 }, 20)

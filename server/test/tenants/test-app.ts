@@ -20,7 +20,6 @@ import { createGuardedAgent, type ResolveAll } from '../../src/modules/webhooks/
 import { createSend } from '../../src/modules/webhooks/send.ts'
 import { webhooksRoutes } from '../../src/modules/webhooks/webhooks.routes.ts'
 import { createWebhooks } from '../../src/modules/webhooks/webhooks.ts'
-import { createTestClock } from '../../src/platform/clock.ts'
 import { type Config, readConfig, type SettingName } from '../../src/platform/config.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createHttp } from '../../src/platform/http.ts'
@@ -29,10 +28,11 @@ import { createIds } from '../../src/platform/ids.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { createMetrics } from '../../src/platform/metrics.ts'
-import { createNotify } from '../../src/platform/notify.ts'
+import { createNotifications } from '../../src/platform/notifications.ts'
 import { createOutbox } from '../../src/platform/outbox.ts'
 import { createRateLimiter } from '../../src/platform/rate-limit.ts'
 import { createSequencer } from '../../src/platform/sequencer.ts'
+import { createTestClock } from '../clock.ts'
 
 export const ADMIN_KEY = 'an operator key of the tests'
 
@@ -56,7 +56,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   const ids = createIds(clock)
   const log = createLog('silent')
   const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
-  const notify = await createNotify(database, ids.next('ins'), log)
+  const notifications = await createNotifications(database, ids.next('ins'), log)
   const outbox = createOutbox(ids)
   const idempotency = createIdempotency({ db: database.db, keys, clock })
   const tenants = createTenants({
@@ -64,7 +64,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     clock,
     ids,
     keys,
-    notify,
+    notifications,
     idempotency,
     adminKey: ADMIN_KEY,
     keyPerMinute: 600,
@@ -109,7 +109,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     hasFeature: tenants.hasFeature,
   })
   const predictions = createPredictions({ db: database.db, clock, alerts })
-  const frozen = createFrozenAgents({ db: database.db, clock, notify })
+  const frozen = createFrozenAgents({ db: database.db, clock, notifications })
   const analytics = createAnalytics({ db: database.db, clock, costs: laneCosts })
   const controlTower = createControlTower({
     db: database.db,
@@ -149,7 +149,6 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     keys,
     tenants,
     idempotency,
-    notify,
     outbox,
     parts,
     webhooks,
@@ -160,7 +159,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     frozen,
     /** Numbers what has been committed and gives all that is due one attempt. */
     async tick() {
-      await sequencer.turn()
+      await sequencer.runOnce()
       await deliver.deliverDue()
       await deliver.idle()
     },
@@ -169,7 +168,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
       await agent.close()
       await sequencer.stop()
       await app.close()
-      await notify.close()
+      await notifications.close()
     },
   }
 }

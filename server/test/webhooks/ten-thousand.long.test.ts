@@ -82,7 +82,7 @@ test('10,000 events to a receiver that fails at random and is killed: each arriv
     const batch = Array.from({ length: BATCH }, (_, n) => sent + n)
     await Promise.all(batch.flatMap((n) => [emit(n, true), ...(n % 10 === 0 ? [emit(n, false)] : [])]))
     if (sent % 2_500 === 0) {
-      await node.sequencer.turn()
+      await node.sequencer.runOnce()
       await node.deliver.deliverDue()
       await killReceiver()
       await startReceiver(port)

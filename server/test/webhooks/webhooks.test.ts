@@ -330,7 +330,7 @@ test('a target that never answers does not delay another, and redirects are not 
   const redirecting = await subscribe(turning.url)
   await subscribe(good.url)
   for (let n = 0; n < 50; n += 1) await emit('run.completed', { n })
-  await node.sequencer.turn()
+  await node.sequencer.runOnce()
   const oldest = async (id: string) => (await deliveriesOf(id)).at(-1)
   // It waits for an answer longer than this test may take.
   const patient = await openNode(database, { answerMs: 120_000 })
@@ -362,7 +362,7 @@ test('two workers at once never take the same delivery', async () => {
   const receiver = await receiverThat((_received, response) => setTimeout(() => response.end(), 5))
   await subscribe(receiver.url)
   for (let n = 0; n < 60; n += 1) await emit('run.completed', { n })
-  await node.sequencer.turn()
+  await node.sequencer.runOnce()
   const second = await openNode(database)
   await Promise.all([node.deliver.deliverDue(), second.deliver.deliverDue()])
   await Promise.all([node.deliver.idle(), second.deliver.idle()])
@@ -376,7 +376,7 @@ test('a worker that died leaves its deliveries to another when its lease is over
   const receiver = await receiverThat()
   const { id } = await subscribe(receiver.url)
   await emit('run.completed')
-  await node.sequencer.turn()
+  await node.sequencer.runOnce()
   await database.pool.query(
     `select claim_deliveries($1, interval '60 seconds', 10, 8, 'good', '{}', 'a worker that died')`,
     [node.clock.now()],
@@ -397,7 +397,7 @@ test('a worker that is stopped in the middle gives its deliveries back', async (
   const { id } = await subscribe(receiver.url)
   await emit('run.completed')
   const stopped = await openNode(database, { answerMs: 20_000 })
-  await node.sequencer.turn()
+  await node.sequencer.runOnce()
   await stopped.deliver.deliverDue()
   await expect.poll(() => receiver.received.length).toBe(1)
   await stopped.close()
@@ -417,7 +417,7 @@ test('events that many want are numbered in several passes, without a gap', asyn
      select e->>'id', $1, 'run.completed', '{}', $2 from jsonb_array_elements($3::jsonb) e`,
     [tenantId, node.clock.now(), JSON.stringify(events)],
   )
-  await node.sequencer.turn()
+  await node.sequencer.runOnce()
   const { rows } = await database.pool.query(
     `select count(*)::int as count, min(seq)::int as first, max(seq)::int as last, count(distinct seq)::int as different
      from webhook_deliveries where tenant_id = $1 group by subscription_id`,
@@ -472,7 +472,7 @@ test('the backlog tells how long the oldest event and the oldest due delivery ha
   await emit('run.completed')
   node.clock.advance(7_000)
   expect(await backlog()).toMatchObject({ undispatched_age_s: 7, due_age_s: 0 })
-  await node.sequencer.turn()
+  await node.sequencer.runOnce()
   node.clock.advance(3_000)
   expect(await backlog()).toEqual({ undispatched_age_s: 0, due_age_s: 3, overdue_subscriptions: 1 })
   await node.tick()

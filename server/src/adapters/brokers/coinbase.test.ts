@@ -11,8 +11,8 @@ import {
   serveExchange,
 } from '../../../test/brokerage/fake-exchange.ts'
 import { e8, order } from '../../../test/brokerage/market.ts'
+import { createTestClock } from '../../../test/clock.ts'
 import { brokerContract } from '../../../test/contract/broker.ts'
-import { createTestClock } from '../../platform/clock.ts'
 import { createCoinbaseBroker } from './coinbase.ts'
 
 type Sizes = { base_size: string; limit_price?: string; end_time?: string }

@@ -9,8 +9,8 @@ import {
   serveExchange,
 } from '../../../test/brokerage/fake-exchange.ts'
 import { e8, order } from '../../../test/brokerage/market.ts'
+import { createTestClock } from '../../../test/clock.ts'
 import { brokerContract } from '../../../test/contract/broker.ts'
-import { createTestClock } from '../../platform/clock.ts'
 import { createRobinhoodCryptoBroker } from './robinhood-crypto.ts'
 
 type Config = { asset_quantity: string; limit_price?: string }

@@ -1,7 +1,7 @@
 import type { AddressInfo } from 'node:net'
 import { createServer, type Server, type Socket } from 'node:net'
 import { afterEach, expect, test } from 'vitest'
-import { createTestClock } from '../../platform/clock.ts'
+import { createTestClock } from '../../../test/clock.ts'
 import { createLog } from '../../platform/log.ts'
 import { createRateLimiter } from '../../platform/rate-limit.ts'
 import { createRedisRateLimiter, type SharedRateLimiter } from './redis-rate-limit.ts'

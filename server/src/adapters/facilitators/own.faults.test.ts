@@ -1,6 +1,7 @@
 import { encodeFunctionData, parseAbi } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { afterEach, describe, expect, test } from 'vitest'
+import { createTestClock } from '../../../test/clock.ts'
 import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
 import { createCaseMaker } from '../../../test/contract/random-payments.ts'
 import {
@@ -9,7 +10,6 @@ import {
   type Hex,
   type SettleResult,
 } from '../../modules/payments/facilitator.ts'
-import { createTestClock } from '../../platform/clock.ts'
 import { createChainReader } from '../chain/chain-reader.ts'
 import { USDC } from '../chain/edr.ts'
 import { createEmbeddedChain, type EmbeddedChain } from '../chain/embedded-chain.ts'

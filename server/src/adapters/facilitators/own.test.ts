@@ -1,7 +1,7 @@
 import { generatePrivateKey } from 'viem/accounts'
+import { createTestClock } from '../../../test/clock.ts'
 import { facilitatorContract } from '../../../test/contract/facilitator.ts'
 import { NETWORK } from '../../../test/contract/payments.ts'
-import { createTestClock } from '../../platform/clock.ts'
 import { createChainReader } from '../chain/chain-reader.ts'
 import { USDC } from '../chain/edr.ts'
 import { createEmbeddedChain } from '../chain/embedded-chain.ts'

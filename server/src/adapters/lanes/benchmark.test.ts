@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
+import { createTestClock } from '../../../test/clock.ts'
 import type { Lane } from '../../modules/runs/lane.ts'
 import { verifyOutput } from '../../modules/runs/verify-output.ts'
-import { createTestClock, systemClock } from '../../platform/clock.ts'
+import { systemClock } from '../../platform/clock.ts'
 import { type BenchmarkTask, holds, readBenchmarkSuite, runBenchmark } from './benchmark.ts'
 import { createOfflineLane } from './offline.ts'
 

@@ -2,7 +2,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import fastify from 'fastify'
 import { afterEach, beforeEach, expect, test } from 'vitest'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Tracing } from '../../platform/tracing.ts'
 import { createOtlpTracing } from './otlp.ts'
@@ -36,7 +36,7 @@ beforeEach(async () => {
   const { port } = collector.address() as AddressInfo
   tracing = createOtlpTracing({ endpoint: `http://127.0.0.1:${port}`, headers: { authorization: 'Bearer t' } })
   app = fastify() as unknown as App
-  tracing.requests(app)
+  tracing.traceRequests(app)
 })
 afterEach(async () => {
   await app.close()
@@ -55,8 +55,8 @@ async function spans(): Promise<Span[]> {
 }
 
 test('a request, its steps and their steps are one trace, in the caller’s own', async () => {
-  const inner = tracing.traced('inner', async () => 7)
-  const outer = tracing.traced('outer', async (_secret: string) => {
+  const inner = tracing.withSpan('inner', async () => 7)
+  const outer = tracing.withSpan('outer', async (_secret: string) => {
     await new Promise((done) => setTimeout(done, 5))
     return inner()
   })
@@ -81,10 +81,10 @@ test('a request, its steps and their steps are one trace, in the caller’s own'
 })
 
 test('a failed step says what kind of failure it was, never its words', async () => {
-  const refused = tracing.traced('refused', async () => {
+  const refused = tracing.withSpan('refused', async () => {
     throw invalid('canary-message')
   })
-  const broken = tracing.traced('broken', async () => {
+  const broken = tracing.withSpan('broken', async () => {
     throw new TypeError('canary-cause')
   })
   await expect(refused()).rejects.toThrow('canary-message')
@@ -98,7 +98,7 @@ test('a failed step says what kind of failure it was, never its words', async ()
 })
 
 test('requests at the same time keep their steps apart, and a made-up trace header is ignored', async () => {
-  const step = tracing.traced('step', () => new Promise((done) => setTimeout(done, Math.random() * 10)))
+  const step = tracing.withSpan('step', () => new Promise((done) => setTimeout(done, Math.random() * 10)))
   app.get('/', async () => {
     await step()
     return {}
@@ -115,6 +115,6 @@ test('requests at the same time keep their steps apart, and a made-up trace head
 
 test('without a collector the work goes on', async () => {
   const lonely = createOtlpTracing({ endpoint: 'http://127.0.0.1:1' })
-  expect(await lonely.traced('step', async () => 'done')()).toBe('done')
+  expect(await lonely.withSpan('step', async () => 'done')()).toBe('done')
   await lonely.close()
 })

@@ -32,9 +32,9 @@ const BATCH = 2_000
 export function createAuditChain({ chainName }: { chainName(tenantId: string): string }): SequencedTask {
   return {
     name: 'audit chains',
-    waiting: isAnyEventQueued,
+    hasWork: isAnyEventQueued,
 
-    async pass(tx) {
+    async processBatch(tx) {
       const rows = await readQueuedEvents(tx, BATCH)
       if (rows.length === 0) return
       const tenantIds = [...new Set(rows.map((row) => row.tenant_id))]

@@ -1,6 +1,6 @@
 import { Readable } from 'node:stream'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { invalid } from '../../platform/problem.ts'
 import { AuditAnswer, AuditQuery } from './audit.schema.ts'
 import type { Audit } from './audit.ts'
@@ -23,7 +23,7 @@ export function auditRoutes(app: App, audit: Audit) {
       config: { auth: 'tenant', scope: 'read' },
     },
     async (request, reply) => {
-      const { tenantId } = tenantOf(request.caller)
+      const { tenantId } = requireTenant(request.caller)
       const { format, after_seq, limit, cursor, ...filter } = request.query
       if (format === 'json') {
         if (after_seq !== undefined) throw invalid('after_seq belongs to format=ndjson; a list goes on with cursor.')

@@ -47,7 +47,7 @@ test('events of two tenants, recorded in turns, make two chains without gaps tha
   for (const round of [3, 1, 4]) {
     await record('ten_ada', round)
     await record('ten_bob', 1)
-    await b.sequencer.turn()
+    await b.sequencer.runOnce()
   }
   const ada = verifyAuditExport(await exportOf('ten_ada'))
   expect(ada).toMatchObject({ ok: true, count: 8, head: { seq: 8 } })
@@ -59,7 +59,7 @@ test('events of two tenants, recorded in turns, make two chains without gaps tha
 
 test('an export from which anything was taken or in which anything was changed does not verify', async () => {
   await record('ten_ada', 5)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const text = await exportOf('ten_ada')
   const lines = text.trimEnd().split('\n')
   const head = { seq: 5, hash: JSON.parse(lines[4]!).hash }
@@ -73,7 +73,7 @@ test('an export from which anything was taken or in which anything was changed d
 
 test('the head of a chain stands in the public log, and does not tell whose it is', async () => {
   await record('ten_ada', 2)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const { checkpoint } = await b.audit.list('ten_ada', {}, { limit: 1 })
   const text = await exportOf('ten_ada')
   expect(checkpoint).toMatchObject({ seq: 2, committed_seq: 2, receipt: { kind: 'audit_head', audit: { seq: 2 } } })
@@ -89,19 +89,19 @@ test('the head of a chain stands in the public log, and does not tell whose it i
 
 test('a busy chain puts its head into the log once a minute, each naming the one before', async () => {
   await record('ten_ada', 1)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   await record('ten_ada', 1)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   expect((await b.audit.list('ten_ada', {}, { limit: 1 })).checkpoint).toMatchObject({ seq: 2, committed_seq: 1 })
   b.clock.advance(60_000)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const { checkpoint } = await b.audit.list('ten_ada', {}, { limit: 1 })
   const { receipts } = await b.receipts.list({ kind: 'audit_head' }, { limit: 10 })
   expect(checkpoint).toMatchObject({ seq: 2, committed_seq: 2 })
   const jwks = (await b.jwks()) as never
   expect(verifyReceipt(receipts[0], { jwks, previous: receipts[1] })).toMatchObject({ ok: true })
   b.clock.advance(600_000)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   expect((await b.receipts.list({ kind: 'audit_head' }, { limit: 10 })).receipts).toHaveLength(2)
 })
 
@@ -109,7 +109,7 @@ test('a list shows its own tenant alone, newest first, filtered and paged', asyn
   await record('ten_ada', 3)
   await record('ten_ada', 2, { type: 'policy.created', subject: 'pol_1' })
   await record('ten_bob', 1)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const first = await b.audit.list('ten_ada', {}, { limit: 3 })
   expect(first.events.map(({ seq }) => seq)).toEqual([5, 4, 3])
   const second = await b.audit.list('ten_ada', {}, { limit: 3, cursor: first.next_cursor! })
@@ -127,7 +127,7 @@ test('a list shows its own tenant alone, newest first, filtered and paged', asyn
 
 test('recorded events and their links can be neither changed nor deleted', async () => {
   await record('ten_ada', 1)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   for (const change of [
     sql`update audit_events set actor = 'somebody else'`,
     sql`delete from audit_events`,

@@ -1,4 +1,4 @@
-import { canonical } from '../../platform/canonical.ts'
+import { canonicalJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -54,8 +54,8 @@ export function createAudit({ db, clock, ids, keys, commitHead, receipt, commitE
   /** Once in the public log, a chain's history can no longer be rewritten, not even by us. */
   const heads: SequencedTask = {
     name: 'audit heads',
-    waiting: async (look) => (await readUncommittedHeads(look, dueBefore(), 1)).length > 0,
-    async pass(tx) {
+    hasWork: async (look) => (await readUncommittedHeads(look, dueBefore(), 1)).length > 0,
+    async processBatch(tx) {
       const at = clock.now()
       for (const head of await readUncommittedHeads(tx, dueBefore(), HEADS_A_PASS)) {
         const draft = {
@@ -104,7 +104,7 @@ export function createAudit({ db, clock, ids, keys, commitHead, receipt, commitE
       while (head && after < head.seq) {
         const rows = await readChain(db, tenantId, after, head.seq, EXPORT_PAGE)
         if (rows.length === 0) return
-        yield rows.map((row) => `${canonical(auditEvent(row))}\n`).join('')
+        yield rows.map((row) => `${canonicalJson(auditEvent(row))}\n`).join('')
         after = rows.at(-1)!.seq
       }
     },

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { canonical, hashJson } from '../../platform/canonical.ts'
+import { canonicalJson, hashJson } from '../../platform/canonical.ts'
 import { packForSolana, typedDataOf } from './attest-on-chain.ts'
 import {
   ATTESTATION_SCHEMA,
@@ -38,7 +38,7 @@ export async function attest(
   signers: Signers,
 ): Promise<Attestation> {
   const content = contentOf({ covered, reading, seq, prevHash, restatedBy })
-  const bytes = Buffer.from(canonical(content), 'utf8')
+  const bytes = Buffer.from(canonicalJson(content), 'utf8')
   const digest = createHash('sha256').update(bytes).digest()
   const { sign, cosign } = signers[reading.quote.source]
   const typed = typedDataOf(content, digest)

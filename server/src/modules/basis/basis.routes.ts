@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { answersAs, ErrorResponse } from '../../platform/http-openapi.ts'
 import { unauthorized } from '../../platform/problem.ts'
 import {

@@ -1,6 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Notify } from '../../platform/notify.ts'
+import type { Notifications } from '../../platform/notifications.ts'
 import { invalid, notFound, unavailable } from '../../platform/problem.ts'
 import { attest, type Signers } from './attest.ts'
 import type { Attestation } from './attestation.ts'
@@ -29,7 +29,7 @@ import type { Quote, Reading } from './quote.ts'
 export type BasisDeps = {
   db: Db
   clock: Clock
-  notify: Pick<Notify, 'listen'>
+  notifications: Pick<Notifications, 'listen'>
   coverage: Coverage
   /** Only those the operator configured. */
   sources: readonly PriceSource[]
@@ -101,7 +101,7 @@ export function createBasis(deps: BasisDeps) {
       })
     return loading
   }
-  if (deps.sources.length > 0) deps.notify.listen('basis', () => void reload().catch(() => {}))
+  if (deps.sources.length > 0) deps.notifications.listen('basis', () => void reload().catch(() => {}))
 
   const find = (symbol: string, chain?: string): Covered => {
     const covered = coverage.find(symbol, chain)

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
@@ -33,7 +33,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       const { idempotency_key: _, ...body } = request.body
       const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       const response = await brokerage.run({
-        caller: tenantOf(request.caller),
+        caller: requireTenant(request.caller),
         body,
         idempotencyKey,
         requestId: request.id,
@@ -57,7 +57,10 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
     async (request, reply) => {
       const { idempotency_key: _, ...body } = request.body
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendStoredResponse(reply, withReplayHeader(await brokerage.approve(tenantOf(request.caller), body, key)))
+      return sendStoredResponse(
+        reply,
+        withReplayHeader(await brokerage.approve(requireTenant(request.caller), body, key)),
+      )
     },
   )
 
@@ -73,7 +76,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       },
       config: reads,
     },
-    async (request) => brokerage.receipts(tenantOf(request.caller), request.query),
+    async (request) => brokerage.receipts(requireTenant(request.caller), request.query),
   )
 
   app.get(
@@ -88,7 +91,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       },
       config: reads,
     },
-    async (request) => brokerage.receipt(tenantOf(request.caller), request.params.id),
+    async (request) => brokerage.receipt(requireTenant(request.caller), request.params.id),
   )
 
   app.get(
@@ -103,7 +106,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       },
       config: reads,
     },
-    async (request) => brokerage.getRun(tenantOf(request.caller), request.params.id),
+    async (request) => brokerage.getRun(requireTenant(request.caller), request.params.id),
   )
 
   app.post(
@@ -121,7 +124,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
     },
     async (request) => {
       const reason = request.body.reason ?? 'Cancelled by the tenant.'
-      return brokerage.cancel(tenantOf(request.caller), request.params.id, reason)
+      return brokerage.cancel(requireTenant(request.caller), request.params.id, reason)
     },
   )
 
@@ -136,7 +139,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       },
       config: reads,
     },
-    async (request) => brokerage.positions(tenantOf(request.caller)),
+    async (request) => brokerage.positions(requireTenant(request.caller)),
   )
 
   app.get(
@@ -150,7 +153,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       },
       config: reads,
     },
-    async (request) => brokerage.killSwitch(tenantOf(request.caller)),
+    async (request) => brokerage.killSwitch(requireTenant(request.caller)),
   )
 
   app.post(
@@ -168,7 +171,7 @@ export function brokerageRoutes(app: App, brokerage: Brokerage) {
       config: controls,
     },
     async (request) =>
-      brokerage.setKillSwitch(tenantOf(request.caller), request.body.engaged, request.body.reason ?? null),
+      brokerage.setKillSwitch(requireTenant(request.caller), request.body.engaged, request.body.reason ?? null),
   )
 
   app.get(

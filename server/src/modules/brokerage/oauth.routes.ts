@@ -1,6 +1,6 @@
 import type { FastifyContextConfig } from 'fastify'
 import { Type } from 'typebox'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { OauthCallback, OauthCallbackQuery, OauthRevoked, OauthRevokeRequest } from './brokerage.schema.ts'
 import type { Oauth } from './oauth.ts'
 

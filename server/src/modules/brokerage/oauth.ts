@@ -1,6 +1,6 @@
 import { createHash, randomBytes, randomUUID } from 'node:crypto'
 import type { Caller } from '../../platform/auth-context.ts'
-import { tenantOf } from '../../platform/auth-context.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
@@ -69,7 +69,7 @@ export function createOauth(deps: OauthDeps) {
         return url.href
       }
       const { keys } = configured()
-      const { tenantId } = tenantOf(caller)
+      const { tenantId } = requireTenant(caller)
       const state = randomBytes(32).toString('base64url')
       const verifier = randomBytes(32).toString('base64url')
       const expiresAt = new Date(clock.now().getTime() + STATE_LIFE_MS)
@@ -103,7 +103,7 @@ export function createOauth(deps: OauthDeps) {
 
     async revoke(caller: Caller, accountId: string | undefined) {
       if (strict) {
-        const { tenantId } = tenantOf(caller)
+        const { tenantId } = requireTenant(caller)
         const owner = accountId === undefined ? undefined : await findAccountOwner(db, accountId)
         if (owner !== tenantId) throw notFound('account')
       }

@@ -1,4 +1,4 @@
-import { canonical, sha256 } from '../../platform/canonical.ts'
+import { canonicalJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { divideRounded, type Fill, type Instrument, notionalMicro, numberFromE8, type Quote } from './broker.ts'
 import { liquidationPriceE8 } from './liquidation.ts'
@@ -57,7 +57,7 @@ export type SignReceipt = (bytes: string) => { alg: string; keyId: string; value
  */
 export function writeReceipt(input: ReceiptInput, sign: SignReceipt): RhReceipt {
   const body = receiptBody(input)
-  const signed = canonical({ ...body, prev_hash: input.prevHash })
+  const signed = canonicalJson({ ...body, prev_hash: input.prevHash })
   const signature = sign(signed)
   return {
     ...body,
@@ -74,7 +74,7 @@ export function writeReceipt(input: ReceiptInput, sign: SignReceipt): RhReceipt 
 /** The bytes that `attestation.value` signs and `attestation.hash` is the hash of. */
 export function attestedBytes(receipt: RhReceipt): string {
   const { attestation, ...body } = receipt
-  return canonical({ ...body, prev_hash: attestation.prev_hash })
+  return canonicalJson({ ...body, prev_hash: attestation.prev_hash })
 }
 
 export function totals(fills: readonly Fill[]) {

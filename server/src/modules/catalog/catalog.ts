@@ -1,7 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import type { Notify } from '../../platform/notify.ts'
+import type { Notifications } from '../../platform/notifications.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { changeLane, readLaneChanges, readLaneStats, readLaneTrust } from './catalog.store.ts'
 import { buildPriceList, type Lane, type LaneChange, type PriceList, priceRecord } from './price-list.ts'
@@ -9,7 +9,7 @@ import { buildPriceList, type Lane, type LaneChange, type PriceList, priceRecord
 export type CatalogDeps = {
   db: Db
   clock: Clock
-  notify: Pick<Notify, 'listen'>
+  notifications: Pick<Notifications, 'listen'>
   settlement: { network: string; asset: string; payTo: string }
 }
 
@@ -25,7 +25,7 @@ export async function createCatalog(deps: CatalogDeps) {
   const reload = async () => {
     list = buildPriceList(await readLaneChanges(deps.db))
   }
-  deps.notify.listen('catalog', () => void reload().catch(() => {}))
+  deps.notifications.listen('catalog', () => void reload().catch(() => {}))
 
   const find = (agentId: string): Lane | undefined =>
     agentId === 'default' ? list.fallback : list.lanes.find((lane) => lane.agentId === agentId)

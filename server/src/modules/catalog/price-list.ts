@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { canonical, sha256 } from '../../platform/canonical.ts'
+import { canonicalJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 
 /** A lane as the price list knows it. Prices are micro-USDC; the estimated cost is a model's figure, not money that moves. */
@@ -54,7 +54,7 @@ export type PriceList = { version: string; lanes: Lane[]; fallback: Lane }
 export function buildPriceList(changes: readonly LaneChange[]): PriceList {
   const byId = new Map<string, ShippedLane & LaneChange>(shipped.lanes.map((lane) => [lane.agent_id, lane]))
   for (const change of changes) byId.set(change.agent_id, { ...byId.get(change.agent_id)!, ...change })
-  const changed = changes.length > 0 ? `+${sha256(canonical(changes)).slice(7, 15)}` : ''
+  const changed = changes.length > 0 ? `+${sha256(canonicalJson(changes)).slice(7, 15)}` : ''
   return {
     version: shipped.pricing_version + changed,
     lanes: [...byId.values()].map(toLane),

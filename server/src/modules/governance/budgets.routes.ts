@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
@@ -21,7 +21,7 @@ export function budgetsRoutes(app: App, budgets: Budgets) {
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => budgets.config(tenantOf(request.caller)),
+    async (request) => budgets.config(requireTenant(request.caller)),
   )
   app.post(
     '/api/budgets',
@@ -39,7 +39,7 @@ export function budgetsRoutes(app: App, budgets: Budgets) {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       return sendStoredResponse(
         reply,
-        withReplayHeader(await budgets.put(tenantOf(request.caller), request.body as BudgetInput, key)),
+        withReplayHeader(await budgets.put(requireTenant(request.caller), request.body as BudgetInput, key)),
       )
     },
   )
@@ -55,6 +55,6 @@ export function budgetsRoutes(app: App, budgets: Budgets) {
       },
       config: { auth: 'tenant', scope: 'control' },
     },
-    async (request) => budgets.remove(tenantOf(request.caller), request.params.budget_id),
+    async (request) => budgets.remove(requireTenant(request.caller), request.params.budget_id),
   )
 }

@@ -1,6 +1,6 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { type IdempotentResponse, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
@@ -41,7 +41,7 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       return sendStoredResponse(
         reply,
-        withReplayHeader(await authorize(tenantOf(request.caller), request.body as AuthorizeInput, key)),
+        withReplayHeader(await authorize(requireTenant(request.caller), request.body as AuthorizeInput, key)),
       )
     },
   )
@@ -61,7 +61,7 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
     },
     async (request) =>
       approvals.list(
-        tenantOf(request.caller),
+        requireTenant(request.caller),
         request.query as Partial<ApprovalsQuery> & { domain?: 'core' | 'rh' | 'cb' },
       ),
   )
@@ -81,7 +81,7 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       return sendStoredResponse(
         reply,
-        withReplayHeader(await approvals.resolve(tenantOf(request.caller), request.body as Resolution, key)),
+        withReplayHeader(await approvals.resolve(requireTenant(request.caller), request.body as Resolution, key)),
       )
     },
   )
@@ -97,7 +97,7 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => approvals.get(tenantOf(request.caller), request.params.id),
+    async (request) => approvals.get(requireTenant(request.caller), request.params.id),
   )
   app.get(
     '/api/decisions',
@@ -111,7 +111,7 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => decisions.list(tenantOf(request.caller), request.query as DecisionsQuery),
+    async (request) => decisions.list(requireTenant(request.caller), request.query as DecisionsQuery),
   )
   app.get(
     '/api/decisions/:id',
@@ -125,6 +125,6 @@ export function controlRoutes(app: App, { approvals, authorize, decisions }: Rou
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => decisions.get(tenantOf(request.caller), request.params.id),
+    async (request) => decisions.get(requireTenant(request.caller), request.params.id),
   )
 }

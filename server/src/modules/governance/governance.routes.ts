@@ -1,4 +1,4 @@
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { budgetsRoutes } from './budgets.routes.ts'
 import { controlRoutes } from './control.routes.ts'
 import type { Governance } from './governance.ts'

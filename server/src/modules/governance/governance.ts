@@ -7,7 +7,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Log } from '../../platform/log.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import type { Notify } from '../../platform/notify.ts'
+import type { Notifications } from '../../platform/notifications.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { Problem } from '../../platform/problem.ts'
 import type { ChainReader } from '../payments/facilitator.ts'
@@ -36,7 +36,7 @@ export type GovernanceDeps = {
   ids: Ids
   keys: Keys
   log: Log
-  notify: Pick<Notify, 'listen'>
+  notifications: Pick<Notifications, 'listen'>
   metrics: Metrics
   outbox: Outbox
   idempotency: Idempotency

@@ -1,5 +1,5 @@
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
@@ -22,7 +22,10 @@ export function mandatesRoutes(app: App, mandates: Mandates) {
       config: { auth: 'tenant', scope: 'read' },
     },
     async (request) =>
-      mandates.list(tenantOf(request.caller), request.query as { limit?: number; cursor?: string; status?: string }),
+      mandates.list(
+        requireTenant(request.caller),
+        request.query as { limit?: number; cursor?: string; status?: string },
+      ),
   )
   app.post(
     '/api/mandates',
@@ -40,7 +43,7 @@ export function mandatesRoutes(app: App, mandates: Mandates) {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       return sendStoredResponse(
         reply,
-        withReplayHeader(await mandates.create(tenantOf(request.caller), request.body as MandateInput, key)),
+        withReplayHeader(await mandates.create(requireTenant(request.caller), request.body as MandateInput, key)),
       )
     },
   )
@@ -56,7 +59,7 @@ export function mandatesRoutes(app: App, mandates: Mandates) {
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => mandates.get(tenantOf(request.caller), request.params.id),
+    async (request) => mandates.get(requireTenant(request.caller), request.params.id),
   )
   app.get(
     '/api/mandates/:id/remaining',
@@ -70,7 +73,7 @@ export function mandatesRoutes(app: App, mandates: Mandates) {
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => mandates.remaining(tenantOf(request.caller), request.params.id),
+    async (request) => mandates.remaining(requireTenant(request.caller), request.params.id),
   )
   app.post(
     '/api/mandates/:id/revoke',
@@ -85,6 +88,6 @@ export function mandatesRoutes(app: App, mandates: Mandates) {
       },
       config: { auth: 'tenant', scope: ['mandate', 'admin'] },
     },
-    async (request) => mandates.revoke(tenantOf(request.caller), request.params.id, request.body.reason),
+    async (request) => mandates.revoke(requireTenant(request.caller), request.params.id, request.body.reason),
   )
 }

@@ -1,5 +1,5 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { canonical, hashJson } from '../../platform/canonical.ts'
+import { canonicalJson, hashJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
@@ -167,7 +167,7 @@ export function createMandates(d: MandatesDeps) {
           : null,
         next_allowed_at: waits?.toISOString() ?? null,
       }
-      const value = signer.sign(canonical(statement)).toString('base64')
+      const value = signer.sign(canonicalJson(statement)).toString('base64')
       return { ...statement, signature: { alg: 'ed25519' as const, key_id: signer.keyId, value } }
     },
   }

@@ -1,5 +1,5 @@
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
@@ -23,7 +23,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => policies.list(tenantOf(request.caller), request.query),
+    async (request) => policies.list(requireTenant(request.caller), request.query),
   )
   app.post(
     '/api/policies',
@@ -43,7 +43,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       return sendStoredResponse(
         reply,
-        withReplayHeader(await policies.create(tenantOf(request.caller), request.body as PolicyInput, key)),
+        withReplayHeader(await policies.create(requireTenant(request.caller), request.body as PolicyInput, key)),
       )
     },
   )
@@ -59,7 +59,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => simulate(tenantOf(request.caller), request.body as SimulateInput),
+    async (request) => simulate(requireTenant(request.caller), request.body as SimulateInput),
   )
   app.get(
     '/api/policies/:id',
@@ -73,7 +73,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => policies.get(tenantOf(request.caller), request.params.id),
+    async (request) => policies.get(requireTenant(request.caller), request.params.id),
   )
   app.get(
     '/api/policies/:id/versions',
@@ -88,7 +88,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => policies.versions(tenantOf(request.caller), request.params.id, request.query),
+    async (request) => policies.versions(requireTenant(request.caller), request.params.id, request.query),
   )
   app.patch(
     '/api/policies/:id',
@@ -103,7 +103,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       },
       config: { auth: 'tenant', scope: 'control' },
     },
-    async (request) => policies.change(tenantOf(request.caller), request.params.id, request.body as PolicyChange),
+    async (request) => policies.change(requireTenant(request.caller), request.params.id, request.body as PolicyChange),
   )
   app.delete(
     '/api/policies/:id',
@@ -117,6 +117,6 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       },
       config: { auth: 'tenant', scope: 'control' },
     },
-    async (request) => policies.remove(tenantOf(request.caller), request.params.id),
+    async (request) => policies.remove(requireTenant(request.caller), request.params.id),
   )
 }

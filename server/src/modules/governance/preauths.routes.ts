@@ -1,6 +1,6 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { type IdempotentResponse, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
@@ -35,7 +35,7 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       return sendStoredResponse(
         reply,
-        withReplayHeader(await preauths.create(tenantOf(request.caller), request.body as PreauthInput, key)),
+        withReplayHeader(await preauths.create(requireTenant(request.caller), request.body as PreauthInput, key)),
       )
     },
   )
@@ -55,7 +55,7 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
       return sendStoredResponse(
         reply,
-        withReplayHeader(await closePreauth(tenantOf(request.caller), request.body as CloseInput, key)),
+        withReplayHeader(await closePreauth(requireTenant(request.caller), request.body as CloseInput, key)),
       )
     },
   )
@@ -73,7 +73,7 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
     },
     async (request) =>
       preauths.list(
-        tenantOf(request.caller),
+        requireTenant(request.caller),
         request.query as { limit?: number; cursor?: string; status?: string; agent_id?: string },
       ),
   )
@@ -89,6 +89,6 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => preauths.get(tenantOf(request.caller), request.params.id),
+    async (request) => preauths.get(requireTenant(request.caller), request.params.id),
   )
 }

@@ -1,5 +1,5 @@
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Notify } from '../../platform/notify.ts'
+import type { Notifications } from '../../platform/notifications.ts'
 import { readRules, type TenantRules } from './rules-cache.store.ts'
 
 const RULES_CHANNEL = 'governance'
@@ -9,10 +9,10 @@ const MAX_BOOKS = 20_000
  * Each tenant's rules, kept in this process, so that judging costs no round trip. A change is heard through `notify`;
  * should that come late, the version that an admission names is compared where it is admitted, and it is judged again.
  */
-export function createRulesCache({ db, notify }: { db: Db; notify: Pick<Notify, 'listen'> }) {
+export function createRulesCache({ db, notifications }: { db: Db; notifications: Pick<Notifications, 'listen'> }) {
   const books = new Map<string, Promise<TenantRules>>()
   const invalidate = (tenantId: string | undefined) => (tenantId === undefined ? books.clear() : books.delete(tenantId))
-  notify.listen(RULES_CHANNEL, invalidate)
+  notifications.listen(RULES_CHANNEL, invalidate)
 
   const open = (tenantId: string, tx: Tx): Promise<TenantRules> => {
     const known = books.get(tenantId)

@@ -1,5 +1,5 @@
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
@@ -21,7 +21,7 @@ export function alertsRoutes(app: App, alerts: Alerts) {
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => alerts.list(tenantOf(request.caller), request.query),
+    async (request) => alerts.list(requireTenant(request.caller), request.query),
   )
   app.post(
     '/api/predictive/alerts',
@@ -37,7 +37,10 @@ export function alertsRoutes(app: App, alerts: Alerts) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendStoredResponse(reply, withNoStore(await alerts.create(tenantOf(request.caller), key, request.body)))
+      return sendStoredResponse(
+        reply,
+        withNoStore(await alerts.create(requireTenant(request.caller), key, request.body)),
+      )
     },
   )
   app.patch(
@@ -52,6 +55,6 @@ export function alertsRoutes(app: App, alerts: Alerts) {
       },
       config: { auth: 'tenant', scope: 'control' },
     },
-    async (request) => alerts.markRead(tenantOf(request.caller), request.body.id),
+    async (request) => alerts.markRead(requireTenant(request.caller), request.body.id),
   )
 }

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import type { Benchmark } from './benchmark.ts'
 
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])

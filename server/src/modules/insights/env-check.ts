@@ -35,7 +35,7 @@ export function envCheck(config: Config, made: ReadonlyMap<SettingName, number>)
 }
 
 function show(config: Config, made: ReadonlyMap<SettingName, number>, name: SettingName, secret: boolean): string {
-  const given = config.given.has(name)
+  const given = config.provided.has(name)
   const length = given ? String(config[name]).length : made.get(name)
   if (length === undefined) return MISSING
   return secret && length > 0 ? `[set, ${length} chars]` : '[set]'

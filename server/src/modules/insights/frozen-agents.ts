@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import type { Notify } from '../../platform/notify.ts'
+import type { Notifications } from '../../platform/notifications.ts'
 
 /**
  * Agents that a tenant has stopped. Every process keeps the sets it has asked for and hears of a change at once; the short
@@ -15,7 +15,7 @@ const CHANNEL = 'frozen_agents'
 export type FrozenAgents = ReturnType<typeof createFrozenAgents>
 export type FrozenAgent = { agent_id: string; reason: string; frozen_by: string; frozen_at: Date }
 
-export function createFrozenAgents(deps: { db: Db; clock: Clock; notify: Pick<Notify, 'listen'> }) {
+export function createFrozenAgents(deps: { db: Db; clock: Clock; notifications: Pick<Notifications, 'listen'> }) {
   const known = new Map<string, { agents: ReadonlyMap<string, string>; until: number }>()
   let generation = 0
 
@@ -24,7 +24,7 @@ export function createFrozenAgents(deps: { db: Db; clock: Clock; notify: Pick<No
     if (tenantId === undefined) known.clear()
     else known.delete(tenantId)
   }
-  deps.notify.listen(CHANNEL, forget)
+  deps.notifications.listen(CHANNEL, forget)
 
   const agentsOf = async (tenantId: string): Promise<ReadonlyMap<string, string>> => {
     const now = deps.clock.now().getTime()

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import type { EnvCheck } from './env-check.ts'
 import type { Health } from './health.ts'
 

@@ -1,5 +1,5 @@
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import type { Analytics } from './analytics.ts'
 import type { ControlTower } from './control-tower.ts'
 import * as schema from './insights.schema.ts'
@@ -22,7 +22,7 @@ export function insightsRoutes(
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => analytics.read(tenantOf(request.caller), request.query.window ?? '7d'),
+    async (request) => analytics.read(requireTenant(request.caller), request.query.window ?? '7d'),
   )
   app.get(
     '/api/control-tower',
@@ -35,7 +35,7 @@ export function insightsRoutes(
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => controlTower.view(tenantOf(request.caller)),
+    async (request) => controlTower.view(requireTenant(request.caller)),
   )
   app.post(
     '/api/control-tower',
@@ -50,6 +50,6 @@ export function insightsRoutes(
       },
       config: { auth: 'tenant', scope: 'control' },
     },
-    async (request) => controlTower.steer(tenantOf(request.caller), request.body),
+    async (request) => controlTower.steer(requireTenant(request.caller), request.body),
   )
 }

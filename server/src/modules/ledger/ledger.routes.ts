@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
@@ -31,7 +31,7 @@ export function ledgerRoutes(app: App, deps: LedgerRoutesDeps) {
       },
       config: reads,
     },
-    async (request) => deps.ledger.read(tenantOf(request.caller), request.query),
+    async (request) => deps.ledger.read(requireTenant(request.caller), request.query),
   )
   walletRoutes(app, deps)
   escrowRoutes(app, deps.escrow)
@@ -52,7 +52,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
       },
       config: reads,
     },
-    async (request) => wallets.list(tenantOf(request.caller), request.query),
+    async (request) => wallets.list(requireTenant(request.caller), request.query),
   )
   app.post(
     '/api/wallets',
@@ -67,7 +67,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
       config: writes,
     },
     async (request, reply) =>
-      sendStoredResponse(reply, await wallets.create(tenantOf(request.caller), keyOf(request), request.body)),
+      sendStoredResponse(reply, await wallets.create(requireTenant(request.caller), keyOf(request), request.body)),
   )
   app.get(
     '/api/wallets/:id',
@@ -81,7 +81,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
       },
       config: reads,
     },
-    async (request) => wallets.get(tenantOf(request.caller), request.params.id),
+    async (request) => wallets.get(requireTenant(request.caller), request.params.id),
   )
   app.get(
     '/api/wallets/:id/escrow',
@@ -96,7 +96,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
       },
       config: reads,
     },
-    async (request) => escrow.list(tenantOf(request.caller), request.params.id, request.query),
+    async (request) => escrow.list(requireTenant(request.caller), request.params.id, request.query),
   )
   app.post(
     '/api/wallets/:id/escrow',
@@ -116,7 +116,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        await escrow.hold(tenantOf(request.caller), request.params.id, keyOf(request), request.body, {
+        await escrow.hold(requireTenant(request.caller), request.params.id, keyOf(request), request.body, {
           ...request.body,
           amountMicro: readAmount(request.body),
         }),
@@ -139,7 +139,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
       },
       config: reads,
     },
-    async (request) => escrow.get(tenantOf(request.caller), request.params.id),
+    async (request) => escrow.get(requireTenant(request.caller), request.params.id),
   )
   app.post(
     '/api/escrow/:id/release',
@@ -157,7 +157,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        await escrow.release(tenantOf(request.caller), request.params.id, keyOf(request), request.body),
+        await escrow.release(requireTenant(request.caller), request.params.id, keyOf(request), request.body),
       ),
   )
   app.post(
@@ -176,7 +176,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        await escrow.refund(tenantOf(request.caller), request.params.id, keyOf(request), request.body),
+        await escrow.refund(requireTenant(request.caller), request.params.id, keyOf(request), request.body),
       ),
   )
   app.post(
@@ -195,7 +195,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        await escrow.dispute(tenantOf(request.caller), request.params.id, keyOf(request), request.body),
+        await escrow.dispute(requireTenant(request.caller), request.params.id, keyOf(request), request.body),
       ),
   )
   app.post(

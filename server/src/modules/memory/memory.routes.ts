@@ -1,5 +1,5 @@
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
@@ -26,7 +26,7 @@ export function memoryRoutes(app: App, memory: Memory) {
       },
       config: reads,
     },
-    async (request) => memory.list(tenantOf(request.caller), request.query),
+    async (request) => memory.list(requireTenant(request.caller), request.query),
   )
   app.post(
     '/api/memory',
@@ -43,7 +43,10 @@ export function memoryRoutes(app: App, memory: Memory) {
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
-      return sendStoredResponse(reply, withNoStore(await memory.create(tenantOf(request.caller), key, request.body)))
+      return sendStoredResponse(
+        reply,
+        withNoStore(await memory.create(requireTenant(request.caller), key, request.body)),
+      )
     },
   )
   app.post(
@@ -60,7 +63,7 @@ export function memoryRoutes(app: App, memory: Memory) {
       },
       config: reads,
     },
-    async (request) => memory.search(tenantOf(request.caller), request.body),
+    async (request) => memory.search(requireTenant(request.caller), request.body),
   )
   app.delete(
     '/api/memory',
@@ -74,7 +77,7 @@ export function memoryRoutes(app: App, memory: Memory) {
       },
       config: writes,
     },
-    async (request) => memory.removeSession(tenantOf(request.caller), request.query.session_id),
+    async (request) => memory.removeSession(requireTenant(request.caller), request.query.session_id),
   )
   app.get(
     '/api/memory/:id',
@@ -88,7 +91,7 @@ export function memoryRoutes(app: App, memory: Memory) {
       },
       config: reads,
     },
-    async (request) => memory.get(tenantOf(request.caller), request.params.id),
+    async (request) => memory.get(requireTenant(request.caller), request.params.id),
   )
   app.delete(
     '/api/memory/:id',
@@ -102,6 +105,6 @@ export function memoryRoutes(app: App, memory: Memory) {
       },
       config: writes,
     },
-    async (request) => memory.remove(tenantOf(request.caller), request.params.id),
+    async (request) => memory.remove(requireTenant(request.caller), request.params.id),
   )
 }

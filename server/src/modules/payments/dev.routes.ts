@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Hex } from './facilitator.ts'

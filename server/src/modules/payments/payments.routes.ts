@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { SettlementRecord, SettlementsQuery, SettlementsResponse, SettleRequest } from './payments.schema.ts'
 import type { SettlementsFace } from './settlements.ts'

@@ -1,4 +1,4 @@
-import { canonical } from '../../platform/canonical.ts'
+import { canonicalJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Signer } from '../../platform/keys.ts'
@@ -33,7 +33,7 @@ export function createQuotes(deps: { signer: Signer; clock: Clock; ids: Ids }) {
     issue(draft: QuoteDraft): { quote: Quote; token: string } {
       const expires_at = new Date(deps.clock.now().getTime() + QUOTE_LIFE_MS).toISOString()
       const quote = { quote_id: deps.ids.next('qot'), ...draft, expires_at }
-      const text = canonical(quote)
+      const text = canonicalJson(quote)
       return {
         quote,
         token: `${Buffer.from(text).toString('base64url')}.${deps.signer.sign(text).toString('base64url')}`,

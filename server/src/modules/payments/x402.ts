@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { Compile } from 'typebox/compile'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { JsonRefused, parseStrictJson } from '../../platform/strict-json.ts'
+import { parseStrictJson, StrictJsonError } from '../../platform/strict-json.ts'
 import type { ExactPayment, Hex, PaymentTerms } from './facilitator.ts'
 
 /** The x402 wire format, both versions at once: one 402 serves either client, and either payment header is read. */
@@ -92,7 +92,7 @@ function decode(name: string, header: string | string[] | undefined): unknown {
   try {
     return parseStrictJson(Buffer.from(header, 'base64').toString('utf8'))
   } catch (error) {
-    if (error instanceof JsonRefused) throw invalid(`${name} is not base64 of JSON.`)
+    if (error instanceof StrictJsonError) throw invalid(`${name} is not base64 of JSON.`)
     throw error
   }
 }

@@ -1,5 +1,5 @@
 import { parseTilePath } from '@countersign/proof'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { answersAs, ErrorResponse } from '../../platform/http-openapi.ts'
 import { notFound } from '../../platform/problem.ts'
 import {

@@ -1,4 +1,4 @@
-import { canonical } from '../../platform/canonical.ts'
+import { canonicalJson } from '../../platform/canonical.ts'
 import type { Signer } from '../../platform/keys.ts'
 
 /**
@@ -68,7 +68,7 @@ const seconds = (at: Date) => Math.floor(at.getTime() / 1000)
 /** JWS in compact form over the canonical payload; the key is named by a DID that leads to our key set. */
 function signCompact({ did, signer }: Issuer, payload: object): string {
   const header = base64url(JSON.stringify({ alg: 'EdDSA', kid: `${did}#${signer.keyId}` }))
-  const body = base64url(canonical(payload))
+  const body = base64url(canonicalJson(payload))
   return `${header}.${body}.${signer.sign(`${header}.${body}`).toString('base64url')}`
 }
 

@@ -1,4 +1,4 @@
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { logRoutes } from './log.routes.ts'
 import {

@@ -32,7 +32,7 @@ const settlement = {
 async function issued(transfers?: FindTransfers) {
   const b = createReceiptsBench(opened.database, { transfers })
   const [signed] = await b.issue([b.draft({ run_id: 'run_v', settlement, payer: PAYER })])
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   return { ...b, receipt: signed!.receipt as unknown as Record<string, unknown> }
 }
 
@@ -111,7 +111,7 @@ test.each([
 test('a place in the log that is not its own does not hold', async () => {
   const b = await issued()
   const [other] = await b.issueMany(1)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const { log } = await b.receipts.get(other!.row.id)
   const explained = await b.receipts.verify({ receipt: { ...b.receipt, log } })
   expect(byName(explained.checks)).toMatchObject({ signature: true, checkpoint: true, inclusion: false })
@@ -124,7 +124,7 @@ test('a checkpoint that our key signed but the log never had is called a fork', 
   await opened.clear()
   const fork = createReceiptsBench(opened.database)
   await fork.issueMany(1)
-  await fork.sequencer.turn()
+  await fork.sequencer.runOnce()
   const explained = await fork.receipts.verify({ receipt: { ...b.receipt, log: place } })
   expect(explained.ok).toBe(false)
   expect(byName(explained.checks)).toMatchObject({
@@ -152,7 +152,7 @@ test('a refund continues the receipt it refunds, and whoever verifies the first 
   const b = await issued()
   const prev_hash = await b.receipts.lastHashOfRun(b.db, 'run_v')
   const [refund] = await b.issue([b.draft({ run_id: 'run_v', kind: 'refund', prev_hash })])
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   expect(await b.receipts.verify({ receipt: b.receipt })).toMatchObject({
     ok: true,
     later: [{ receipt_id: refund!.row.id, kind: 'refund' }],
@@ -195,7 +195,7 @@ test('private receipts of a run leave a chain of commitments in the public log, 
     })
   await commit('rcpt_1', '1')
   await commit('rcpt_2', '2')
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const [first, second] = [await b.receipts.get('rcpt_1'), await b.receipts.get('rcpt_2')]
   const options = { jwks: (await b.jwks()) as never, log: { required: true } }
   expect(verifyReceiptChain([first, second], options)).toMatchObject({ ok: true })

@@ -9,7 +9,7 @@ import {
 } from '@countersign/proof'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { canonical } from '../../platform/canonical.ts'
+import { canonicalJson } from '../../platform/canonical.ts'
 import { createKeys } from '../../platform/keys.ts'
 import { MAX_RECEIPT_BYTES, type ReceiptDraft, signReceipt } from './sign-receipt.ts'
 
@@ -77,7 +77,7 @@ test('neither the tenant nor a member that a draft should not have becomes publi
     output: 'canary-output',
   } as ReceiptDraft)
   expect(row.tenant_id).toBe('ten_secret-canary')
-  for (const text of [row.body, canonical(receipt)]) expect(text).not.toMatch(/canary/)
+  for (const text of [row.body, canonicalJson(receipt)]) expect(text).not.toMatch(/canary/)
 })
 
 test('a failed run proves that it was not charged', () => {

@@ -1,4 +1,4 @@
-import { canonical, sha256 } from '../../platform/canonical.ts'
+import { canonicalJson, sha256 } from '../../platform/canonical.ts'
 import type { Signer } from '../../platform/keys.ts'
 import type { ReceiptKind } from './receipt-kinds.ts'
 import type { ReceiptRow } from './receipts.steps.ts'
@@ -54,9 +54,9 @@ export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt 
   const signature: ReceiptSignature = {
     alg: 'ed25519',
     key_id: signer.keyId,
-    value: signer.sign(canonical(content)).toString('base64'),
+    value: signer.sign(canonicalJson(content)).toString('base64'),
   }
-  const body = canonical({ ...content, signature })
+  const body = canonicalJson({ ...content, signature })
   if (Buffer.byteLength(body) > MAX_RECEIPT_BYTES)
     throw new Error(`The receipt ${draft.receipt_id} is larger than ${MAX_RECEIPT_BYTES} bytes.`)
   const { receipt_id, run_id, tenant_id, kind, agent_id, issued_at, prev_hash } = draft

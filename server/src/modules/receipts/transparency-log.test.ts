@@ -49,7 +49,7 @@ test('every receipt gets a place, the places have no gap, and each is proven', a
   const b = bench()
   const signed = await b.issueMany(300)
   expect((await b.receipts.get(signed[0]!.row.id)).log).toBeNull()
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const options = fullCheck((await b.jwks()) as never)
   for (const { row } of signed.filter((_, i) => i % 25 === 0 || i === 299))
     expect(verifyReceipt(await b.receipts.get(row.id), options)).toMatchObject({ ok: true })
@@ -66,7 +66,7 @@ test('the log is the tree of its entries, and every checkpoint extends every one
   const heads = []
   for (const count of [1, 1, 5, 249, 1, 300, 60]) {
     await b.issueMany(count)
-    await b.sequencer.turn()
+    await b.sequencer.runOnce()
     heads.push(parseCheckpoint(await b.log.checkpoint())!)
   }
   const { rows } = await sql<{ body: string }>`
@@ -87,7 +87,7 @@ test('the log is the tree of its entries, and every checkpoint extends every one
 test('a reader with nothing but tiles and entries computes the signed root', async () => {
   const b = bench()
   await b.issueMany(700)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const { size, root } = parseCheckpoint(await b.log.checkpoint())!
   const tiles = new Map<string, Uint8Array>()
   for (const tile of tilesForRoot(size)) tiles.set(`${tile.level}/${tile.index}`, await b.log.tile(tile))
@@ -103,10 +103,10 @@ test('a reader with nothing but tiles and entries computes the signed root', asy
 test('an older, narrower form of a tile is still served, and nothing beyond the checkpoint is', async () => {
   const b = bench()
   await b.issueMany(10)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const narrow = await b.log.tile(parseTilePath('tile/0/000.p/4')!)
   await b.issueMany(10)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   expect(await b.log.tile(parseTilePath('tile/0/000.p/4')!)).toEqual(narrow)
   for (const path of ['tile/0/000', 'tile/0/000.p/21', 'tile/0/001.p/1', 'tile/1/000.p/1', 'tile/entries/000'])
     await expect(b.log.tile(parseTilePath(path)!)).rejects.toThrow('No such tile')
@@ -114,7 +114,7 @@ test('an older, narrower form of a tile is still served, and nothing beyond the 
 
 test('an empty log has a signed checkpoint too', async () => {
   const b = bench()
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const jwk = b.keys.signer('log').publicJwk
   const checked = verifyCheckpoint(await b.log.checkpoint(), { origin: ORIGIN, keys: [jwk] })
   expect(checked).toMatchObject({ ok: true, checkpoint: { size: 0 } })
@@ -124,21 +124,21 @@ test('while a key is being replaced, readers who pinned the old one and readers 
   const [old, fresh] = [testKeys('old'), testKeys('new')]
   const before = bench({ keys: old })
   const [signed] = await before.issueMany(3)
-  await before.sequencer.turn()
+  await before.sequencer.runOnce()
   await before.receipts.open()
   await before.sequencer.stop()
   const verifies = async (b: ReturnType<typeof bench>, keys: typeof old) =>
     verifyCheckpoint(await b.log.checkpoint(), { origin: ORIGIN, keys: [keys.signer('log').publicJwk] }).ok
 
   const overlap = bench({ keys: fresh, previousLogSigners: [old.signer('log')] })
-  await overlap.sequencer.turn()
+  await overlap.sequencer.runOnce()
   await overlap.receipts.open()
   expect(await verifies(overlap, old)).toBe(true)
   expect(await verifies(overlap, fresh)).toBe(true)
   await overlap.sequencer.stop()
 
   const after = bench({ keys: fresh })
-  await after.sequencer.turn()
+  await after.sequencer.runOnce()
   expect(await verifies(after, old)).toBe(false)
   expect(await verifies(after, fresh)).toBe(true)
   // The old key's receipts stay verifiable, because a retired key stays in the key set.
@@ -153,7 +153,7 @@ test('a cosignature of a known witness is taken, served, and proves a receipt', 
   const witness = createWitness('witness.example/w1')
   const b = bench({ witnesses: [witness.verifierKey] })
   const [signed] = await b.issueMany(5)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   await expect(b.log.checkpoint({ witnessed: true })).rejects.toThrow('No such cosigned checkpoint')
   const time = Math.floor(b.clock.now().getTime() / 1000)
   const cosigned = witness.cosign(await b.log.checkpoint(), time)
@@ -163,7 +163,7 @@ test('a cosignature of a known witness is taken, served, and proves a receipt', 
   })
   expect(await b.log.checkpoint()).toBe(cosigned)
   await b.issueMany(5)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   expect(await b.log.checkpoint()).not.toBe(cosigned)
   expect(await b.log.checkpoint({ witnessed: true })).toBe(cosigned)
 
@@ -179,7 +179,7 @@ test('a cosignature is refused when it is forged, of an unknown witness, from th
   const [witness, stranger] = [createWitness('witness.example/w1'), createWitness('witness.example/w1')]
   const b = bench({ witnesses: [witness.verifierKey] })
   await b.issueMany(5)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   const checkpoint = await b.log.checkpoint()
   const time = Math.floor(b.clock.now().getTime() / 1000)
   await expect(b.log.addCosignatures(checkpoint)).rejects.toThrow(/^0 .* cosigned/)
@@ -200,18 +200,18 @@ test('a cosignature is refused when it is forged, of an unknown witness, from th
 test('nothing is built on tiles that do not lead to the signed root', async () => {
   const b = bench()
   await b.issueMany(3)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   await sql`update log_tiles set bytes = set_byte(bytes, 40, get_byte(bytes, 40) # 1)`.execute(b.db)
   const before = await b.log.checkpoint()
   await b.issueMany(3)
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   expect(await b.log.checkpoint()).toBe(before)
 })
 
 test('receipts and their places can be neither changed nor deleted, and a chain of receipts cannot fork', async () => {
   const b = bench()
   const [first] = await b.issue([b.draft({ run_id: 'run_x' })])
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   for (const change of [
     sql`update receipts set body = '{}'`,
     sql`delete from receipts`,
@@ -230,7 +230,7 @@ test('receipts and their places can be neither changed nor deleted, and a chain 
 test('a log keeps its name', async () => {
   const b = bench()
   await b.log.open()
-  await b.sequencer.turn()
+  await b.sequencer.runOnce()
   await b.log.open()
   await expect(bench({ logName: 'another.example/log' }).log.open()).rejects.toThrow('a log keeps its name')
 })

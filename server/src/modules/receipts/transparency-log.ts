@@ -92,9 +92,9 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
   const task: SequencedTask = {
     name: 'receipt log',
     // Once in a process's life the checkpoint is looked at even without receipts, since the keys may be new.
-    waiting: async (look) => !signedByUs || (await isAnyQueued(look)),
+    hasWork: async (look) => !signedByUs || (await isAnyQueued(look)),
 
-    async pass(tx) {
+    async processBatch(tx) {
       const head = await readHead(tx)
       const size = head?.size ?? 0
       const receipts = await readQueue(tx, BATCH)

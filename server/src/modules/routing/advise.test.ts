@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
+import { createTestClock } from '../../../test/clock.ts'
 import { guest } from '../../platform/auth-context.ts'
-import { createTestClock } from '../../platform/clock.ts'
 import { createHttp } from '../../platform/http.ts'
 import { createIds } from '../../platform/ids.ts'
 import { createLog } from '../../platform/log.ts'

@@ -1,5 +1,5 @@
 import type { Caller } from '../../platform/auth-context.ts'
-import { canonical, hashJson, sha256 } from '../../platform/canonical.ts'
+import { canonicalJson, hashJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Lane } from '../catalog/price-list.ts'
@@ -129,7 +129,7 @@ export function createAdvice(d: AdviceDeps) {
 
 /** The id is made of the question and the version, not of the moment: the same question has the same answer. */
 const explained = (d: AdviceDeps, body: RouteBody, choice: Choice | NoChoice) => ({
-  route_id: `rte_${sha256(canonical({ body, routing: choice.routingVersion, pricing: d.catalog.version() })).slice(7, 39)}`,
+  route_id: `rte_${sha256(canonicalJson({ body, routing: choice.routingVersion, pricing: d.catalog.version() })).slice(7, 39)}`,
   confidence: choice.confidence,
   reason: choice.reason,
   signals: choice.signals,

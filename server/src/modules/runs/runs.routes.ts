@@ -1,7 +1,7 @@
 import type { FastifyRequest } from 'fastify'
 import type { Static } from 'typebox'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { invalid } from '../../platform/problem.ts'
@@ -125,7 +125,7 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => runs.list(tenantOf(request.caller), request.query),
+    async (request) => runs.list(requireTenant(request.caller), request.query),
   )
   app.get(
     '/api/runs/:id',
@@ -139,7 +139,7 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
       },
       config: { auth: 'tenant', scope: 'read' },
     },
-    async (request) => runs.get(tenantOf(request.caller), request.params.id),
+    async (request) => runs.get(requireTenant(request.caller), request.params.id),
   )
 }
 

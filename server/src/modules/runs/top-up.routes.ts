@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { amountFields, readAmount } from '../ledger/ledger.ts'
@@ -35,7 +35,7 @@ export function topUpRoutes(app: App, topUp: (ask: TopUpAsk) => Promise<Answer>)
       const route = `/api/wallets/${request.params.id}/topup`
       const answer = await topUp({
         route,
-        caller: tenantOf(request.caller),
+        caller: requireTenant(request.caller),
         walletId: request.params.id,
         amountMicro: readAmount(request.body),
         requestHash: requestHash(route, request.body),

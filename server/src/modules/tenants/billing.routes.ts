@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import type { Billing } from './billing.ts'
 import { PlanResponse } from './tenants.schema.ts'
@@ -43,7 +43,7 @@ export function billingRoutes(
     async (request, reply) => {
       // The address lets its holder in without asking who it is.
       reply.header('cache-control', 'no-store')
-      return billing.openPortal(tenantOf(request.caller))
+      return billing.openPortal(requireTenant(request.caller))
     },
   )
 }

@@ -1,6 +1,6 @@
 import type { KeyScope, TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
-import type { Notify } from '../../platform/notify.ts'
+import type { Notifications } from '../../platform/notifications.ts'
 import { forbidden } from '../../platform/problem.ts'
 import { KEYS_CHANNEL, type KeyWithTenant } from './tenants.store.ts'
 
@@ -15,7 +15,7 @@ type Known = { row: KeyWithTenant; until: number }
 
 export type KnownKeys = ReturnType<typeof createKnownKeys>
 
-export function createKnownKeys(deps: { clock: Clock; notify: Pick<Notify, 'listen'> }) {
+export function createKnownKeys(deps: { clock: Clock; notifications: Pick<Notifications, 'listen'> }) {
   const known = new Map<string, Known>()
   // Counts the changes heard: a row read before a change must not be kept after it.
   let generation = 0
@@ -25,7 +25,7 @@ export function createKnownKeys(deps: { clock: Clock; notify: Pick<Notify, 'list
     if (id === undefined) return known.clear()
     for (const [hash, { row }] of known) if (row.id === id || row.tenant_id === id) known.delete(hash)
   }
-  deps.notify.listen(KEYS_CHANNEL, forget)
+  deps.notifications.listen(KEYS_CHANNEL, forget)
 
   return {
     forget,

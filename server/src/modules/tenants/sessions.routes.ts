@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import type { Tenants } from './tenants.ts'
 
@@ -50,7 +50,7 @@ export function sessionRoutes(app: App, tenants: Tenants) {
     },
     async (request, reply) => {
       reply.header('cache-control', 'no-store')
-      return sessions.csrfToken(request, tenantOf(request.caller))
+      return sessions.csrfToken(request, requireTenant(request.caller))
     },
   )
   app.delete(
@@ -65,7 +65,7 @@ export function sessionRoutes(app: App, tenants: Tenants) {
       config: { auth: 'tenant' },
     },
     async (request, reply) => {
-      const { setCookie, body } = await sessions.end(request, tenantOf(request.caller))
+      const { setCookie, body } = await sessions.end(request, requireTenant(request.caller))
       return reply.header('set-cookie', setCookie).send(body)
     },
   )

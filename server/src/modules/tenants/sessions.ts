@@ -1,5 +1,5 @@
 import { randomBytes, timingSafeEqual } from 'node:crypto'
-import { type TenantCaller, tenantOf } from '../../platform/auth-context.ts'
+import { requireTenant, type TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
@@ -85,7 +85,7 @@ export function createSessions(deps: SessionsDeps) {
     /** For a page that was loaded again: the token of the session it is in. */
     csrfToken(request: SessionRequest, caller: TenantCaller) {
       const cookie = cookieOf(request)
-      if (tenantOf(caller).auth !== 'session' || cookie === undefined) throw notFound('session')
+      if (requireTenant(caller).auth !== 'session' || cookie === undefined) throw notFound('session')
       return { csrf_token: csrfOf(cookie), tenant_id: caller.tenantId }
     },
 

@@ -1,5 +1,5 @@
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
@@ -53,7 +53,7 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
       },
       config: { auth: 'tenant' },
     },
-    async (request) => tenants.me(tenantOf(request.caller)),
+    async (request) => tenants.me(requireTenant(request.caller)),
   )
   app.get(
     '/api/me/plan',
@@ -66,7 +66,7 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
       },
       config: { auth: 'tenant' },
     },
-    async (request) => tenants.myPlan(tenantOf(request.caller)),
+    async (request) => tenants.myPlan(requireTenant(request.caller)),
   )
   sessionRoutes(app, tenants)
   adminRoutes(app, tenants)

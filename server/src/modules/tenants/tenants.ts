@@ -5,7 +5,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
-import type { Notify } from '../../platform/notify.ts'
+import type { Notifications } from '../../platform/notifications.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
@@ -22,7 +22,7 @@ export type TenantsDeps = {
   clock: Clock
   ids: Ids
   keys: Pick<Keys, 'fingerprint'>
-  notify: Pick<Notify, 'listen'>
+  notifications: Pick<Notifications, 'listen'>
   idempotency: Idempotency
   adminKey: string
   keyPerMinute: number

@@ -26,8 +26,8 @@ type Wanted = { subscription_id: string; tenant_id: string; event_id: string; se
 export function createDispatch(deps: DispatchDeps): SequencedTask {
   return {
     name: 'webhooks',
-    waiting: async (db) => (await readUndispatched(db, 1)).length > 0,
-    async pass(tx) {
+    hasWork: async (db) => (await readUndispatched(db, 1)).length > 0,
+    async processBatch(tx) {
       const now = deps.clock.now()
       const { eventIds, wanted } = await readBatch(tx)
       if (wanted.length > 0) await addDeliveries(tx, wanted, deps.ids, now)

@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify'
-import { tenantOf } from '../../platform/auth-context.ts'
-import type { App } from '../../platform/http.ts'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
@@ -24,7 +24,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       },
       config: reads,
     },
-    async (request) => webhooks.list(tenantOf(request.caller), request.query),
+    async (request) => webhooks.list(requireTenant(request.caller), request.query),
   )
   app.post(
     '/api/webhooks',
@@ -43,7 +43,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        withNoStore(await webhooks.create(tenantOf(request.caller), keyOf(request), request.body)),
+        withNoStore(await webhooks.create(requireTenant(request.caller), keyOf(request), request.body)),
       ),
   )
   app.get(
@@ -58,7 +58,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       },
       config: reads,
     },
-    async (request) => webhooks.get(tenantOf(request.caller), request.params.id),
+    async (request) => webhooks.get(requireTenant(request.caller), request.params.id),
   )
   app.patch(
     '/api/webhooks/:id',
@@ -73,7 +73,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       },
       config: writes,
     },
-    async (request) => webhooks.update(tenantOf(request.caller), request.params.id, request.body),
+    async (request) => webhooks.update(requireTenant(request.caller), request.params.id, request.body),
   )
   app.delete(
     '/api/webhooks/:id',
@@ -87,7 +87,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       },
       config: writes,
     },
-    async (request) => webhooks.remove(tenantOf(request.caller), request.params.id),
+    async (request) => webhooks.remove(requireTenant(request.caller), request.params.id),
   )
   app.post(
     '/api/webhooks/:id/rotate-secret',
@@ -106,7 +106,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       const { caller, params, body } = request
       return sendStoredResponse(
         reply,
-        withNoStore(await webhooks.rotateSecret(tenantOf(caller), keyOf(request), params.id, body)),
+        withNoStore(await webhooks.rotateSecret(requireTenant(caller), keyOf(request), params.id, body)),
       )
     },
   )
@@ -126,7 +126,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        withNoStore(await webhooks.test(tenantOf(request.caller), keyOf(request), request.params.id)),
+        withNoStore(await webhooks.test(requireTenant(request.caller), keyOf(request), request.params.id)),
       ),
   )
   app.get(
@@ -142,7 +142,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       },
       config: reads,
     },
-    async (request) => webhooks.deliveries(tenantOf(request.caller), request.params.id, request.query),
+    async (request) => webhooks.deliveries(requireTenant(request.caller), request.params.id, request.query),
   )
   app.post(
     '/api/webhooks/:id/deliveries/:delivery_id/replay',
@@ -161,7 +161,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       const { id, delivery_id } = request.params
       return sendStoredResponse(
         reply,
-        withNoStore(await webhooks.replay(tenantOf(request.caller), keyOf(request), id, delivery_id)),
+        withNoStore(await webhooks.replay(requireTenant(request.caller), keyOf(request), id, delivery_id)),
       )
     },
   )

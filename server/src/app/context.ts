@@ -7,11 +7,11 @@ import type { Jobs } from '../platform/jobs.ts'
 import type { Keys } from '../platform/keys.ts'
 import type { Log } from '../platform/log.ts'
 import type { Metrics } from '../platform/metrics.ts'
-import type { Notify } from '../platform/notify.ts'
+import type { Notifications } from '../platform/notifications.ts'
 import type { Outbox } from '../platform/outbox.ts'
 
-/** What every part of the house stands on; `app.ts` opens it, the files beside this one compose a chapter each upon it. */
-export type Foundation = Pick<Database, 'db' | 'pool'> & {
+/** The shared services that `app.ts` opens first and passes to each `composeX` in this folder. */
+export type AppContext = Pick<Database, 'db' | 'pool'> & {
   config: Config
   clock: Clock
   ids: Ids
@@ -19,12 +19,12 @@ export type Foundation = Pick<Database, 'db' | 'pool'> & {
   log: Log
   metrics: Metrics
   jobs: Jobs
-  notify: Notify
+  notifications: Notifications
   outbox: Outbox
   idempotency: Idempotency
   instance: string
   publicUrl: () => string
-  /** Registers what has to be closed; the last opened is closed first. */
+  /** Registers a function that closes a part; the part opened last is closed first. */
   onClose(closer: () => Promise<unknown>): void
 }
 

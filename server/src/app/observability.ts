@@ -17,17 +17,20 @@ import { createGuardedAgent } from '../modules/webhooks/guarded-agent.ts'
 import { createSend } from '../modules/webhooks/send.ts'
 import { webhooksRoutes } from '../modules/webhooks/webhooks.routes.ts'
 import { createWebhooks } from '../modules/webhooks/webhooks.ts'
-import type { App } from '../platform/http.ts'
+import type { App } from '../platform/http-app.ts'
 import { createSequencer } from '../platform/sequencer.ts'
-import type { Foundation } from './foundation.ts'
+import type { AppContext } from './context.ts'
 
 const DELIVER_MS = 1_000
 const PREDICT_MS = 15_000
-const TIDY_MS = 60_000
+const CLEANUP_MS = 60_000
 
-/** What is numbered after commit and told to others: the log, the audit chains, webhooks, alerts and figures. */
-export function composeObservability(f: Foundation, parts: { tenants: Tenants; catalog: Catalog; receipts: Receipts }) {
-  const { db, pool, clock, ids, keys, log, notify, idempotency, outbox, jobs } = f
+/** The sequencer with its tasks (receipt log, audit chains, webhooks), and alerts, analytics and the control tower. */
+export function composeObservability(
+  context: AppContext,
+  parts: { tenants: Tenants; catalog: Catalog; receipts: Receipts },
+) {
+  const { db, pool, clock, ids, keys, log, notifications, idempotency, outbox, jobs } = context
   const { tenants, catalog, receipts } = parts
   const costs = () =>
     Object.fromEntries(
@@ -35,8 +38,8 @@ export function composeObservability(f: Foundation, parts: { tenants: Tenants; c
     )
 
   const audit = createAudit({ db, clock, ids, keys, commitHead: receipts.issueAuditHead, receipt: receipts.get })
-  // Plain http to our own machine is for those who develop against it.
-  const target = { allowLoopback: f.config.NODE_ENV !== 'production' }
+  // Plain http to this machine is allowed during development only.
+  const target = { allowLoopback: context.config.NODE_ENV !== 'production' }
   const webhooks = createWebhooks({
     db,
     clock,
@@ -48,7 +51,7 @@ export function composeObservability(f: Foundation, parts: { tenants: Tenants; c
     target,
   })
   const agent = createGuardedAgent(target)
-  f.onClose(() => agent.close())
+  context.onClose(() => agent.close())
   const deliver = createDeliver({
     db,
     pool,
@@ -58,19 +61,19 @@ export function composeObservability(f: Foundation, parts: { tenants: Tenants; c
     send: createSend(agent),
     switchedOff: () => jobs.wake('predictions'),
   })
-  f.onClose(deliver.stop)
+  context.onClose(deliver.stop)
   const sequencer = createSequencer({
     db,
     log,
-    instance: f.instance,
+    instance: context.instance,
     tasks: [receipts.log.task, ...audit.tasks, createDispatch({ clock, ids, heard: createFoldRuns(costs) })],
   })
-  f.onClose(sequencer.stop)
+  context.onClose(sequencer.stop)
 
   const { needFeature, hasFeature } = tenants
   const alerts = createAlerts({ db, clock, ids, idempotency, needFeature, hasFeature })
   const predictions = createPredictions({ db, clock, alerts })
-  const frozen = createFrozenAgents({ db, clock, notify })
+  const frozen = createFrozenAgents({ db, clock, notifications })
   const analytics = createAnalytics({ db, clock, costs })
   const controlTower = createControlTower({
     db,
@@ -93,11 +96,11 @@ export function composeObservability(f: Foundation, parts: { tenants: Tenants; c
     },
     start() {
       sequencer.start()
-      notify.listen(DELIVERIES_CHANNEL, () => jobs.wake('webhooks'))
+      notifications.listen(DELIVERIES_CHANNEL, () => jobs.wake('webhooks'))
       jobs.every('webhooks', DELIVER_MS, deliver.deliverDue)
-      jobs.every('webhooks-tidy', TIDY_MS, () => webhooks.sweep(clock.now()))
+      jobs.every('webhooks-tidy', CLEANUP_MS, () => webhooks.sweep(clock.now()))
       jobs.every('predictions', PREDICT_MS, predictions.sweep)
-      jobs.every('sessions-tidy', TIDY_MS, () => tenants.sessions.sweep(clock.now()))
+      jobs.every('sessions-tidy', CLEANUP_MS, () => tenants.sessions.sweep(clock.now()))
     },
   }
 }

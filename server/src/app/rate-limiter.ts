@@ -1,0 +1,20 @@
+import type { PartState } from '../modules/insights/health.ts'
+import { createRateLimiter, type RateLimiter } from '../platform/rate-limit.ts'
+import type { AppContext } from './context.ts'
+
+type Dependencies = Pick<AppContext, 'config' | 'clock' | 'log' | 'onClose'>
+
+/** Shares rate limits over Redis when REDIS_URL is set; without Redis, or while it is down, each process limits alone. */
+export async function openRateLimiter({
+  config,
+  clock,
+  log,
+  onClose,
+}: Dependencies): Promise<{ limiter: RateLimiter; redisState: () => Promise<PartState> }> {
+  const local = createRateLimiter(clock)
+  if (!config.REDIS_URL) return { limiter: local, redisState: async () => 'not_configured' }
+  const { createRedisRateLimiter } = await import('../adapters/cache/redis-rate-limit.ts')
+  const shared = createRedisRateLimiter({ url: config.REDIS_URL, local, log })
+  onClose(async () => shared.close())
+  return { limiter: shared, redisState: async () => shared.state() }
+}
