@@ -8,12 +8,12 @@ import { generatePrivateKey } from 'viem/accounts'
 import { createChainReader } from '../src/adapters/chain/chain-reader.ts'
 import { USDC } from '../src/adapters/chain/edr.ts'
 import { createEmbeddedChain } from '../src/adapters/chain/embedded-chain.ts'
-import { createMemoryJournal } from '../src/adapters/chain/journal.memory.ts'
 import type { RpcReceipt } from '../src/adapters/chain/rpc.ts'
-import { createOwnFacilitator } from '../src/adapters/facilitators/own.ts'
-import { loadCurve } from '../src/adapters/facilitators/recover.ts'
+import { createLocalFacilitator } from '../src/adapters/facilitators/local-facilitator.ts'
+import { loadCurve } from '../src/adapters/facilitators/secp256k1.ts'
 import type { ExactPayment, Hex } from '../src/modules/payments/facilitator.ts'
 import { systemClock } from '../src/platform/clock.ts'
+import { createMemoryJournal } from '../test/contract/memory-journal.ts'
 import { createOfficialFacilitator } from '../test/contract/official-facilitator.ts'
 import { NETWORK, newPayer, PAY_TO, signPayment, termsOf } from '../test/contract/payments.ts'
 
@@ -38,7 +38,13 @@ const terms = termsOf({ maxTimeoutSeconds: 3_600 })
 const payers = Array.from({ length: PARALLEL }, newPayer)
 for (const payer of payers) await chain.mint(payer.address, 1_000_000_000n)
 
-const own = createOwnFacilitator({ request, network: NETWORK, asset: USDC, privateKeys: [generatePrivateKey()], clock })
+const own = createLocalFacilitator({
+  request,
+  network: NETWORK,
+  asset: USDC,
+  privateKeys: [generatePrivateKey()],
+  clock,
+})
 const official = createOfficialFacilitator(request, generatePrivateKey())
 const contenders: Record<'reference' | 'ours', Settle> = {
   async reference(payment) {

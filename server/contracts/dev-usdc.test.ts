@@ -2,9 +2,9 @@ import { encodeFunctionData, parseAbi, parseSignature } from 'viem'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { USDC } from '../src/adapters/chain/edr.ts'
 import { createEmbeddedChain, type EmbeddedChain } from '../src/adapters/chain/embedded-chain.ts'
-import { createMemoryJournal } from '../src/adapters/chain/journal.memory.ts'
 import type { Authorization, Hex } from '../src/modules/payments/facilitator.ts'
 import { createTestClock } from '../test/clock.ts'
+import { createMemoryJournal } from '../test/contract/memory-journal.ts'
 import { newPayer, randomNonce, signCancel, signPayment, termsOf } from '../test/contract/payments.ts'
 
 const abi = parseAbi([

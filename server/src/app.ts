@@ -3,7 +3,7 @@ import { mkdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { createStripePortal } from './adapters/billing/stripe.ts'
 import { openChain } from './adapters/chain/open-chain.ts'
-import { keyBytes, payeeSigner } from './adapters/payouts/payee-key.ts'
+import { createPayeeSigner, toKeyBytes } from './adapters/payouts/payee-key.ts'
 import { type EmbeddedPostgres, startEmbeddedPostgres } from './adapters/postgres/embedded.ts'
 import { composeBasis } from './app/basis.ts'
 import { composeBrokerage } from './app/brokerage.ts'
@@ -260,14 +260,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     const payeeKeys = usesEmbeddedChain(config)
       ? [keys.evmKey('payee')]
-      : (config.FACILITATOR_PRIVATE_KEY ?? []).map(keyBytes)
+      : (config.FACILITATOR_PRIVATE_KEY ?? []).map(toKeyBytes)
     const rail = createPayoutRail({
       facilitator: chain.facilitator,
       chain: chain.reader,
       clock,
       asset,
       payTo,
-      sign: payeeSigner(payTo, payeeKeys),
+      sign: createPayeeSigner(payTo, payeeKeys),
     })
     const refunds = createRefunds({ ...runDeps, receipts, automatic: rail.automatic })
     const payouts = createPayouts({ db, clock, ids, log, idempotency, rail, finishRefund: refunds.finishRefund })

@@ -1,5 +1,5 @@
 import type { PaymentTerms } from '../modules/payments/facilitator.ts'
-import { QUOTE_LIFE_MS } from '../modules/payments/quote.ts'
+import { QUOTE_VALIDITY_MS } from '../modules/payments/quote.ts'
 import { NETWORK } from '../modules/payments/x402.ts'
 import { offerExtension, receiptExtension, signOffer, signReceiptExtension } from '../modules/receipts/offer-receipt.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
@@ -11,7 +11,7 @@ export function createOfferReceipts(receipts: Pick<Receipts, 'issuer'>, clock: C
   return {
     offered(resourceUrl: string, { scheme, network, asset, payTo, amountMicro }: PaymentTerms) {
       const terms = { scheme, network, asset, payTo, amount: amountMicro.toString() }
-      const validUntil = new Date(clock.now().getTime() + QUOTE_LIFE_MS)
+      const validUntil = new Date(clock.now().getTime() + QUOTE_VALIDITY_MS)
       return offerExtension([signOffer(receipts.issuer('quotes'), { resourceUrl, terms, acceptIndex: 0, validUntil })])
     },
     delivered: (resourceUrl, paid) =>

@@ -1,4 +1,4 @@
-import { loadCurve } from '../adapters/facilitators/recover.ts'
+import { loadCurve } from '../adapters/facilitators/secp256k1.ts'
 import type { Service } from '../app.ts'
 import { usdcFromMicro } from '../platform/money.ts'
 

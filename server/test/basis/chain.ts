@@ -10,8 +10,8 @@ import {
 } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createEmbeddedChain } from '../../src/adapters/chain/embedded-chain.ts'
-import { createMemoryJournal } from '../../src/adapters/chain/journal.memory.ts'
 import type { Clock } from '../../src/platform/clock.ts'
+import { createMemoryJournal } from '../contract/memory-journal.ts'
 import { type Answer, startUpstream } from './upstream.ts'
 
 /** The embedded chain with the real pool contracts and the tests' own tokens, feeds and verifier. */

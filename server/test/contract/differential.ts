@@ -4,10 +4,10 @@ import { expect } from 'vitest'
 import { createChainReader } from '../../src/adapters/chain/chain-reader.ts'
 import { USDC } from '../../src/adapters/chain/edr.ts'
 import { createEmbeddedChain } from '../../src/adapters/chain/embedded-chain.ts'
-import { createMemoryJournal } from '../../src/adapters/chain/journal.memory.ts'
-import { createOwnFacilitator } from '../../src/adapters/facilitators/own.ts'
+import { createLocalFacilitator } from '../../src/adapters/facilitators/local-facilitator.ts'
 import type { Hex } from '../../src/modules/payments/facilitator.ts'
 import { systemClock } from '../../src/platform/clock.ts'
+import { createMemoryJournal } from './memory-journal.ts'
 import { createOfficialFacilitator } from './official-facilitator.ts'
 import { NETWORK } from './payments.ts'
 import { createCaseMaker } from './random-payments.ts'
@@ -18,7 +18,7 @@ export async function compareWithReference(rounds: number): Promise<{ cases: num
   const chain = await createEmbeddedChain({ journal: createMemoryJournal(), clock, log: { info() {}, warn() {} } })
   const { request } = chain
   const allowedFactories: Hex[] = []
-  const own = createOwnFacilitator({
+  const own = createLocalFacilitator({
     request,
     network: NETWORK,
     asset: USDC,

@@ -8,7 +8,7 @@ import { createPublicClient, custom, encodeFunctionData } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import type { ChainRequest } from '../../src/adapters/chain/rpc.ts'
-import { facilitatorBody } from '../../src/adapters/facilitators/wire.ts'
+import { buildFacilitatorRequest } from '../../src/adapters/facilitators/facilitator-wire.ts'
 import type { ExactPayment, Hex, PaymentTerms } from '../../src/modules/payments/facilitator.ts'
 
 export type OfficialFacilitator = {
@@ -54,7 +54,7 @@ export function createOfficialFacilitator(request: ChainRequest, key: Hex, facto
   const config = { eip6492AllowedFactories: factories }
   const schemes = { 1: new ExactEvmSchemeV1(signer, config), 2: new ExactEvmScheme(signer, config) }
   const asked = (payment: ExactPayment, terms: PaymentTerms) => {
-    const { paymentPayload, paymentRequirements } = facilitatorBody(payment, terms)
+    const { paymentPayload, paymentRequirements } = buildFacilitatorRequest(payment, terms)
     return [paymentPayload, paymentRequirements] as [never, never]
   }
   return {

@@ -7,7 +7,7 @@ import { generatePrivateKey } from 'viem/accounts'
 import { USDC } from '../../src/adapters/chain/edr.ts'
 import { createEmbeddedChain } from '../../src/adapters/chain/embedded-chain.ts'
 import { createPostgresJournal } from '../../src/adapters/chain/journal.ts'
-import { createOwnFacilitator } from '../../src/adapters/facilitators/own.ts'
+import { createLocalFacilitator } from '../../src/adapters/facilitators/local-facilitator.ts'
 import { systemClock as clock } from '../../src/platform/clock.ts'
 import { NETWORK, newPayer, signPayment, termsOf } from './payments.ts'
 
@@ -17,7 +17,7 @@ const pool = new pg.Pool({ ...(JSON.parse(process.argv[2]!) as pg.PoolConfig), m
 pool.on('error', () => undefined)
 const log = { info() {}, warn() {} }
 const chain = await createEmbeddedChain({ journal: createPostgresJournal(pool), clock, log })
-const facilitator = createOwnFacilitator({
+const facilitator = createLocalFacilitator({
   request: chain.request,
   network: NETWORK,
   asset: USDC,

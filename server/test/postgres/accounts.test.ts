@@ -3,7 +3,7 @@ import { chownSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, st
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
-import { chooseAccount, findBarrier } from '../../src/adapters/postgres/account.ts'
+import { chooseAccount, findInaccessiblePath } from '../../src/adapters/postgres/account.ts'
 import { findNativeDir } from '../../src/adapters/postgres/binaries.ts'
 import { createBench, query } from './helpers.ts'
 
@@ -15,7 +15,9 @@ const settings = { fsync: 'off' }
 const daemon = { name: 'daemon', uid: 1, gid: 1 }
 const canRunAsDaemon =
   process.getuid?.() === 0 &&
-  ![process.execPath, fileURLToPath(import.meta.url), findNativeDir()].some((path) => findBarrier(path, daemon))
+  ![process.execPath, fileURLToPath(import.meta.url), findNativeDir()].some((path) =>
+    findInaccessiblePath(path, daemon),
+  )
 const asDaemon = test.skipIf(!canRunAsDaemon)
 
 const bench = createBench()

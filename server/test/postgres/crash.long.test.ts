@@ -63,5 +63,5 @@ test('a folder that another machine or container uses is waited for, and then re
   const begin = performance.now()
   const database = await bench.start({ dataDir, settings })
   expect(performance.now() - begin).toBeGreaterThan(5_000)
-  expect(database.sentences.join()).toContain('waiting until it is not')
+  expect(database.sentences.join()).toContain('waiting until it is free')
 })

@@ -12,7 +12,7 @@ import {
   startEmbeddedPostgres,
 } from '../../src/adapters/postgres/embedded.ts'
 import { readPidFile, stopPostmaster } from '../../src/adapters/postgres/postmaster.ts'
-import { identify } from '../../src/adapters/postgres/processes.ts'
+import { identifyProcess } from '../../src/adapters/postgres/processes.ts'
 
 const HOLDER = fileURLToPath(new URL('./holder.ts', import.meta.url))
 const NEVER_MS = 30_000
@@ -123,7 +123,7 @@ function spawnHolder(options: object, as: { uid: number; gid: number } | undefin
 async function endServer(dataDir: string): Promise<void> {
   const cluster = clusterOf(dataDir)
   const pid = cluster && readPidFile(cluster)?.pid
-  if (pid && identify(pid, cluster) === 'server') await stopPostmaster(pid, cluster)
+  if (pid && identifyProcess(pid, cluster) === 'server') await stopPostmaster(pid, cluster)
 }
 
 function clusterOf(dataDir: string): string | undefined {

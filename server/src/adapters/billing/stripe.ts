@@ -3,17 +3,17 @@ import type { BillingPortal } from '../../modules/tenants/billing.ts'
 import { unavailable } from '../../platform/problem.ts'
 
 const TIMEOUT_MS = 10_000
-const RETRIES = 1
+const MAX_RETRIES = 1
 
-/** Stripe's billing portal. The library is large, so it is loaded when somebody first asks for the portal. */
+/** Stripe's billing portal. The library is large, so it is loaded with the first request for the portal. */
 export function createStripePortal(options: { secretKey: string; apiUrl?: string }): BillingPortal {
   let loading: Promise<Stripe> | undefined
   const load = async () => {
-    const { default: Library } = await import('stripe')
-    return new Library(options.secretKey, {
-      ...(options.apiUrl && where(options.apiUrl)),
+    const { default: StripeClient } = await import('stripe')
+    return new StripeClient(options.secretKey, {
+      ...(options.apiUrl && parseApiUrl(options.apiUrl)),
       timeout: TIMEOUT_MS,
-      maxNetworkRetries: RETRIES,
+      maxNetworkRetries: MAX_RETRIES,
       telemetry: false,
     })
   }
@@ -33,7 +33,7 @@ export function createStripePortal(options: { secretKey: string; apiUrl?: string
   }
 }
 
-function where(apiUrl: string): Pick<Stripe.StripeConfig, 'protocol' | 'host' | 'port'> {
+function parseApiUrl(apiUrl: string): Pick<Stripe.StripeConfig, 'protocol' | 'host' | 'port'> {
   const { protocol, hostname, port } = new URL(apiUrl)
   return {
     protocol: protocol === 'http:' ? 'http' : 'https',

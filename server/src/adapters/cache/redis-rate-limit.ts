@@ -3,26 +3,26 @@ import type { Log } from '../../platform/log.ts'
 import type { Allowance, RateLimiter } from '../../platform/rate-limit.ts'
 
 export type SharedRateLimiter = RateLimiter & {
-  /** What `/api/health` says of it. */
+  /** Reported by `/api/health`. */
   state(): Promise<'ok' | 'unreachable'>
   close(): Promise<void>
 }
 
 const WINDOW_MS = 60_000
-const PATIENCE_MS = 100
-const CONNECT_MS = 1_000
-const PAUSE_MS = 1_000
+const COMMAND_TIMEOUT_MS = 100
+const CONNECT_TIMEOUT_MS = 1_000
+const RETRY_DELAY_MS = 1_000
 const MAX_RECONNECT_MS = 2_000
 
-// The same bucket as the local limiter's, on Redis' own time, so that the nodes' clocks need not agree.
+// The same token bucket as the local limiter's, on Redis' clock, so that the nodes' clocks need not agree.
 const TAKE_TOKEN = `
 local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 local limit = tonumber(ARGV[1])
 local window = tonumber(ARGV[2])
-local kept = redis.call('HMGET', KEYS[1], 'tokens', 'at')
-local tokens = tonumber(kept[1]) or limit
-local at = tonumber(kept[2]) or now
+local stored = redis.call('HMGET', KEYS[1], 'tokens', 'at')
+local tokens = tonumber(stored[1]) or limit
+local at = tonumber(stored[2]) or now
 tokens = math.min(limit, tokens + math.max(0, now - at) / window * limit)
 local allowed = 0
 if tokens >= 1 then
@@ -37,8 +37,8 @@ return {allowed, tostring(tokens)}
 type TakeToken = { takeToken(key: string, limit: number, windowMs: number): Promise<[number, string]> }
 
 /**
- * Counts requests over all nodes. Every request is counted here first: what this node alone would refuse never reaches
- * Redis, and when Redis is slow, gone or emptied the local count is already running, so the limit is never absent.
+ * Counts requests across all nodes. Every request is counted locally first: a request that this node alone would refuse
+ * never reaches Redis, and when Redis is slow, down or flushed, the local count still applies.
  */
 export function createRedisRateLimiter(deps: {
   url: string
@@ -48,40 +48,40 @@ export function createRedisRateLimiter(deps: {
   const redis = new Redis(deps.url, {
     scripts: { takeToken: { lua: TAKE_TOKEN, numberOfKeys: 1 } },
     keyPrefix: 'countersign:rate:',
-    connectTimeout: CONNECT_MS,
-    commandTimeout: PATIENCE_MS,
+    connectTimeout: CONNECT_TIMEOUT_MS,
+    commandTimeout: COMMAND_TIMEOUT_MS,
     maxRetriesPerRequest: 0,
     enableOfflineQueue: false,
     retryStrategy: (times) => Math.min(times * 100, MAX_RECONNECT_MS),
   })
-  let lost = false
-  let quietUntil = 0
+  let disconnected = false
+  let skipUntil = 0
   redis.on('error', (error) => {
-    if (!lost) deps.log.warn({ err: error }, 'Redis is lost; rate limits are counted by each node for itself')
-    lost = true
+    if (!disconnected) deps.log.warn({ err: error }, 'Redis is unreachable; each node counts rate limits by itself')
+    disconnected = true
   })
   redis.on('ready', () => {
-    if (lost) deps.log.info('Redis is back; rate limits are counted over all nodes')
-    lost = false
+    if (disconnected) deps.log.info('Redis is reachable again; rate limits are counted across all nodes')
+    disconnected = false
   })
 
-  const askRedis = async (subject: string, perMinute: number): Promise<Allowance | undefined> => {
-    if (redis.status !== 'ready' || performance.now() < quietUntil) return undefined
+  const takeFromRedis = async (subject: string, perMinute: number): Promise<Allowance | undefined> => {
+    if (redis.status !== 'ready' || performance.now() < skipUntil) return undefined
     try {
-      const answer = await (redis as unknown as TakeToken).takeToken(subject, perMinute, WINDOW_MS)
-      return readAnswer(answer, perMinute)
+      const reply = await (redis as unknown as TakeToken).takeToken(subject, perMinute, WINDOW_MS)
+      return parseReply(reply, perMinute)
     } catch {
-      // It is asked again in a moment; until then no request waits for it.
-      quietUntil = performance.now() + PAUSE_MS
+      // Redis is skipped for a moment, so that requests do not wait for it.
+      skipUntil = performance.now() + RETRY_DELAY_MS
       return undefined
     }
   }
 
   return {
     async take(subject, perMinute) {
-      const here = await deps.local.take(subject, perMinute)
-      if (!here.allowed) return here
-      return (await askRedis(subject, perMinute)) ?? here
+      const localAllowance = await deps.local.take(subject, perMinute)
+      if (!localAllowance.allowed) return localAllowance
+      return (await takeFromRedis(subject, perMinute)) ?? localAllowance
     },
     async state() {
       try {
@@ -97,8 +97,8 @@ export function createRedisRateLimiter(deps: {
   }
 }
 
-/** Undefined when the answer makes no sense: then it is as if there had been none. */
-function readAnswer([allowed, text]: [number, string], limit: number): Allowance | undefined {
+/** Undefined when the reply is malformed: it is then ignored. */
+function parseReply([allowed, text]: [number, string], limit: number): Allowance | undefined {
   const tokens = Number(text)
   if ((allowed !== 0 && allowed !== 1) || !Number.isFinite(tokens)) return undefined
   const missing = allowed ? limit - tokens : 1 - tokens

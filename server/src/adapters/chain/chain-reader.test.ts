@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
-import { authorizedTransfer, createChainReader } from './chain-reader.ts'
-import { TOPIC, word } from './codec.ts'
+import { createChainReader, findAuthorizedTransfer } from './chain-reader.ts'
+import { encodeWord, TOPIC } from './codec.ts'
 import { USDC } from './edr.ts'
 import { type ChainRequest, RpcError, type RpcLog, type RpcReceipt } from './rpc.ts'
 
@@ -23,9 +23,9 @@ const log = (topics: string[], data = '0x', address: string = USDC): RpcLog => (
   transactionIndex: '0x0',
   logIndex: '0x0',
 })
-const used = (payer: string, nonce: string) => log([TOPIC.authorizationUsed, `0x${word(payer)}`, nonce])
+const used = (payer: string, nonce: string) => log([TOPIC.authorizationUsed, `0x${encodeWord(payer)}`, nonce])
 const moved = (from: string, value: number, address?: string) =>
-  log([TOPIC.transfer, `0x${word(from)}`, `0x${word(SHOP)}`], `0x${word(value)}`, address)
+  log([TOPIC.transfer, `0x${encodeWord(from)}`, `0x${encodeWord(SHOP)}`], `0x${encodeWord(value)}`, address)
 const receiptOf = (...logs: RpcLog[]) => ({ transactionHash: TRANSACTION, logs }) as RpcReceipt
 
 test('of many payments in one transaction each finds its own transfer, whoever else moves money there', () => {
@@ -39,24 +39,29 @@ test('of many payments in one transaction each finds its own transfer, whoever e
     moved(ANN, 4),
     moved(ANN, 5, `0x${'dd'.repeat(20)}`),
   )
-  expect(authorizedTransfer(receipt, USDC, ANN, NONCE)).toMatchObject({ from: ANN, to: SHOP, value: 2n, block: 16n })
-  expect(authorizedTransfer(receipt, USDC, BOB, NONCE)).toMatchObject({ from: BOB, value: 3n })
-  expect(authorizedTransfer(receipt, USDC, ANN, OTHER)).toMatchObject({ value: 4n })
-  expect(authorizedTransfer(receipt, USDC, BOB, OTHER)).toBeUndefined()
+  expect(findAuthorizedTransfer(receipt, USDC, ANN, NONCE)).toMatchObject({
+    from: ANN,
+    to: SHOP,
+    value: 2n,
+    block: 16n,
+  })
+  expect(findAuthorizedTransfer(receipt, USDC, BOB, NONCE)).toMatchObject({ from: BOB, value: 3n })
+  expect(findAuthorizedTransfer(receipt, USDC, ANN, OTHER)).toMatchObject({ value: 4n })
+  expect(findAuthorizedTransfer(receipt, USDC, BOB, OTHER)).toBeUndefined()
 })
 
 test("a used authorisation whose neighbours are somebody else's has no transfer", () => {
   expect(
-    authorizedTransfer(receiptOf(moved(BOB, 1), used(ANN, NONCE), moved(BOB, 2)), USDC, ANN, NONCE),
+    findAuthorizedTransfer(receiptOf(moved(BOB, 1), used(ANN, NONCE), moved(BOB, 2)), USDC, ANN, NONCE),
   ).toBeUndefined()
   const elsewhere = receiptOf(used(ANN, NONCE), moved(ANN, 1, `0x${'dd'.repeat(20)}`))
-  expect(authorizedTransfer(elsewhere, USDC, ANN, NONCE)).toBeUndefined()
+  expect(findAuthorizedTransfer(elsewhere, USDC, ANN, NONCE)).toBeUndefined()
 })
 
 test('a node that refuses wide ranges is asked piece by piece, the newest blocks first', async () => {
   const asked: [number, number][] = []
   const request: ChainRequest = async (method, params = []) => {
-    if (method === 'eth_call') return `0x${word(1)}`
+    if (method === 'eth_call') return `0x${encodeWord(1)}`
     if (method === 'eth_blockNumber') return '0x9c40'
     if (method === 'eth_getTransactionReceipt') return receiptOf(used(ANN, NONCE), moved(ANN, 7))
     const { fromBlock, toBlock } = params[0] as { fromBlock: string; toBlock: string }
@@ -76,7 +81,7 @@ test('a node that refuses wide ranges is asked piece by piece, the newest blocks
 })
 
 test('a use that cannot be found is told as used, by a transaction that is not known', async () => {
-  const request: ChainRequest = async (method) => (method === 'eth_call' ? `0x${word(1)}` : [])
+  const request: ChainRequest = async (method) => (method === 'eth_call' ? `0x${encodeWord(1)}` : [])
   expect(await createChainReader({ request }).authorization(USDC, ANN, NONCE)).toEqual({
     used: true,
     transaction: null,

@@ -3,10 +3,10 @@ import { expect, test } from 'vitest'
 import {
   type Call3,
   decodeAggregate3,
+  decodeRevertText,
   encodeAggregate3,
   encodeArrays,
   encodeCall,
-  revertText,
   SELECTOR,
 } from './codec.ts'
 
@@ -54,7 +54,7 @@ test('results are read as they were written, and a cut-off answer is refused', (
 })
 
 test('the text of a revert is read, and nothing else is taken for one', () => {
-  expect(revertText(encodeErrorResult({ abi, errorName: 'Error', args: ['not today'] }))).toBe('not today')
+  expect(decodeRevertText(encodeErrorResult({ abi, errorName: 'Error', args: ['not today'] }))).toBe('not today')
   for (const other of ['0x', '0x08c379a0', '0x4e487b71', `0x08c379a0${'ff'.repeat(64)}`])
-    expect(revertText(other)).toBeUndefined()
+    expect(decodeRevertText(other)).toBeUndefined()
 })

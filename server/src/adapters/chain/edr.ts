@@ -2,22 +2,22 @@
 import { readFileSync } from 'node:fs'
 import { createRequire } from 'node:module'
 import type { Hex } from '../../modules/payments/facilitator.ts'
-import { bytesOf, hexOf, keccak, revertText } from './codec.ts'
+import { decodeRevertText, keccak, toBytes, toHex } from './codec.ts'
 import { type ChainRequest, RpcError } from './rpc.ts'
 
 export const CHAIN_ID = 8453
-/** Where USDC stands on Base: clients pay in no other token unless they are told to. */
+/** The address of USDC on Base: clients pay in this token unless they are configured otherwise. */
 export const USDC: Hex = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
 export const MULTICALL3: Hex = '0xca11bde05977b3631167028862be2a173976ca11'
-/** Code that does nothing but burn gas keeps the chain busy for about a second a million: the limit is that of a stall. */
+/** A million gas of pure computation takes about a second, so this limit also bounds how long one call can stall the chain. */
 export const BLOCK_GAS_LIMIT = 15_000_000n
 
-/** The token's minter. Nobody has its key; the chain's owner acts as it. */
-export const MINTER: Hex = hexOf(keccak(Buffer.from('countersign.development.minter')).subarray(12))
-/** Who writes the journalled state back at a start: not the minter, whose transaction count is part of that state. */
-export const LOADER: Hex = hexOf(keccak(Buffer.from('countersign.development.loader')).subarray(12))
+/** The token's minter. There is no key for it; the process that owns the chain impersonates it. */
+export const MINTER: Hex = toHex(keccak(Buffer.from('countersign.development.minter')).subarray(12))
+/** Writes the journalled state back at start. Not the minter, whose transaction count is part of that state. */
+export const LOADER: Hex = toHex(keccak(Buffer.from('countersign.development.loader')).subarray(12))
 
-const codeOf = (contract: string) =>
+const readBytecode = (contract: string) =>
   (
     JSON.parse(readFileSync(new URL(`../../../contracts/${contract}.json`, import.meta.url), 'utf8')) as {
       deployedBytecode: Hex
@@ -28,7 +28,7 @@ type Edr = typeof import('@nomicfoundation/edr')
 type Context = InstanceType<Edr['EdrContext']>
 
 // EDR allows one context in a process.
-let shared: Promise<{ edr: Edr; context: Context }> | undefined
+let loadedEdr: Promise<{ edr: Edr; context: Context }> | undefined
 
 async function loadEdr() {
   const edr = createRequire(import.meta.url)('@nomicfoundation/edr') as Edr
@@ -39,8 +39,8 @@ async function loadEdr() {
 
 /** A fresh EVM whose token address holds the loader; `finishLoading` puts the token there. */
 export async function createEvm(genesisTime: bigint): Promise<{ send: ChainRequest; finishLoading(): Promise<void> }> {
-  shared ??= loadEdr()
-  const { edr, context } = await shared
+  loadedEdr ??= loadEdr()
+  const { edr, context } = await loadedEdr
   const provider = await context.createProvider(
     edr.L1_CHAIN_TYPE,
     {
@@ -54,10 +54,10 @@ export async function createEvm(genesisTime: bigint): Promise<{ send: ChainReque
       defaultTransactionGasLimit: BLOCK_GAS_LIMIT,
       genesisState: [
         ...edr.l1GenesisState(edr.SpecId.Prague),
-        { address: bytesOf(USDC), code: bytesOf(codeOf('DevUSDCLoader')) },
-        { address: bytesOf(MULTICALL3), code: bytesOf(codeOf('Multicall3')) },
+        { address: toBytes(USDC), code: toBytes(readBytecode('DevUSDCLoader')) },
+        { address: toBytes(MULTICALL3), code: toBytes(readBytecode('Multicall3')) },
       ],
-      // Gas costs nothing here, so nobody needs ether. A block that can never be fuller than its target keeps the fee at zero.
+      // Gas is free, so no account needs ether. A block that can never exceed its gas target keeps the base fee at zero.
       baseFeeConfig: [{ activation: { blockNumber: 0n }, maxChangeDenominator: 8n, elasticityMultiplier: 1n }],
       hardfork: edr.PRAGUE,
       initialBaseFeePerGas: 0n,
@@ -74,21 +74,21 @@ export async function createEvm(genesisTime: bigint): Promise<{ send: ChainReque
     new edr.ContractDecoder(),
   )
   const send: ChainRequest = async (method, params = []) => {
-    const answer = await provider.handleRequest(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
-    const body = (typeof answer.data === 'string' ? JSON.parse(answer.data) : answer.data) as {
+    const response = await provider.handleRequest(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params }))
+    const body = (typeof response.data === 'string' ? JSON.parse(response.data) : response.data) as {
       result?: unknown
       error?: { code: number; message: string; data?: { data?: unknown } | string }
     }
     if (body.error) {
       const { code, message, data } = body.error
-      const revert = typeof data === 'object' ? data?.data : data
-      // As other nodes do it: code 3, these words, and the revert's own bytes under `data`.
-      if (typeof revert === 'string')
-        throw new RpcError(3, `execution reverted: ${revertText(revert) ?? message}`, revert)
+      const revertData = typeof data === 'object' ? data?.data : data
+      // The form other nodes use: code 3, this message, and the revert data under `data`.
+      if (typeof revertData === 'string')
+        throw new RpcError(3, `execution reverted: ${decodeRevertText(revertData) ?? message}`, revertData)
       throw new RpcError(code, message)
     }
     return body.result
   }
   for (const account of [MINTER, LOADER]) await send('hardhat_impersonateAccount', [account])
-  return { send, finishLoading: async () => void (await send('hardhat_setCode', [USDC, codeOf('DevUSDC')])) }
+  return { send, finishLoading: async () => void (await send('hardhat_setCode', [USDC, readBytecode('DevUSDC')])) }
 }

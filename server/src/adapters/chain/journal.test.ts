@@ -4,14 +4,14 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
+import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
 import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
 import { createTestDatabase } from '../../../test/database.ts'
 import type { Hex } from '../../modules/payments/facilitator.ts'
-import { createOwnFacilitator } from '../facilitators/own.ts'
+import { createLocalFacilitator } from '../facilitators/local-facilitator.ts'
 import { createChainReader } from './chain-reader.ts'
 import { MULTICALL3, USDC } from './edr.ts'
 import { createEmbeddedChain, type EmbeddedChain } from './embedded-chain.ts'
-import { createMemoryJournal } from './journal.memory.ts'
 import { type ChainJournal, createPostgresJournal } from './journal.ts'
 import { ChainUnreachable, type RpcBlock, type RpcLog, type RpcReceipt } from './rpc.ts'
 
@@ -59,7 +59,7 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
 
       const facilitatorKey = generatePrivateKey()
       const facilitate = ({ request }: EmbeddedChain) =>
-        createOwnFacilitator({ request, network: NETWORK, asset: USDC, privateKeys: [facilitatorKey], clock })
+        createLocalFacilitator({ request, network: NETWORK, asset: USDC, privateKeys: [facilitatorKey], clock })
       const terms = termsOf()
       const payment = await signPayment(owner, terms, { clock })
       const paid = await facilitate(first).settle(payment, terms)

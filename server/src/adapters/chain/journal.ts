@@ -1,6 +1,6 @@
 /**
- * The journal of the embedded chain. The chain itself lives in memory; what stands here is what happened, and nothing
- * else did. A transaction is appended before anybody is told of it, and a start rebuilds the token from these tables.
+ * The journal of the embedded chain: the durable record behind an EVM that lives in memory. A transaction is appended
+ * before anyone can see it, and a start rebuilds the token from these tables.
  */
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import type { RpcBlock, RpcReceipt, RpcTransaction } from './rpc.ts'
@@ -10,7 +10,7 @@ export type UsedAuthorization = {
   nonce: Hex
   cancelled: boolean
   transaction: Hex
-  /** Seconds since 1970 from which the token refuses it whatever its state; null when that is not known. */
+  /** Seconds since 1970 from which the token refuses the authorisation in any case; null when unknown. */
   validBefore: bigint | null
 }
 
@@ -25,22 +25,22 @@ export type TokenEffects = {
 export type MinedTransaction = {
   transaction: RpcTransaction
   receipt: RpcReceipt
-  /** Null for the faucet's own transactions: nobody signed them. */
+  /** Null for the faucet's transactions, which are not signed. */
   raw: Hex | null
 }
 
-/** One block as it was mined: header, transactions in order, and what they did to the token. */
+/** One mined block: header, transactions in order, and their effects on the token. */
 export type MinedBlock = { header: RpcBlock; transactions: MinedTransaction[]; effects: TokenEffects }
 
 export type JournalState = {
-  /** Fences the writer: after another `load`, appends under an older epoch are refused. */
+  /** Fences writers: after another `load`, appends under an older epoch are refused. */
   epoch: bigint
-  /** No block number up to here may be given out again, whether its block was kept or not. */
+  /** No block number up to this one may be used again, whether its block was journalled or not. */
   reservedBlock: bigint
   time: bigint
   supplyMicro: bigint
   balances: AsyncIterable<{ owner: Hex; amountMicro: bigint }[]>
-  /** The used ones that have not expired: of the others, time takes care. */
+  /** Used authorisations that have not expired; the token refuses expired ones anyway. */
   authorizations: AsyncIterable<{ authorizer: Hex; nonce: Hex }[]>
   allowances: AsyncIterable<{ owner: Hex; spender: Hex; amount: bigint }[]>
   permitNonces: AsyncIterable<{ owner: Hex; count: bigint }[]>
@@ -50,68 +50,68 @@ export type JournalState = {
 export type LogQuery = {
   fromBlock: bigint
   toBlock: bigint
-  /** When the filter names one authorisation, only its transaction is looked at. */
+  /** When the filter names one authorisation, only its transaction is searched. */
   authorization?: { authorizer: Hex; nonce: Hex }
-  /** Transactions looked at; one more than this many is a refusal, not a shorter answer. */
+  /** Maximum number of transactions; beyond it the result is `too_many`, never a truncated list. */
   limit: number
 }
 
 export type ChainJournal = {
-  /** Takes the journal over from whoever held it, and tells what it holds. */
+  /** Takes the journal over from its previous writer and returns its state. */
   load(): Promise<JournalState>
-  /** Durable when it returns. Throws `JournalTaken` when another process has loaded the journal since. */
+  /** Durable when it returns. Throws `JournalTakenOver` when another process has loaded the journal since. */
   append(epoch: bigint, block: MinedBlock): Promise<void>
   reserveBlocks(epoch: bigint, upTo: bigint): Promise<void>
-  isUsed(authorizer: Hex, nonce: Hex): Promise<boolean>
-  transaction(hash: Hex): Promise<{ transaction: RpcTransaction; receipt: RpcReceipt } | null>
+  isAuthorizationUsed(authorizer: Hex, nonce: Hex): Promise<boolean>
+  findTransaction(hash: Hex): Promise<{ transaction: RpcTransaction; receipt: RpcReceipt } | null>
   block(key: { number: bigint } | { hash: Hex }): Promise<{ header: RpcBlock; transactions: RpcTransaction[] } | null>
   /** Receipts in chain order, or `too_many`. */
   receipts(query: LogQuery): Promise<RpcReceipt[] | 'too_many'>
 }
 
-export class JournalTaken extends Error {
+export class JournalTakenOver extends Error {
   constructor() {
     super('Another process has taken over the embedded chain.')
-    this.name = 'JournalTaken'
+    this.name = 'JournalTakenOver'
   }
 }
 
-/** As much of `pg.Pool` as the journal needs. */
+/** The part of `pg.Pool` that the journal uses. */
 export type Database = { query(text: string, values: unknown[]): Promise<{ rows: Record<string, unknown>[] }> }
 
-const PAGE = 5_000
+const PAGE_SIZE = 5_000
 
 export function createPostgresJournal(database: Database): ChainJournal {
   const select = async <Row>(text: string, values: unknown[]) => (await database.query(text, values)).rows as Row[]
 
-  /** Pages by key, so that a long history is never held in memory at once. */
-  async function* pages<Row extends Record<string, string>>(
+  /** Reads in pages by key, so that a long history is never in memory at once. */
+  async function* selectPages<Row extends Record<string, string>>(
     table: string,
     key: (keyof Row & string)[],
-    rest: string[],
-    only = 'true',
+    valueColumns: string[],
+    condition = 'true',
   ) {
-    const columns = [...key, ...rest].map((column) => `${column}::text as ${column}`).join(', ')
+    const columns = [...key, ...valueColumns].map((column) => `${column}::text as ${column}`).join(', ')
     const order = key.join(', ')
     let after: string[] | undefined
     for (;;) {
       const where = after ? `(${order}) > (${key.map((_, index) => `$${index + 1}`).join(', ')})` : 'true'
       const rows = await select<Row>(
-        `select ${columns} from ${table} where ${where} and ${only} order by ${order} limit ${PAGE}`,
+        `select ${columns} from ${table} where ${where} and ${condition} order by ${order} limit ${PAGE_SIZE}`,
         after ?? [],
       )
       if (rows.length > 0) yield rows
-      if (rows.length < PAGE) return
+      if (rows.length < PAGE_SIZE) return
       const last = rows.at(-1)!
       after = key.map((column) => last[column]!)
     }
   }
 
-  async function* mapped<Row extends Record<string, string>, Item>(
+  async function* mapPages<Row extends Record<string, string>, Item>(
     source: AsyncIterable<Row[]>,
-    item: (row: Row) => Item,
+    toItem: (row: Row) => Item,
   ) {
-    for await (const rows of source) yield rows.map(item)
+    for await (const rows of source) yield rows.map(toItem)
   }
 
   return {
@@ -127,34 +127,47 @@ export function createPostgresJournal(database: Database): ChainJournal {
         reservedBlock: BigInt(head!.reserved_block),
         time: BigInt(head!.block_time),
         supplyMicro: BigInt(head!.supply),
-        balances: mapped(pages<{ owner: Hex; amount: string }>('chain_balances', ['owner'], ['amount']), (row) => ({
-          owner: row.owner,
-          amountMicro: BigInt(row.amount),
-        })),
-        authorizations: pages<{ authorizer: Hex; nonce: Hex }>(
+        balances: mapPages(
+          selectPages<{ owner: Hex; amount: string }>('chain_balances', ['owner'], ['amount']),
+          (row) => ({
+            owner: row.owner,
+            amountMicro: BigInt(row.amount),
+          }),
+        ),
+        authorizations: selectPages<{ authorizer: Hex; nonce: Hex }>(
           'chain_authorizations',
           ['authorizer', 'nonce'],
           [],
           `(valid_before is null or valid_before > ${BigInt(head!.block_time)})`,
         ),
-        allowances: mapped(
-          pages<{ owner: Hex; spender: Hex; amount: string }>('chain_allowances', ['owner', 'spender'], ['amount']),
+        allowances: mapPages(
+          selectPages<{ owner: Hex; spender: Hex; amount: string }>(
+            'chain_allowances',
+            ['owner', 'spender'],
+            ['amount'],
+          ),
           (row) => ({ owner: row.owner, spender: row.spender, amount: BigInt(row.amount) }),
         ),
-        permitNonces: mapped(pages<{ owner: Hex; count: string }>('chain_permits', ['owner'], ['count']), (row) => ({
-          owner: row.owner,
-          count: BigInt(row.count),
-        })),
-        accounts: mapped(pages<{ address: Hex; nonce: string }>('chain_accounts', ['address'], ['nonce']), (row) => ({
-          address: row.address,
-          nonce: BigInt(row.nonce),
-        })),
+        permitNonces: mapPages(
+          selectPages<{ owner: Hex; count: string }>('chain_permits', ['owner'], ['count']),
+          (row) => ({
+            owner: row.owner,
+            count: BigInt(row.count),
+          }),
+        ),
+        accounts: mapPages(
+          selectPages<{ address: Hex; nonce: string }>('chain_accounts', ['address'], ['nonce']),
+          (row) => ({
+            address: row.address,
+            nonce: BigInt(row.nonce),
+          }),
+        ),
       }
     },
 
     async append(epoch, block) {
       const { header, transactions, effects } = block
-      const rows = await select(APPEND, [
+      const rows = await select(APPEND_BLOCK, [
         epoch.toString(),
         BigInt(header.number).toString(),
         BigInt(header.timestamp).toString(),
@@ -177,7 +190,7 @@ export function createPostgresJournal(database: Database): ChainJournal {
         JSON.stringify(effects.allowances.map((item) => ({ ...item, amount: item.amount.toString() }))),
         JSON.stringify(effects.permitNonces.map((item) => ({ ...item, count: item.count.toString() }))),
       ])
-      if (rows.length === 0) throw new JournalTaken()
+      if (rows.length === 0) throw new JournalTakenOver()
     },
 
     async reserveBlocks(epoch, upTo) {
@@ -186,10 +199,10 @@ export function createPostgresJournal(database: Database): ChainJournal {
          where id = 1 and epoch = $1::bigint returning 1`,
         [epoch.toString(), upTo.toString()],
       )
-      if (rows.length === 0) throw new JournalTaken()
+      if (rows.length === 0) throw new JournalTakenOver()
     },
 
-    async isUsed(authorizer, nonce) {
+    async isAuthorizationUsed(authorizer, nonce) {
       const rows = await select('select 1 from chain_authorizations where authorizer = $1 and nonce = $2', [
         authorizer,
         nonce,
@@ -197,7 +210,7 @@ export function createPostgresJournal(database: Database): ChainJournal {
       return rows.length > 0
     },
 
-    async transaction(hash) {
+    async findTransaction(hash) {
       const [row] = await select<{ transaction: RpcTransaction; receipt: RpcReceipt }>(
         'select transaction, receipt from chain_transactions where hash = $1',
         [hash.toLowerCase()],
@@ -234,10 +247,10 @@ export function createPostgresJournal(database: Database): ChainJournal {
 }
 
 /**
- * One statement, so one round trip and one commit for a whole block. Everything hangs on `head`: a writer whose epoch is
- * over updates no row there, and then nothing else is written either.
+ * One statement, so one round trip and one commit for a whole block. Every insert selects from `head`: a writer with an
+ * old epoch updates no row there, and then nothing else is written either.
  */
-const APPEND = `
+const APPEND_BLOCK = `
 with head as (
   update chain_head
   set supply = supply + $4::numeric,

@@ -1,4 +1,4 @@
-/** Who settles and which chain is asked: the embedded one, a real one with our own keys, or somebody else's facilitator. */
+/** Opens the facilitator and the chain: the embedded chain, a real chain with our own keys, or facilitators over HTTP. */
 import type { ChainReader, Facilitator, Hex } from '../../modules/payments/facilitator.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type Config, usesEmbeddedChain } from '../../platform/config.ts'
@@ -6,10 +6,10 @@ import type { Database } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
 import type { Log } from '../../platform/log.ts'
 import type { SecretFolder } from '../../platform/secrets.ts'
-import { createHttpFacilitator } from '../facilitators/http.ts'
-import { createOwnFacilitator } from '../facilitators/own.ts'
-import { loadCurve } from '../facilitators/recover.ts'
-import { facilitatorHttp } from '../facilitators/wire.ts'
+import { createFacilitatorHandlers } from '../facilitators/facilitator-wire.ts'
+import { createHttpFacilitator } from '../facilitators/http-facilitator.ts'
+import { createLocalFacilitator } from '../facilitators/local-facilitator.ts'
+import { loadCurve } from '../facilitators/secp256k1.ts'
 import { createChainReader } from './chain-reader.ts'
 import { USDC } from './edr.ts'
 import { createPublicRpc } from './public-rpc.ts'
@@ -26,7 +26,7 @@ type Deps = {
   keys: Keys
   instance: string
   listens: boolean
-  /** Called when a transaction has been mined and before anybody has read it; the crash test stops the process there. */
+  /** Called when a transaction has been mined and before its result is read; the crash test kills the process there. */
   onMined(): void
 }
 
@@ -39,7 +39,7 @@ export type OpenChain = {
     | {
         mint(to: Hex, amountMicro: bigint): Promise<Hex>
         rpc(body: unknown): Promise<unknown>
-        facilitator: ReturnType<typeof facilitatorHttp>
+        facilitator: ReturnType<typeof createFacilitatorHandlers>
       }
     | undefined
   announce(url: string): Promise<void>
@@ -49,10 +49,10 @@ export type OpenChain = {
 const NETWORK = 'eip155:8453'
 
 export async function openChain(deps: Deps): Promise<OpenChain> {
-  if (usesEmbeddedChain(deps.config)) return openEmbedded(deps)
+  if (usesEmbeddedChain(deps.config)) return openEmbeddedChain(deps)
   const { config, clock, log } = deps
   const request = config.CHAIN_RPC_URL ? createRemoteChain({ url: config.CHAIN_RPC_URL }).request : undefined
-  const common = {
+  const shared = {
     reader: request && createChainReader({ request }),
     asset: USDC,
     payTo: config.PAY_TO_ADDRESS!,
@@ -66,10 +66,10 @@ export async function openChain(deps: Deps): Promise<OpenChain> {
       log,
       ...(request && { hasCode: async (address: Hex) => (await request('eth_getCode', [address, 'latest'])) !== '0x' }),
     })
-    return { ...common, facilitator, close: async () => facilitator.close() }
+    return { ...shared, facilitator, close: async () => facilitator.close() }
   }
   const privateKeys = config.FACILITATOR_PRIVATE_KEY!
-  const facilitator = createOwnFacilitator({
+  const facilitator = createLocalFacilitator({
     request: request!,
     network: NETWORK,
     asset: USDC,
@@ -77,13 +77,13 @@ export async function openChain(deps: Deps): Promise<OpenChain> {
     clock,
     log,
   })
-  return { ...common, facilitator, close: async () => {} }
+  return { ...shared, facilitator, close: async () => {} }
 }
 
-// The embedded chain mines at once; a receipt that takes longer will not come before its journal is back.
+// The embedded chain mines at once; a receipt that takes longer arrives only after the journal can be written again.
 const EMBEDDED_RECEIPT_MS = 2_000
 
-async function openEmbedded({
+async function openEmbeddedChain({
   config,
   database,
   clock,
@@ -105,9 +105,9 @@ async function openEmbedded({
     if (method === 'eth_sendRawTransaction') onMined()
     return result
   }
-  // Gas is free here and two processes must not share an account's nonces, so each process sends with a key of its own.
+  // Two processes must not share an account's nonces; gas is free here, so each process sends with its own key.
   const privateKey: Hex = `0x${keys.evmKey(`facilitator/${instance}`).toString('hex')}`
-  const facilitator = createOwnFacilitator({
+  const facilitator = createLocalFacilitator({
     request,
     network: NETWORK,
     asset: USDC,
@@ -121,7 +121,11 @@ async function openEmbedded({
     reader: createChainReader({ request: shared.request }),
     asset: USDC,
     payTo: config.PAY_TO_ADDRESS ?? loadCurve().addressOf(keys.evmKey('payee')),
-    dev: { mint: shared.mint, rpc: createPublicRpc(shared.request), facilitator: facilitatorHttp(facilitator) },
+    dev: {
+      mint: shared.mint,
+      rpc: createPublicRpc(shared.request),
+      facilitator: createFacilitatorHandlers(facilitator),
+    },
     announce: shared.announce,
     close: shared.close,
   }

@@ -4,12 +4,12 @@ import type { AddressInfo } from 'node:net'
 import { generatePrivateKey } from 'viem/accounts'
 import { afterEach, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
+import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
 import { NETWORK, newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
-import { createOwnFacilitator } from '../facilitators/own.ts'
+import { createLocalFacilitator } from '../facilitators/local-facilitator.ts'
 import { createChainReader } from './chain-reader.ts'
 import { USDC } from './edr.ts'
 import { createEmbeddedChain } from './embedded-chain.ts'
-import { createMemoryJournal } from './journal.memory.ts'
 import { createPublicRpc } from './public-rpc.ts'
 import { createRemoteChain } from './remote-chain.ts'
 import { ChainUnreachable, RpcError } from './rpc.ts'
@@ -42,7 +42,7 @@ test('a second process settles on the chain that the first one owns', async () =
   })
   const remote = createRemoteChain({ url })
   const privateKeys = [generatePrivateKey()]
-  const facilitator = createOwnFacilitator({ ...remote, network: NETWORK, asset: USDC, privateKeys, clock })
+  const facilitator = createLocalFacilitator({ ...remote, network: NETWORK, asset: USDC, privateKeys, clock })
   const payer = newPayer()
   await chain.mint(payer.address, 50_000n)
   const terms = termsOf()

@@ -1,4 +1,4 @@
-/** A chain reached over HTTP: the embedded one of another process, or a real node. The same face as the embedded chain. */
+/** A chain reached over HTTP: the embedded one of another process, or a real node. Same interface as the embedded chain. */
 import { type ChainRequest, ChainUnreachable, RpcError } from './rpc.ts'
 
 const DEFAULT_TIMEOUT_MS = 10_000
@@ -35,8 +35,8 @@ async function post(url: string, call: object, timeoutMs: number): Promise<Body>
     throw new ChainUnreachable('The node gave no answer.', { cause })
   }
   if (typeof body !== 'object' || body === null) throw new ChainUnreachable('The node gave no JSON-RPC answer.')
-  const answer = body as Body
-  // Some nodes put a JSON-RPC error under a 4xx or 5xx; without one, the status alone tells nothing about the call.
-  if (!response.ok && !answer.error) throw new ChainUnreachable(`The node answered with status ${response.status}.`)
-  return answer
+  const rpcBody = body as Body
+  // Some nodes put a JSON-RPC error under a 4xx or 5xx; without one, the status alone says nothing about the call.
+  if (!response.ok && !rpcBody.error) throw new ChainUnreachable(`The node answered with status ${response.status}.`)
+  return rpcBody
 }

@@ -1,7 +1,7 @@
-/** The one face of every chain here: a JSON-RPC call. Throws `RpcError` when the chain itself answered with an error. */
+/** The interface of every chain: a JSON-RPC call. Throws `RpcError` when the chain answered with an error. */
 export type ChainRequest = (method: string, params?: readonly unknown[]) => Promise<unknown>
 
-/** What a node answered. Anything else that goes wrong (no connection, no answer in time) is a `ChainUnreachable`. */
+/** An error that the node returned. Every other failure (no connection, no answer in time) is a `ChainUnreachable`. */
 export class RpcError extends Error {
   readonly code: number
   readonly data: unknown
@@ -14,11 +14,11 @@ export class RpcError extends Error {
   }
 }
 
-/** The node ran the call, and the call itself came to nothing: it reverted, or its gas ran out. */
+/** The node executed the call, and it reverted or ran out of gas. */
 export const isExecutionFailure = (error: unknown): error is RpcError =>
   error instanceof RpcError && (error.code === 3 || /execution reverted|out of gas/i.test(error.message))
 
-/** No answer could be had, so nothing is known about what the call did. */
+/** There was no answer, so the effect of the call is unknown. */
 export class ChainUnreachable extends Error {
   constructor(message: string, options?: { cause?: unknown }) {
     super(message, options)

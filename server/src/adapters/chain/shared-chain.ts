@@ -1,6 +1,6 @@
 /**
- * The embedded chain lives in one process. Whoever gets its lock owns it; the others reach it over that process's RPC,
- * and one of them takes over when the owner is gone. The journal fences: an old owner can write nothing any more.
+ * The embedded chain runs in one process: the one that holds its lock. The others reach it over that process's RPC, and
+ * one of them takes over when the owner is gone. The journal's epoch keeps a former owner from writing.
  */
 import type pg from 'pg'
 import type { Hex } from '../../modules/payments/facilitator.ts'
@@ -15,15 +15,15 @@ type Deps = {
   connect(): Promise<pg.Client>
   clock: Clock
   log: ChainLog
-  /** False for a process that does not listen: nobody could reach the chain there. */
+  /** False for a process that does not listen: the others could not reach the chain there. */
   mayOwn: boolean
 }
 
 export type SharedChain = {
   request: ChainRequest
   mint(to: Hex, amountMicro: bigint): Promise<Hex>
-  owned(): boolean
-  /** Tells the other processes where to reach the chain, once we listen. */
+  isOwner(): boolean
+  /** Publishes the URL of this process, once it listens, for the other processes. */
   announce(url: string): Promise<void>
   close(): Promise<void>
 }
@@ -32,98 +32,101 @@ const LOCK = `hashtextextended('countersign/embedded-chain', 0)`
 
 export async function createSharedChain({ pool, connect, clock, log, mayOwn }: Deps): Promise<SharedChain> {
   let embedded: EmbeddedChain | undefined
-  let guard: pg.Client | undefined
+  let lockConnection: pg.Client | undefined
   let ownUrl: string | undefined
   let closed = false
 
-  let takingOver: Promise<boolean> | undefined
-  /** However many requests find the owner gone, one of them looks after it. */
+  let takeOverInProgress: Promise<boolean> | undefined
+  /** Concurrent requests that find the owner gone share one attempt to take over. */
   const takeOver = (): Promise<boolean> => {
     if (!mayOwn || closed) return Promise.resolve(false)
-    takingOver ??= tryLock().finally(() => {
-      takingOver = undefined
+    takeOverInProgress ??= tryTakeOver().finally(() => {
+      takeOverInProgress = undefined
     })
-    return takingOver
+    return takeOverInProgress
   }
 
-  /** The lock lives on a connection of its own: when that is lost, so is the right to the chain. */
-  const tryLock = async (): Promise<boolean> => {
+  /** The lock is held on a dedicated connection: when that closes, this process no longer owns the chain. */
+  const tryTakeOver = async (): Promise<boolean> => {
     const client = await connect()
-    const { rows } = await client.query<{ got: boolean }>(`select pg_try_advisory_lock(${LOCK}) as got`)
-    if (!rows[0]!.got || closed) {
+    const { rows } = await client.query<{ acquired: boolean }>(`select pg_try_advisory_lock(${LOCK}) as acquired`)
+    if (!rows[0]!.acquired || closed) {
       await client.end()
       return false
     }
     client.on('error', () => client.end().catch(() => {}))
     client.on('end', () => {
-      if (guard !== client) return
-      guard = undefined
-      const lost = embedded
+      if (lockConnection !== client) return
+      lockConnection = undefined
+      const lostChain = embedded
       embedded = undefined
-      lost?.close().catch(() => {})
+      lostChain?.close().catch(() => {})
     })
-    guard = client
+    lockConnection = client
     embedded = await createEmbeddedChain({ journal: createPostgresJournal(pool), clock, log })
-    if (ownUrl) await writeUrl(ownUrl)
+    if (ownUrl) await writeOwnerUrl(ownUrl)
     log.info({}, 'this process owns the embedded chain')
     return true
   }
 
-  const writeUrl = (url: string) =>
+  const writeOwnerUrl = (url: string) =>
     pool.query('insert into embedded_chain_owner (id, url) values (1, $1) on conflict (id) do update set url = $1', [
       url,
     ])
 
-  const ownerUrl = async (): Promise<string> => {
+  const readOwnerUrl = async (): Promise<string> => {
     const { rows } = await pool.query<{ url: string }>('select url from embedded_chain_owner where id = 1')
-    if (!rows[0]) throw new ChainUnreachable('Nobody has announced the embedded chain yet.')
+    if (!rows[0]) throw new ChainUnreachable('No process has announced the embedded chain yet.')
     return rows[0].url
   }
 
-  /** One owner is always found: either it answers, or its lock is free and we become it. */
-  const elsewhere = async <T>(
-    ask: (url: string) => Promise<T>,
-    here: (chain: EmbeddedChain) => Promise<T>,
+  /** Calls the owner; when it cannot be reached and its lock is free, takes the chain over. */
+  const callOwner = async <T>(
+    onRemote: (url: string) => Promise<T>,
+    onEmbedded: (chain: EmbeddedChain) => Promise<T>,
   ): Promise<T> => {
     try {
-      const url = await ownerUrl()
-      // The last owner was this very process, and it has lost its lock: asking itself would never end.
+      const url = await readOwnerUrl()
+      // This process was the last owner and has lost its lock: a request to itself would recurse.
       if (url === ownUrl) throw new ChainUnreachable('The next owner of the embedded chain is not known yet.')
-      return await ask(url)
+      return await onRemote(url)
     } catch (error) {
       if (!(error instanceof ChainUnreachable)) throw error
-      if (await takeOver().catch(() => false)) return here(embedded!)
+      if (await takeOver().catch(() => false)) return onEmbedded(embedded!)
       throw error
     }
   }
 
-  const use = <T>(here: (chain: EmbeddedChain) => Promise<T>, ask: (url: string) => Promise<T>): Promise<T> => {
+  const callChain = <T>(
+    onEmbedded: (chain: EmbeddedChain) => Promise<T>,
+    onRemote: (url: string) => Promise<T>,
+  ): Promise<T> => {
     if (closed) throw new ChainUnreachable('The embedded chain is closed.')
-    return embedded ? here(embedded) : elsewhere(ask, here)
+    return embedded ? onEmbedded(embedded) : callOwner(onRemote, onEmbedded)
   }
 
   await takeOver()
 
   return {
-    owned: () => embedded !== undefined,
+    isOwner: () => embedded !== undefined,
     request: async (method, params) =>
-      use(
+      callChain(
         (chain) => chain.request(method, params),
         (url) => createRemoteChain({ url: `${url}/api/dev/rpc` }).request(method, params),
       ),
     mint: async (to, amountMicro) =>
-      use(
+      callChain(
         (chain) => chain.mint(to, amountMicro),
         (url) => remoteMint(url, to, amountMicro),
       ),
     async announce(url) {
       ownUrl = url
-      if (embedded) await writeUrl(url)
+      if (embedded) await writeOwnerUrl(url)
     },
     async close() {
       closed = true
-      const client = guard
-      guard = undefined
+      const client = lockConnection
+      lockConnection = undefined
       await embedded?.close()
       await client?.end()
     },

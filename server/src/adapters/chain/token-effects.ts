@@ -1,19 +1,19 @@
-/** What one block did to the token, read from its logs: the token emits a log for every change of its state. */
+/** The effects of one block on the token, read from its logs: the token emits a log for every change of its state. */
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { addressInWord, encodeCall, SELECTOR, TOPIC } from './codec.ts'
 import { USDC } from './edr.ts'
 import type { MinedTransaction, TokenEffects } from './journal.ts'
 import type { ChainRequest } from './rpc.ts'
 
-const NOBODY = `0x${'0'.repeat(40)}`
+const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 
-export async function tokenEffects(mined: MinedTransaction[], send: ChainRequest): Promise<TokenEffects> {
+export async function readTokenEffects(mined: MinedTransaction[], send: ChainRequest): Promise<TokenEffects> {
   let supplyDeltaMicro = 0n
   const deltas = new Map<Hex, bigint>()
   const allowances = new Map<string, TokenEffects['allowances'][number]>()
   const authorizations: TokenEffects['authorizations'] = []
-  const move = (owner: Hex, deltaMicro: bigint) => {
-    if (owner === NOBODY) supplyDeltaMicro -= deltaMicro
+  const addDelta = (owner: Hex, deltaMicro: bigint) => {
+    if (owner === ZERO_ADDRESS) supplyDeltaMicro -= deltaMicro
     else deltas.set(owner, (deltas.get(owner) ?? 0n) + deltaMicro)
   }
 
@@ -22,8 +22,8 @@ export async function tokenEffects(mined: MinedTransaction[], send: ChainRequest
     const [kind, first, second] = log.topics
     if (log.address.toLowerCase() !== USDC || !first || !second) continue
     if (kind === TOPIC.transfer) {
-      move(addressInWord(first), -BigInt(log.data))
-      move(addressInWord(second), BigInt(log.data))
+      addDelta(addressInWord(first), -BigInt(log.data))
+      addDelta(addressInWord(second), BigInt(log.data))
     } else if (kind === TOPIC.approval) {
       const [owner, spender] = [addressInWord(first), addressInWord(second)]
       allowances.set(`${owner}${spender}`, { owner, spender, amount: BigInt(log.data) })
@@ -33,12 +33,12 @@ export async function tokenEffects(mined: MinedTransaction[], send: ChainRequest
         nonce: second as Hex,
         cancelled: kind === TOPIC.authorizationCanceled,
         transaction: log.transactionHash as Hex,
-        validBefore: wordBefore(inputs.get(log.transactionHash) ?? '', second),
+        validBefore: findValidBefore(inputs.get(log.transactionHash) ?? '', second),
       })
     }
   }
 
-  // An Approval does not say whether a permit made it, so the counters of those owners are read.
+  // An Approval does not show whether it came from a permit, so the permit nonces of those owners are read.
   const owners = [...new Set([...allowances.values()].map((allowance) => allowance.owner))]
   const permitNonces = await Promise.all(
     owners.map(async (owner) => {
@@ -56,16 +56,16 @@ export async function tokenEffects(mined: MinedTransaction[], send: ChainRequest
 }
 
 /**
- * In every call that uses an authorisation, `validBefore` is the word before the nonce, however deep the call was wrapped.
- * The largest of several is taken, and before the nonce of a cancellation stands an address: both err on the late side.
+ * In every call that uses an authorisation, `validBefore` is the word before the nonce, however deep the call is nested.
+ * The largest match counts, and a cancellation has an address in that place: both only keep the authorisation longer.
  */
-function wordBefore(input: string, nonce: string): bigint | null {
+function findValidBefore(input: string, nonce: string): bigint | null {
   const needle = nonce.slice(2).toLowerCase()
   let latest: bigint | null = null
-  for (let place = input.indexOf(needle); place >= 0; place = input.indexOf(needle, place + 1)) {
-    if (place < 2 + 64) continue
-    const before = BigInt(`0x${input.slice(place - 64, place)}`)
-    if (latest === null || before > latest) latest = before
+  for (let index = input.indexOf(needle); index >= 0; index = input.indexOf(needle, index + 1)) {
+    if (index < 2 + 64) continue
+    const validBefore = BigInt(`0x${input.slice(index - 64, index)}`)
+    if (latest === null || validBefore > latest) latest = validBefore
   }
   return latest
 }

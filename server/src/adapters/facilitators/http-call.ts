@@ -1,17 +1,18 @@
-/** One JSON call to a facilitator, that says of a failure whether the request may have left this machine. */
-export type HttpAnswer =
-  | { kind: 'answer'; status: number; body: Record<string, unknown> }
-  /** No connection was made, so nothing was asked. */
+/** One JSON call to a facilitator. A failure says whether the request may have been sent. */
+export type HttpResult =
+  | { kind: 'response'; status: number; body: Record<string, unknown> }
+  /** No connection was made, so the request was not sent. */
   | { kind: 'not_sent'; message: string }
+  /** The request may have been sent; there was no readable response. */
   | { kind: 'lost'; message: string }
 
-export type HttpCall = (method: 'GET' | 'POST', url: string, body: unknown, timeoutMs: number) => Promise<HttpAnswer>
+export type HttpCall = (method: 'GET' | 'POST', url: string, body: unknown, timeoutMs: number) => Promise<HttpResult>
 
 const CONNECT_TIMEOUT_MS = 2_000
-const MAX_ANSWER_BYTES = 256 * 1024
+const MAX_RESPONSE_BYTES = 256 * 1024
 
-/** Codes that only a connection that never came about can give. */
-const NEVER_CONNECTED = new Set([
+/** Error codes that mean no connection was made. */
+const CONNECTION_ERRORS = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -20,14 +21,14 @@ const NEVER_CONNECTED = new Set([
   'UND_ERR_CONNECT_TIMEOUT',
 ])
 
-/** undici is loaded with the first call: it costs a tenth of a second that a start does not have. */
+/** undici is loaded with the first call, because loading it takes a tenth of a second of the start. */
 export function createHttpCall(): HttpCall & { close(): Promise<void> } {
   let loading: Promise<{ undici: typeof import('undici'); agent: import('undici').Agent }> | undefined
   const load = async () => {
     const undici = await import('undici')
     return {
       undici,
-      agent: new undici.Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, maxResponseSize: MAX_ANSWER_BYTES }),
+      agent: new undici.Agent({ connect: { timeout: CONNECT_TIMEOUT_MS }, maxResponseSize: MAX_RESPONSE_BYTES }),
     }
   }
 
@@ -44,19 +45,19 @@ export function createHttpCall(): HttpCall & { close(): Promise<void> } {
       })
       const parsed: unknown = JSON.parse(await response.body.text())
       if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
-        throw new Error('The answer is no JSON object.')
-      return { kind: 'answer', status: response.statusCode, body: parsed as Record<string, unknown> }
+        throw new Error('The response is not a JSON object.')
+      return { kind: 'response', status: response.statusCode, body: parsed as Record<string, unknown> }
     } catch (error) {
       const message = error instanceof Error ? error.message || error.name : String(error)
-      return { kind: neverConnected(error) ? 'not_sent' : 'lost', message }
+      return { kind: isConnectionError(error) ? 'not_sent' : 'lost', message }
     }
   }
   return Object.assign(call, { close: async () => (await loading)?.agent.close() })
 }
 
-/** A host with several addresses fails with one error for each; all of them must be of that kind. */
-function neverConnected(error: unknown): boolean {
-  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(neverConnected)
+/** A host with several addresses fails with one error per address; all of them must be connection errors. */
+function isConnectionError(error: unknown): boolean {
+  if (error instanceof AggregateError) return error.errors.length > 0 && error.errors.every(isConnectionError)
   const code = (error as { code?: unknown } | undefined)?.code
-  return typeof code === 'string' && NEVER_CONNECTED.has(code)
+  return typeof code === 'string' && CONNECTION_ERRORS.has(code)
 }

@@ -1,4 +1,4 @@
-/** Why a payment was refused, in x402's own words (the names that the reference facilitator for EVM chains uses). */
+/** Reasons for refusing a payment: the codes that x402's reference facilitator for EVM chains uses. */
 export const REASON = {
   scheme: 'invalid_exact_evm_scheme',
   network: 'invalid_exact_evm_network_mismatch',
@@ -17,8 +17,8 @@ export const REASON = {
   pending: 'settlement_pending',
 } as const
 
-/** What the token said when it refused. Undefined when it said nothing that we know. */
-export function reasonOfRevert(text: string | undefined): string | undefined {
+/** The reason behind the token's revert message; undefined when the message is not a known one. */
+export function reasonFromRevert(text: string | undefined): string | undefined {
   if (!text) return undefined
   if (/authorization is not yet valid/i.test(text)) return REASON.validAfter
   if (/authorization is expired/i.test(text)) return REASON.validBefore

@@ -4,15 +4,15 @@ import { privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
 import { newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
 import { systemClock } from '../../platform/clock.ts'
-import { bytesOf, hexOf } from '../chain/codec.ts'
+import { toBytes, toHex } from '../chain/codec.ts'
 import { authorizationDigest, parseSignature, recoverSigner } from './authorization.ts'
-import { curveNamed, loadCurve } from './recover.ts'
+import { loadCurve, loadCurveByName } from './secp256k1.ts'
 import { signTransaction } from './transaction.ts'
 
 /** The native library is optional: there are machines that it was not built for. */
 const hasNative = (() => {
   try {
-    return Boolean(curveNamed('native'))
+    return Boolean(loadCurveByName('native'))
   } catch {
     return false
   }
@@ -20,7 +20,7 @@ const hasNative = (() => {
 const CURVES = [...(hasNative ? (['native'] as const) : []), 'wasm', 'javascript'] as const
 
 test.each(CURVES)('the %s library finds the signer of an authorisation that viem signed', async (name) => {
-  const curve = curveNamed(name)
+  const curve = loadCurveByName(name)
   const terms = termsOf()
   for (let round = 0; round < 5; round++) {
     const payer = newPayer()
@@ -36,7 +36,7 @@ test.each(CURVES)('the %s library finds the signer of an authorisation that viem
 })
 
 test('the libraries agree on everything, nonsense included', () => {
-  const curves = CURVES.map(curveNamed)
+  const curves = CURVES.map(loadCurveByName)
   for (let round = 0; round < 50; round++) {
     const [digest, compact] = [randomBytes(32), round % 10 === 0 ? Buffer.alloc(64, round) : randomBytes(64)]
     const [native, ...others] = curves.map((curve) => curve.recover(digest, compact, round % 2 === 0 ? 0 : 1))
@@ -61,10 +61,10 @@ test.each([
   ['with one small byte', 128, 255n, '0x05'],
 ] as const)('a transaction %s reads back in viem as what was signed', async (_, nonce, maxFeePerGas, data) => {
   const curve = loadCurve()
-  const key = hexOf(randomBytes(32))
+  const key = toHex(randomBytes(32))
   const to = newPayer().address.toLowerCase() as `0x${string}`
   const transaction = { chainId: 8453, nonce, maxPriorityFeePerGas: 0n, maxFeePerGas, gas: 21_000n, to, data }
-  const raw = signTransaction(curve, transaction, bytesOf(key))
+  const raw = signTransaction(curve, transaction, toBytes(key))
   const read = parseTransaction(raw as TransactionSerializedEIP1559)
   expect(read).toMatchObject({
     chainId: 8453,

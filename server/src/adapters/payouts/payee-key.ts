@@ -1,18 +1,18 @@
 import type { Authorization, Hex } from '../../modules/payments/facilitator.ts'
-import { bytesOf, hexOf } from '../chain/codec.ts'
+import { toBytes, toHex } from '../chain/codec.ts'
 import { USDC } from '../chain/edr.ts'
 import { authorizationDigest } from '../facilitators/authorization.ts'
-import { loadCurve } from '../facilitators/recover.ts'
+import { loadCurve } from '../facilitators/secp256k1.ts'
 
 const CHAIN_ID = 8453
 
-/** Signs for the address that payments go to, if one of these keys is its key. */
-export function payeeSigner(
+/** A signer for the address that receives payments; undefined when none of these keys belongs to it. */
+export function createPayeeSigner(
   payTo: Hex,
   privateKeys: readonly Uint8Array[],
 ): ((authorization: Authorization) => Promise<Hex>) | undefined {
   const curve = loadCurve()
-  const key = privateKeys.find((one) => curve.addressOf(one).toLowerCase() === payTo.toLowerCase())
+  const key = privateKeys.find((privateKey) => curve.addressOf(privateKey).toLowerCase() === payTo.toLowerCase())
   if (!key) return undefined
   return async (authorization) => {
     const digest = authorizationDigest(authorization, {
@@ -22,8 +22,8 @@ export function payeeSigner(
       asset: USDC,
     })
     const { compact, recovery } = curve.sign(digest, key)
-    return `${hexOf(compact)}${(27 + recovery).toString(16)}` as Hex
+    return `${toHex(compact)}${(27 + recovery).toString(16)}` as Hex
   }
 }
 
-export const keyBytes = (privateKey: Hex): Uint8Array => bytesOf(privateKey)
+export const toKeyBytes = (privateKey: Hex): Uint8Array => toBytes(privateKey)

@@ -1,14 +1,14 @@
 import { readFileSync, realpathSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
-/** The account the database server runs under when that is not our own. */
+/** The account that runs the database server when it is not our own. */
 export type Account = { name: string; uid: number; gid: number }
 
 const ACCOUNT_NAMES = ['countersign', 'nobody']
 
 /**
- * PostgreSQL refuses to run as root, so root hands it to an unprivileged account; anyone else runs it as themselves.
- * A cluster that exists is run by its owner: the folder then stays usable by that user without root.
+ * PostgreSQL refuses to run as root, so root runs it under an unprivileged account; other users run it themselves.
+ * An existing cluster is run by its owner, so the folder stays usable by that user without root.
  */
 export function chooseAccount(clusterOwner: { uid: number; gid: number } | undefined): Account | undefined {
   if (process.getuid === undefined) {
@@ -36,22 +36,22 @@ function readAccounts(): Account[] {
     .map(([name, , uid, gid]) => ({ name: name!, uid: Number(uid), gid: Number(gid) }))
 }
 
-/** The first folder on the way to `path` that the account may not enter, or the path itself when it may not use that. */
-export function findBarrier(path: string, account: Account): string | undefined {
-  const real = realpathSync(path)
-  return [...foldersAbove(real), real].find((step) => !mayUse(statSync(step), account))
+/** The first folder above `path` that the account may not enter, or the path itself when the account may not read it. */
+export function findInaccessiblePath(path: string, account: Account): string | undefined {
+  const realPath = realpathSync(path)
+  return [...listParents(realPath), realPath].find((path) => !canAccess(statSync(path), account))
 }
 
-function foldersAbove(path: string): string[] {
+function listParents(path: string): string[] {
   const parent = dirname(path)
-  return parent === path ? [] : [...foldersAbove(parent), parent]
+  return parent === path ? [] : [...listParents(parent), parent]
 }
 
 const READ = 4
 const ENTER = 1
 
-function mayUse(stats: Stats, account: Account): boolean {
-  const wanted = stats.isDirectory() ? ENTER : READ
+function canAccess(stats: Stats, account: Account): boolean {
+  const requiredBit = stats.isDirectory() ? ENTER : READ
   const shift = stats.uid === account.uid ? 6 : stats.gid === account.gid ? 3 : 0
-  return ((stats.mode >> shift) & wanted) !== 0
+  return ((stats.mode >> shift) & requiredBit) !== 0
 }

@@ -4,23 +4,23 @@ import { chmodSync, chownSync, lstatSync, readdirSync, readFileSync, realpathSyn
 import { lchown, mkdir, open, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Account, findBarrier } from './account.ts'
+import { type Account, findInaccessiblePath } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import type { Log } from './log.ts'
 import { isAlive } from './processes.ts'
 import { serverEnvironment } from './server-environment.ts'
 
-const run = promisify(execFile)
+const execFileAsync = promisify(execFile)
 
-const HALF_MADE = 'postgres.new-'
-const INITDB_LIMIT_MS = 120_000
+const TEMPORARY_PREFIX = 'postgres.new-'
+const INITDB_TIMEOUT_MS = 120_000
 
-/** The cluster's real folder and who owns it. */
+/** The cluster's real folder and its owner. */
 export type Cluster = { folder: string; uid: number; gid: number }
 
 export const clusterPath = (dataDir: string) => join(dataDir, 'postgres')
 
-/** The cluster of a data folder, or undefined when there is none yet. Anything that is not plainly either is refused. */
+/** The cluster of a data folder, or undefined when there is none yet. Throws when the folder holds anything else. */
 export function findCluster(dataDir: string): Cluster | undefined {
   const path = clusterPath(dataDir)
   const entry = lstatSync(path, { throwIfNoEntry: false })
@@ -28,12 +28,12 @@ export function findCluster(dataDir: string): Cluster | undefined {
   const stats = statSync(path, { throwIfNoEntry: false })
   if (!stats) {
     throw new Error(
-      `${path} is a link to a folder that is gone, and the database was in it. Bring that folder back, or delete the link to begin with an empty database.`,
+      `${path} is a link to a folder that is gone, and the database was in it. Restore that folder, or delete the link to start with an empty database.`,
     )
   }
   const folder = realpathSync(path)
-  const us = process.getuid?.()
-  if (us !== 0 && us !== stats.uid) {
+  const currentUid = process.getuid?.()
+  if (currentUid !== 0 && currentUid !== stats.uid) {
     throw new Error(`The database in ${folder} belongs to uid ${stats.uid}: start as that user or as root.`)
   }
   const names = stats.isDirectory() ? readdirSync(folder) : [path]
@@ -46,31 +46,31 @@ export function findCluster(dataDir: string): Cluster | undefined {
 
 /** Major versions of PostgreSQL do not read each other's files. */
 export function checkVersion(folder: string, major: number): void {
-  const found = readFileSync(join(folder, 'PG_VERSION'), 'utf8').trim()
-  if (found === String(major)) return
+  const version = readFileSync(join(folder, 'PG_VERSION'), 'utf8').trim()
+  if (version === String(major)) return
   throw new Error(
-    `The database in ${folder} was made by PostgreSQL ${found}, and this version of Countersign brings PostgreSQL ${major}. ` +
-      `Nothing was changed. Dump it with PostgreSQL ${found} and load it into a new data folder, or go back to the version of Countersign that made it.`,
+    `The database in ${folder} was made by PostgreSQL ${version}, and this version of Countersign brings PostgreSQL ${major}. ` +
+      `Nothing was changed. Dump it with PostgreSQL ${version} and load it into a new data folder, or go back to the version of Countersign that made it.`,
   )
 }
 
-/** Root may have restored the folder from a backup, or closed a folder above it since: the first is mended, the second told. */
-export async function handOver(cluster: Cluster, account: Account): Promise<void> {
-  if (cluster.uid !== account.uid) await giveTo(cluster.folder, account)
-  const barrier = findBarrier(cluster.folder, account)
-  if (!barrier) return
+/** Gives the cluster to the account after root restored it from a backup; throws when the account may not enter its folder. */
+export async function ensureOwnership(cluster: Cluster, account: Account): Promise<void> {
+  if (cluster.uid !== account.uid) await chownRecursive(cluster.folder, account)
+  const inaccessiblePath = findInaccessiblePath(cluster.folder, account)
+  if (!inaccessiblePath) return
   throw new Error(
-    `PostgreSQL does not run as root, and ${account.name}, who owns the database in ${cluster.folder}, may not enter ${barrier}: allow it (chmod o+x ${barrier}), or move the data folder.`,
+    `PostgreSQL does not run as root, and ${account.name}, who owns the database in ${cluster.folder}, may not enter ${inaccessiblePath}: allow it (chmod o+x ${inaccessiblePath}), or move the data folder.`,
   )
 }
 
-async function giveTo(path: string, account: Account): Promise<void> {
+async function chownRecursive(path: string, account: Account): Promise<void> {
   await lchown(path, account.uid, account.gid)
   if (!lstatSync(path).isDirectory()) return
-  for (const name of await readdir(path)) await giveTo(join(path, name), account)
+  for (const name of await readdir(path)) await chownRecursive(join(path, name), account)
 }
 
-type NewCluster = {
+type CreateClusterOptions = {
   dataDir: string
   systemDir: string
   account: Account | undefined
@@ -80,90 +80,107 @@ type NewCluster = {
 }
 
 /**
- * Makes the cluster in a folder of another name and renames it when it is whole, so that a half-made one is never used.
- * Two processes may do so at once: the first rename wins, and the loser throws its own away.
+ * Creates the cluster in a temporary folder and renames it when it is complete, so that an incomplete one is never used.
+ * Two processes may do this at once: the first rename wins, and the other process deletes its folder.
  */
-export async function createCluster({ dataDir, systemDir, account, binaries, sync, log }: NewCluster): Promise<string> {
-  const barrier = account && openWay(dataDir, account, log)
-  const parent = barrier ? systemDir : dataDir
+export async function createCluster({
+  dataDir,
+  systemDir,
+  account,
+  binaries,
+  sync,
+  log,
+}: CreateClusterOptions): Promise<string> {
+  const inaccessiblePath = account && grantGroupAccess(dataDir, account, log)
+  const parent = inaccessiblePath ? systemDir : dataDir
   await mkdir(parent, { recursive: true, mode: 0o755 })
-  await removeHalfMade(parent)
-  const fresh = join(parent, `${HALF_MADE}${process.pid}-${randomBytes(4).toString('hex')}`)
+  await removeAbandoned(parent)
+  const temporaryFolder = join(parent, `${TEMPORARY_PREFIX}${process.pid}-${randomBytes(4).toString('hex')}`)
   try {
-    await mkdir(fresh, { mode: 0o700 })
-    if (account) chownSync(fresh, account.uid, account.gid)
-    await initdb(binaries, fresh, account, sync)
-    if (!barrier) await moveInto(fresh, clusterPath(dataDir))
-    else await linkFrom(clusterPath(dataDir), fresh, join(parent, `postgres-${randomBytes(6).toString('hex')}`))
+    await mkdir(temporaryFolder, { mode: 0o700 })
+    if (account) chownSync(temporaryFolder, account.uid, account.gid)
+    await initdb(binaries, temporaryFolder, account, sync)
+    if (!inaccessiblePath) await renameUnlessTaken(temporaryFolder, clusterPath(dataDir))
+    else
+      await linkUnlessTaken(
+        clusterPath(dataDir),
+        temporaryFolder,
+        join(parent, `postgres-${randomBytes(6).toString('hex')}`),
+      )
     await syncFolder(dataDir)
   } finally {
-    await rm(fresh, { recursive: true, force: true })
+    await rm(temporaryFolder, { recursive: true, force: true })
   }
-  const made = findCluster(dataDir)
-  if (!made) throw new Error(`The database that was made in ${dataDir} vanished.`)
-  if (barrier) {
+  const cluster = findCluster(dataDir)
+  if (!cluster) throw new Error(`The database created in ${dataDir} has disappeared.`)
+  if (inaccessiblePath) {
     log.warn(
-      { folder: made.folder },
-      `The database is in ${made.folder}, because ${account.name}, who runs it instead of root, may not enter ${barrier}. Keep that folder together with ${dataDir}.`,
+      { folder: cluster.folder },
+      `The database is in ${cluster.folder}, because ${account.name}, who runs it instead of root, may not enter ${inaccessiblePath}. Keep that folder together with ${dataDir}.`,
     )
   }
-  return made.folder
+  return cluster.folder
 }
 
 /**
- * When the data folder itself is the only closed door and nobody but root holds a key, the server's group gets leave to
- * pass through it, not to look around. Folders above it are not ours to open. Answers the barrier that remains.
+ * When only the data folder itself is closed to the account and it belongs to root, the server's group may traverse it,
+ * but not list it. Folders above it are left alone. Returns the path that is still inaccessible.
  */
-function openWay(dataDir: string, account: Account, log: Log): string | undefined {
-  const barrier = findBarrier(dataDir, account)
+function grantGroupAccess(dataDir: string, account: Account, log: Log): string | undefined {
+  const inaccessiblePath = findInaccessiblePath(dataDir, account)
   const stats = statSync(dataDir)
-  if (barrier !== dataDir || stats.uid !== 0 || (stats.mode & 0o077) !== 0) return barrier
+  if (inaccessiblePath !== dataDir || stats.uid !== 0 || (stats.mode & 0o077) !== 0) return inaccessiblePath
   chownSync(dataDir, 0, account.gid)
   chmodSync(dataDir, 0o710)
   log.info({ folder: dataDir }, `Let the group of ${account.name}, who runs the database, pass through ${dataDir}.`)
-  return findBarrier(dataDir, account)
+  return findInaccessiblePath(dataDir, account)
 }
 
 async function initdb(binaries: Binaries, folder: string, account: Account | undefined, sync: boolean): Promise<void> {
   const flags = [
     ...['-D', folder, '-U', 'postgres', '-E', 'UTF8', '--data-checksums', '--no-instructions'],
-    // The same order and the same letter cases on every system, whatever its own locales are.
+    // The same sort order and case mapping on every system, whatever its locales are.
     ...['--no-locale', '--locale-provider=builtin', '--builtin-locale=C.UTF-8'],
-    // No password: the socket's folder admits only the account that owns the files anyway. Never over the network.
+    // No password: the socket's folder admits only the account that owns the files. No network access.
     ...['--auth-local=trust', '--auth-host=reject'],
     ...(sync ? [] : ['--no-sync']),
   ]
   const identity = account && { uid: account.uid, gid: account.gid }
   try {
-    await run(binaries.initdb, flags, { cwd: '/', env: serverEnvironment, timeout: INITDB_LIMIT_MS, ...identity })
+    await execFileAsync(binaries.initdb, flags, {
+      cwd: '/',
+      env: serverEnvironment,
+      timeout: INITDB_TIMEOUT_MS,
+      ...identity,
+    })
   } catch (cause) {
-    const told = (cause as { stderr?: string }).stderr?.trim() || (cause as Error).message
-    throw new Error(`Could not make the database: ${told}`, { cause })
+    const message = (cause as { stderr?: string }).stderr?.trim() || (cause as Error).message
+    throw new Error(`Could not create the database: ${message}`, { cause })
   }
 }
 
-/** Renaming over an empty folder is allowed, over a full one not: exactly what a race needs. */
-async function moveInto(fresh: string, path: string): Promise<void> {
+/** Renaming over an empty folder succeeds and over a full one fails, so only one of several processes wins. */
+async function renameUnlessTaken(temporaryFolder: string, path: string): Promise<void> {
   try {
-    await rename(fresh, path)
+    await rename(temporaryFolder, path)
   } catch (error) {
-    if (!isTaken(error)) throw error
+    if (!alreadyExists(error)) throw error
   }
 }
 
-async function linkFrom(path: string, fresh: string, home: string): Promise<void> {
-  await rename(fresh, home)
-  await syncFolder(dirname(home))
+async function linkUnlessTaken(path: string, temporaryFolder: string, finalFolder: string): Promise<void> {
+  await rename(temporaryFolder, finalFolder)
+  await syncFolder(dirname(finalFolder))
   try {
     await rmdir(path).catch(() => undefined)
-    await symlink(home, path)
+    await symlink(finalFolder, path)
   } catch (error) {
-    await rm(home, { recursive: true, force: true })
-    if (!isTaken(error)) throw error
+    await rm(finalFolder, { recursive: true, force: true })
+    if (!alreadyExists(error)) throw error
   }
 }
 
-const isTaken = (error: unknown) => ['EEXIST', 'ENOTEMPTY'].includes((error as NodeJS.ErrnoException).code ?? '')
+const alreadyExists = (error: unknown) => ['EEXIST', 'ENOTEMPTY'].includes((error as NodeJS.ErrnoException).code ?? '')
 
 async function syncFolder(path: string): Promise<void> {
   const folder = await open(path, 'r')
@@ -174,12 +191,14 @@ async function syncFolder(path: string): Promise<void> {
   }
 }
 
-/** What a process left behind that died while it made a cluster. */
-async function removeHalfMade(parent: string): Promise<void> {
+/** Removes temporary folders of processes that died while they created a cluster. */
+async function removeAbandoned(parent: string): Promise<void> {
   for (const name of await readdir(parent)) {
-    const maker = name.startsWith(HALF_MADE) ? Number.parseInt(name.slice(HALF_MADE.length), 10) : undefined
-    if (maker === undefined || isAlive(maker)) continue
-    // An initdb that outlived its maker may still write into it: what is left goes the next time.
+    const creatorPid = name.startsWith(TEMPORARY_PREFIX)
+      ? Number.parseInt(name.slice(TEMPORARY_PREFIX.length), 10)
+      : undefined
+    if (creatorPid === undefined || isAlive(creatorPid)) continue
+    // An initdb that outlived its parent may still write into it: the next start removes the remainder.
     await rm(join(parent, name), { recursive: true, force: true }).catch(() => undefined)
   }
 }

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createBench, query, until } from '../../../test/postgres/helpers.ts'
 import { readPidFile } from './postmaster.ts'
-import { identify } from './processes.ts'
+import { identifyProcess } from './processes.ts'
 import { socketFile } from './socket-folder.ts'
 
 const bench = createBench()
@@ -29,7 +29,7 @@ function makeDataDir(): string {
 const quick = { fsync: 'off' }
 
 const isServerOf = (pid: number | undefined, dataDir: string) =>
-  pid !== undefined && identify(pid, join(dataDir, 'postgres')) === 'server'
+  pid !== undefined && identifyProcess(pid, join(dataDir, 'postgres')) === 'server'
 
 test('a database keeps its rows over a stop and a start, and stop leaves nothing behind', async () => {
   const dataDir = join(bench.makeFolder(), 'data')
@@ -157,7 +157,7 @@ test('a query that goes on after its server was killed does not hold up the next
   process.kill(database.pid()!, 'SIGKILL')
   await until('the loss was seen', () => !database.isUp())
   await until('it is up again', () => database.isUp())
-  expect(database.sentences.join()).toContain('still at work: ending them first')
+  expect(database.sentences.join()).toContain('still running: stopping them first')
   expect(await endless).toContain('Connection terminated')
 })
 

@@ -1,11 +1,11 @@
 import { existsSync, mkdirSync, realpathSync } from 'node:fs'
 import { dirname, join, resolve } from 'node:path'
 import { chooseAccount } from './account.ts'
-import { findNativeDir, placeBinaries } from './binaries.ts'
-import { checkVersion, createCluster, findCluster, handOver } from './cluster.ts'
+import { findNativeDir, prepareBinaries } from './binaries.ts'
+import { checkVersion, createCluster, ensureOwnership, findCluster } from './cluster.ts'
+import { createHostMarker } from './host-marker.ts'
 import type { Log } from './log.ts'
-import { readPidFile, type Site } from './postmaster.ts'
-import { createPresence } from './presence.ts'
+import { readPidFile, type ServerSpec } from './postmaster.ts'
 import { createServerLog } from './server-log.ts'
 import { DATABASE, OWNER_ROLE } from './session.ts'
 import { PORT, type Settings } from './settings.ts'
@@ -15,39 +15,39 @@ import { createSupervisor } from './supervisor.ts'
 export type EmbeddedPostgresOptions = {
   dataDir: string
   log: Log
-  /** PostgreSQL settings on top of ours. `fsync: 'off'` is for tests, which may lose their data. */
+  /** PostgreSQL settings on top of the defaults. `fsync: 'off'` is for tests, which may lose their data. */
   settings?: Settings
-  /** Where root keeps what the server's account could not reach elsewhere. It must survive a reboot. */
+  /** Where root puts files that the server's account cannot reach elsewhere. It must survive a reboot. */
   systemDir?: string
   /** The folder with PostgreSQL's `bin`, `lib` and `share`; by default the one npm installed. */
   nativeDir?: string
 }
 
 export type EmbeddedPostgres = {
-  /** For `pg`, as it is. It stays the same over restarts of the server. */
+  /** Connection options for `pg`. They stay the same across restarts of the server. */
   connection: { host: string; port: number; user: string; database: string }
   /** The postmaster's process id, or undefined while it is down. */
   pid(): number | undefined
   isUp(): boolean
-  /** Tells every change between up and down; the answer ends the subscription. */
+  /** Calls the listener on every change between up and down; the returned function unsubscribes. */
   onChange(listener: (up: boolean) => void): () => void
-  /** Leaves nothing running, unless another process still uses the same database. */
+  /** Stops the server, unless another process still uses the same database. */
   stop(): Promise<void>
 }
 
 const SYSTEM_DIR = '/var/lib/countersign'
 
-/** Answers when the database is ready. From then on the server is watched, and started again when it dies. */
+/** Resolves when the database is ready. From then on the server is supervised and restarted when it dies. */
 export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): Promise<EmbeddedPostgres> {
   const { log } = options
   const dataDir = makeDataDir(options.dataDir)
-  const site = await prepareSite({ ...options, dataDir })
-  const presence = createPresence(join(dataDir, 'postgres.host'))
-  const supervisor = createSupervisor({ site, presence, log })
+  const spec = await prepareServerSpec({ ...options, dataDir })
+  const hostMarker = createHostMarker(join(dataDir, 'postgres.host'))
+  const supervisor = createSupervisor({ spec, hostMarker, log })
   await supervisor.start()
 
   return {
-    connection: { host: site.socketFolder, port: PORT, user: OWNER_ROLE, database: DATABASE },
+    connection: { host: spec.socketFolder, port: PORT, user: OWNER_ROLE, database: DATABASE },
     pid: supervisor.pid,
     isUp: supervisor.isUp,
     onChange: supervisor.onChange,
@@ -55,26 +55,29 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   }
 }
 
-/** Only the data folder itself is closed to others: closed folders above it would keep the server's account out. */
+/** Only the data folder itself is private: private folders above it would keep the server's account out. */
 function makeDataDir(path: string): string {
-  const full = resolve(path)
-  mkdirSync(dirname(full), { recursive: true })
-  if (!existsSync(full)) mkdirSync(full, { recursive: true, mode: 0o700 })
-  return realpathSync(full)
+  const fullPath = resolve(path)
+  mkdirSync(dirname(fullPath), { recursive: true })
+  if (!existsSync(fullPath)) mkdirSync(fullPath, { recursive: true, mode: 0o700 })
+  return realpathSync(fullPath)
 }
 
-async function prepareSite(options: EmbeddedPostgresOptions): Promise<Site> {
+async function prepareServerSpec(options: EmbeddedPostgresOptions): Promise<ServerSpec> {
   const { dataDir, log, settings = {}, systemDir = SYSTEM_DIR, nativeDir = findNativeDir() } = options
-  const found = findCluster(dataDir)
-  const account = chooseAccount(found)
-  const binaries = await placeBinaries({ nativeDir, copiesDir: account ? systemDir : dataDir, account, log })
-  if (found) checkVersion(found.folder, binaries.major)
-  if (found && account) await handOver(found, account)
+  const existingCluster = findCluster(dataDir)
+  const account = chooseAccount(existingCluster)
+  const binaries = await prepareBinaries({ nativeDir, copiesDir: account ? systemDir : dataDir, account, log })
+  if (existingCluster) checkVersion(existingCluster.folder, binaries.major)
+  if (existingCluster && account) await ensureOwnership(existingCluster, account)
   const sync = settings.fsync !== 'off'
-  const cluster = found?.folder ?? (await createCluster({ dataDir, systemDir, account, binaries, sync, log }))
-  // A server that runs already was started with a socket folder of its own choice, under another TMPDIR perhaps.
-  const inUse = readPidFile(cluster)?.socketFolder
-  const socketFolder = inUse && isPrivate(inUse, account) ? inUse : makeSocketFolder(cluster, account)
+  const cluster = existingCluster?.folder ?? (await createCluster({ dataDir, systemDir, account, binaries, sync, log }))
+  // A server that is already running may have been started under another TMPDIR, with another socket folder.
+  const currentSocketFolder = readPidFile(cluster)?.socketFolder
+  const socketFolder =
+    currentSocketFolder && isPrivate(currentSocketFolder, account)
+      ? currentSocketFolder
+      : makeSocketFolder(cluster, account)
   return {
     cluster,
     account,

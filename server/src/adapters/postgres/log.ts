@@ -1,4 +1,4 @@
-/** What the supervisor needs of a logger; pino's fits. */
+/** The part of a pino logger that the supervisor uses. */
 export type Log = {
   info(details: object, message: string): void
   warn(details: object, message: string): void

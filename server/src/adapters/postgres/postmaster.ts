@@ -4,14 +4,14 @@ import { join } from 'node:path'
 import { setTimeout as delay } from 'node:timers/promises'
 import type { Account } from './account.ts'
 import type { Binaries } from './binaries.ts'
-import { findOrphans, identify, isAlive } from './processes.ts'
+import { findOrphans, identifyProcess, isAlive } from './processes.ts'
 import { serverEnvironment } from './server-environment.ts'
 import type { ServerLog } from './server-log.ts'
 import { type Settings, toFlags } from './settings.ts'
 import { nameCluster, socketFile } from './socket-folder.ts'
 
-/** Everything it takes to run the server of one cluster. */
-export type Site = {
+/** Everything that is needed to run the server of one cluster. */
+export type ServerSpec = {
   cluster: string
   socketFolder: string
   account: Account | undefined
@@ -20,12 +20,12 @@ export type Site = {
   serverLog: ServerLog
 }
 
-/** What a running server says of itself in its lock file. */
+/** The content of a running server's lock file. */
 export type PidFile = { pid: number; socketFolder: string | undefined; ready: boolean }
 
 const POLL_MS = 10
-const FAST_STOP_LIMIT_MS = 60_000
-const IMMEDIATE_STOP_LIMIT_MS = 10_000
+const FAST_STOP_TIMEOUT_MS = 60_000
+const IMMEDIATE_STOP_TIMEOUT_MS = 10_000
 
 const pidFilePath = (cluster: string) => join(cluster, 'postmaster.pid')
 
@@ -55,28 +55,35 @@ function readLines(path: string): string[] {
 }
 
 /**
- * PostgreSQL removes the lock files of a dead process by itself, but takes any living process with the same id for
- * the server and refuses to start. Call only when no server of this cluster runs.
+ * PostgreSQL removes the lock files of a dead process itself, but takes any living process with the same id for the
+ * server and refuses to start. Call only when no server of this cluster is running.
  */
-export function removeStaleLocks({ cluster, socketFolder }: Site): void {
+export function removeStaleLocks({ cluster, socketFolder }: ServerSpec): void {
   for (const path of [pidFilePath(cluster), socketLockPath(socketFolder)]) {
     const pid = readPid(path)
-    if (pid !== undefined && isAlive(pid) && identify(pid, cluster) === 'stranger') rmSync(path, { force: true })
+    if (pid !== undefined && isAlive(pid) && identifyProcess(pid, cluster) === 'stranger') rmSync(path, { force: true })
   }
 }
 
-/** Removes the folder of the socket, with what a killed server left in it, unless another process has begun to use it. */
-export function removeSocketFolder({ cluster, socketFolder }: Site): void {
+/** Removes the socket folder with its contents, unless another process has started to use it. */
+export function removeSocketFolder({ cluster, socketFolder }: ServerSpec): void {
   const pid = readPid(socketLockPath(socketFolder))
-  if (pid !== undefined && identify(pid, cluster) === 'server') return
+  if (pid !== undefined && identifyProcess(pid, cluster) === 'server') return
   rmSync(socketFolder, { recursive: true, force: true })
 }
 
 /**
- * In a session of its own, so that Ctrl-C in our terminal does not reach it before we have finished with it. It keeps
- * running when we die; the next start finds it by its lock file.
+ * Starts the server in its own session, so that Ctrl-C in our terminal does not stop it before we do. It keeps running
+ * when we die; the next start finds it by its lock file.
  */
-export function spawnPostmaster({ cluster, socketFolder, account, binaries, settings, serverLog }: Site): ChildProcess {
+export function spawnPostmaster({
+  cluster,
+  socketFolder,
+  account,
+  binaries,
+  settings,
+  serverLog,
+}: ServerSpec): ChildProcess {
   const flags = toFlags(settings, { clusterName: nameCluster(cluster), socketFolder })
   const log = serverLog.open()
   try {
@@ -94,24 +101,24 @@ export function spawnPostmaster({ cluster, socketFolder, account, binaries, sett
   }
 }
 
-/** Ends the server: sessions are cut and data written out first (fast); if that takes too long, the log replays it later. */
+/** Stops the server: `fast` ends sessions and writes a checkpoint; if that takes too long, `immediate` leaves recovery to the next start. */
 export async function stopPostmaster(pid: number, cluster: string): Promise<'fast' | 'immediate'> {
-  signal(pid, 'SIGINT')
-  if (await waitUntilGone(pid, cluster, FAST_STOP_LIMIT_MS)) return 'fast'
-  signal(pid, 'SIGQUIT')
-  if (await waitUntilGone(pid, cluster, IMMEDIATE_STOP_LIMIT_MS)) return 'immediate'
+  sendSignal(pid, 'SIGINT')
+  if (await waitForExit(pid, cluster, FAST_STOP_TIMEOUT_MS)) return 'fast'
+  sendSignal(pid, 'SIGQUIT')
+  if (await waitForExit(pid, cluster, IMMEDIATE_STOP_TIMEOUT_MS)) return 'immediate'
   throw new Error(`The database server (process ${pid}) does not stop.`)
 }
 
 /**
- * Ends what a killed server left behind. Its processes mostly end by themselves, but one that is busy with a query
- * does not look up before it is done, and as long as it uses the old server's memory no new server can start.
+ * Stops the remaining processes of a killed server. Most end by themselves, but one that is busy with a query goes on,
+ * and while it uses the old server's shared memory no new server can start.
  */
-export function endOrphans(cluster: string): void {
-  for (const pid of findOrphans(nameCluster(cluster), cluster)) signal(pid, 'SIGQUIT')
+export function stopOrphans(cluster: string): void {
+  for (const pid of findOrphans(nameCluster(cluster), cluster)) sendSignal(pid, 'SIGQUIT')
 }
 
-function signal(pid: number, name: NodeJS.Signals): void {
+function sendSignal(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name)
   } catch (error) {
@@ -119,10 +126,10 @@ function signal(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-async function waitUntilGone(pid: number, cluster: string, limitMs: number): Promise<boolean> {
-  const end = performance.now() + limitMs
-  while (identify(pid, cluster) === 'server') {
-    if (performance.now() > end) return false
+async function waitForExit(pid: number, cluster: string, timeoutMs: number): Promise<boolean> {
+  const deadline = performance.now() + timeoutMs
+  while (identifyProcess(pid, cluster) === 'server') {
+    if (performance.now() > deadline) return false
     await delay(POLL_MS)
   }
   return true

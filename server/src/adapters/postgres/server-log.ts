@@ -4,10 +4,10 @@ const MAX_LOG_BYTES = 8 * 1024 * 1024
 const MAX_TAIL_BYTES = 4096
 
 /**
- * The server's own log: one file and its predecessor, both bounded. The server appends to the open file, so emptying
- * it in place is safe and needs no signal. Opened here, by us: the server's account needs no way to it.
+ * The server's log: one file and its predecessor, both bounded. The server appends to the open file, so truncating it in
+ * place is safe and needs no signal. We open it, so the server's account needs no access to its folder.
  */
-export type ServerLog = { open(): number; size(): number; since(offset: number): string; cap(): void }
+export type ServerLog = { open(): number; size(): number; readSince(offset: number): string; rotate(): void }
 
 export function createServerLog(path: string): ServerLog {
   const size = () => statSync(path, { throwIfNoEntry: false })?.size ?? 0
@@ -15,7 +15,7 @@ export function createServerLog(path: string): ServerLog {
   return {
     open: () => openSync(path, 'a', 0o600),
     size,
-    since: (offset) => {
+    readSince: (offset) => {
       const end = size()
       const from = Math.max(Math.min(offset, end), end - MAX_TAIL_BYTES)
       const buffer = Buffer.alloc(end - from)
@@ -27,7 +27,7 @@ export function createServerLog(path: string): ServerLog {
         closeSync(file)
       }
     },
-    cap: () => {
+    rotate: () => {
       if (size() <= MAX_LOG_BYTES) return
       copyFileSync(path, `${path}.1`)
       truncateSync(path)

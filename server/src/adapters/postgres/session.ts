@@ -5,29 +5,29 @@ import { PORT } from './settings.ts'
 export const OWNER_ROLE = 'countersign'
 export const DATABASE = 'countersign'
 
-const APPLICATION = 'countersign-supervisor'
-const CONNECT_LIMIT_MS = 5_000
-const QUERY_LIMIT_MS = 30_000
-/** Any number would do: the maintenance database has no other users of advisory locks. */
-const USERS_LOCK = 7_262_017
+const APPLICATION_NAME = 'countersign-supervisor'
+const CONNECT_TIMEOUT_MS = 5_000
+const QUERY_TIMEOUT_MS = 30_000
+/** Arbitrary: nothing else uses advisory locks in the maintenance database. */
+const USERS_LOCK_ID = 7_262_017
 
 /**
- * The one session a process keeps open on the server for as long as it uses it. It does two things that files and
- * process ids cannot: it ends the moment the server dies, and its shared lock vanishes the moment we die. So the last
- * process out knows that it is the last.
+ * The session that a process keeps open for as long as it uses the server. Unlike files and process ids, it ends as soon
+ * as the server dies, and its shared lock is released as soon as this process dies. So the last process to stop knows
+ * that it is the last.
  */
 export type Session = {
   ended: Promise<void>
-  /** How many other processes use the server now. */
-  countOthers(): Promise<number>
+  /** The number of other processes that use the server. */
+  countOtherUsers(): Promise<number>
   /** Creates the role and database that the product uses, where they are missing. */
   prepare(): Promise<void>
-  /** Gives up our share. True when nobody else has one; then nobody can get one any more either. */
-  takeAlone(): Promise<boolean>
+  /** Releases the shared lock. True when no other process holds it; then no process can acquire it any more. */
+  tryLockExclusively(): Promise<boolean>
   close(): Promise<void>
 }
 
-/** A session with its share of the lock, or undefined when no server answers, or not this cluster's, or it is being stopped. */
+/** A session that holds the shared lock, or undefined when this cluster's server does not answer or is being stopped. */
 export async function openSession(socketFolder: string, cluster: string): Promise<Session | undefined> {
   const client = new pg.Client({
     host: socketFolder,
@@ -35,11 +35,11 @@ export async function openSession(socketFolder: string, cluster: string): Promis
     user: 'postgres',
     database: 'postgres',
     ssl: false,
-    application_name: APPLICATION,
-    connectionTimeoutMillis: CONNECT_LIMIT_MS,
-    query_timeout: QUERY_LIMIT_MS,
+    application_name: APPLICATION_NAME,
+    connectionTimeoutMillis: CONNECT_TIMEOUT_MS,
+    query_timeout: QUERY_TIMEOUT_MS,
   })
-  // The end of the connection is what we watch; the error that comes with it says nothing more.
+  // The supervisor watches the end of the connection; its error adds nothing.
   client.on('error', () => undefined)
   const ended = new Promise<void>((resolve) => client.once('end', () => resolve()))
   const close = () => client.end().catch(() => undefined)
@@ -47,11 +47,11 @@ export async function openSession(socketFolder: string, cluster: string): Promis
     await client.connect()
     const { rows } = await client.query<{ folder: string; shared: boolean }>(
       `select current_setting('data_directory') as folder, pg_try_advisory_lock_shared($1) as shared`,
-      [USERS_LOCK],
+      [USERS_LOCK_ID],
     )
     if (rows[0]?.shared && realpathSync(rows[0].folder) === cluster) return toSession(client, ended, close)
   } catch {
-    // No server, one that is starting, stopping or recovering: all the same to the caller, who tries again.
+    // There is no server, or it is starting, stopping or recovering: the caller retries in each case.
   }
   await close()
   return undefined
@@ -61,10 +61,10 @@ function toSession(client: pg.Client, ended: Promise<void>, close: () => Promise
   return {
     ended,
     close,
-    countOthers: async () => {
+    countOtherUsers: async () => {
       const { rows } = await client.query<{ others: number }>(
         'select count(*)::int as others from pg_stat_activity where application_name = $1 and pid <> pg_backend_pid()',
-        [APPLICATION],
+        [APPLICATION_NAME],
       )
       return rows[0]?.others ?? 0
     },
@@ -74,22 +74,24 @@ function toSession(client: pg.Client, ended: Promise<void>, close: () => Promise
                 exists (select from pg_database where datname = $2) as database`,
         [OWNER_ROLE, DATABASE],
       )
-      // Not a superuser: a hole in a query must not become a way to files and programs.
-      if (!rows[0]?.role) await create(client, `create role ${OWNER_ROLE} login createdb`)
-      if (!rows[0]?.database) await create(client, `create database ${DATABASE} owner ${OWNER_ROLE}`)
+      // Not a superuser: an SQL injection must not give access to files and programs.
+      if (!rows[0]?.role) await createIfMissing(client, `create role ${OWNER_ROLE} login createdb`)
+      if (!rows[0]?.database) await createIfMissing(client, `create database ${DATABASE} owner ${OWNER_ROLE}`)
     },
-    takeAlone: async () => {
-      await client.query('select pg_advisory_unlock_shared($1)', [USERS_LOCK])
-      const { rows } = await client.query<{ alone: boolean }>('select pg_try_advisory_lock($1) as alone', [USERS_LOCK])
+    tryLockExclusively: async () => {
+      await client.query('select pg_advisory_unlock_shared($1)', [USERS_LOCK_ID])
+      const { rows } = await client.query<{ alone: boolean }>('select pg_try_advisory_lock($1) as alone', [
+        USERS_LOCK_ID,
+      ])
       return rows[0]?.alone ?? false
     },
   }
 }
 
-/** Two processes may find the same thing missing at once; the second one's failure means it is there. */
-async function create(client: pg.Client, statement: string): Promise<void> {
-  const TAKEN = ['42710', '42P04', '23505']
+/** Two processes may try to create the same object at once; the error of the second means that it exists. */
+async function createIfMissing(client: pg.Client, statement: string): Promise<void> {
+  const ALREADY_EXISTS = ['42710', '42P04', '23505']
   await client.query(statement).catch((error: { code?: string }) => {
-    if (!TAKEN.includes(error.code ?? '')) throw error
+    if (!ALREADY_EXISTS.includes(error.code ?? '')) throw error
   })
 }

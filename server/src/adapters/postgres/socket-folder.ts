@@ -2,14 +2,14 @@ import { createHash } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Account, findBarrier } from './account.ts'
+import { type Account, findInaccessiblePath } from './account.ts'
 import { PORT } from './settings.ts'
 
-/** The kernel's room for a socket's path is 108 bytes with the closing zero on Linux, 104 on macOS. */
+/** The kernel limits a socket path to 108 bytes including the final zero on Linux, 104 on macOS. */
 const MAX_SOCKET_PATH_BYTES = 103
-const MAX_NAMES = 16
+const MAX_CANDIDATES = 16
 
-/** Short, and one cluster's own. The server's processes carry it in their titles too. */
+/** Short and unique to the cluster. The titles of the server's processes contain it too. */
 export const nameCluster = (cluster: string) =>
   `countersign-${createHash('sha256').update(cluster).digest('hex').slice(0, 12)}`
 
@@ -17,12 +17,12 @@ export const socketFile = (folder: string) => join(folder, `.s.PGSQL.${PORT}`)
 
 /**
  * A folder for the server's socket: short whatever the data folder's path is, and private to the server's account.
- * The temporary folder is everyone's, so a name that somebody else took already is passed over, never trusted.
+ * The temporary folder is shared, so a name that belongs to another user is skipped, never trusted.
  */
 export function makeSocketFolder(cluster: string, account: Account | undefined): string {
   const name = nameCluster(cluster)
-  for (const base of temporaryFolders(account)) {
-    for (let n = 0; n < MAX_NAMES; n += 1) {
+  for (const base of listTemporaryFolders(account)) {
+    for (let n = 0; n < MAX_CANDIDATES; n += 1) {
       const folder = join(base, n === 0 ? name : `${name}-${n}`)
       if (Buffer.byteLength(socketFile(folder)) <= MAX_SOCKET_PATH_BYTES && claimFolder(folder, account)) return folder
     }
@@ -30,14 +30,14 @@ export function makeSocketFolder(cluster: string, account: Account | undefined):
   throw new Error('Found no temporary folder for the database socket: set TMPDIR to a short path that is writable.')
 }
 
-function temporaryFolders(account: Account | undefined): string[] {
+function listTemporaryFolders(account: Account | undefined): string[] {
   const folders = [...new Set([tmpdir(), '/tmp'])]
     .filter((folder) => existsSync(folder))
     .map((folder) => realpathSync(folder))
-  return account ? folders.filter((folder) => !findBarrier(folder, account)) : folders
+  return account ? folders.filter((folder) => !findInaccessiblePath(folder, account)) : folders
 }
 
-/** Makes the folder, or makes sure of it: something may have swept the temporary folder. False when it is somebody else's. */
+/** Creates the folder or checks that it is private. False when it belongs to another user. */
 export function claimFolder(folder: string, account: Account | undefined): boolean {
   try {
     mkdirSync(folder, { mode: 0o700 })
@@ -50,7 +50,7 @@ export function claimFolder(folder: string, account: Account | undefined): boole
   return true
 }
 
-/** Whoever can enter the folder is the database's superuser, so it must be ours or the server's, and closed to others. */
+/** Anyone who can enter the folder is the database's superuser, so it must belong to us or the server and be closed to others. */
 export function isPrivate(folder: string, account: Account | undefined): boolean {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   if (!stats?.isDirectory() || (stats.mode & 0o077) !== 0) return false

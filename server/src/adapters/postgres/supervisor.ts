@@ -1,10 +1,10 @@
 import { existsSync } from 'node:fs'
 import { setTimeout as delay } from 'node:timers/promises'
+import { acquireServer, type ServerHandle } from './acquire-server.ts'
+import type { HostMarker } from './host-marker.ts'
 import type { Log } from './log.ts'
-import { readPidFile, removeSocketFolder, type Site, stopPostmaster } from './postmaster.ts'
-import type { Presence } from './presence.ts'
-import { identify } from './processes.ts'
-import { type Reached, reachServer } from './reach-server.ts'
+import { readPidFile, removeSocketFolder, type ServerSpec, stopPostmaster } from './postmaster.ts'
+import { identifyProcess } from './processes.ts'
 import { openSession } from './session.ts'
 import { socketFile } from './socket-folder.ts'
 
@@ -17,85 +17,96 @@ export type Supervisor = {
 }
 
 const HOUSEKEEPING_MS = 5_000
-const STOP_LIMIT_MS = 10_000
+const STOP_TIMEOUT_MS = 10_000
 const FIRST_BACK_OFF_MS = 100
 const MAX_BACK_OFF_MS = 5_000
-/** A server that lived this long had started well: its next death begins a new count. */
+/** After this time the server counts as stable, and its next failure starts a new back-off. */
 const STEADY_MS = 10_000
 
 /**
- * Keeps one session on the server (see session.ts). While it lasts the server is up; when it ends, the server is
- * looked for and, if need be, started again, with pauses that grow.
+ * Keeps one session on the server (see session.ts). While it is open the server is up; when it ends, the server is
+ * found again or restarted, with growing back-off.
  */
-export function createSupervisor({ site, presence, log }: { site: Site; presence: Presence; log: Log }): Supervisor {
-  const { cluster, socketFolder } = site
+export function createSupervisor({
+  spec,
+  hostMarker,
+  log,
+}: {
+  spec: ServerSpec
+  hostMarker: HostMarker
+  log: Log
+}): Supervisor {
+  const { cluster, socketFolder } = spec
   const listeners = new Set<(up: boolean) => void>()
-  const ending = new AbortController()
-  let current: Reached | undefined
+  const shutdown = new AbortController()
+  let current: ServerHandle | undefined
   let watching: Promise<void> | undefined
   let housekeeping: NodeJS.Timeout | undefined
-  let stopped: Promise<void> | undefined
+  let stopping: Promise<void> | undefined
 
-  const become = (next: Reached | undefined) => {
+  const setCurrent = (next: ServerHandle | undefined) => {
     const changed = (current === undefined) !== (next === undefined)
     current = next
     if (changed) for (const listener of listeners) listener(next !== undefined)
   }
 
-  async function reach(): Promise<Reached> {
-    const reached = await reachServer({ site, presence, log, signal: ending.signal })
+  async function connect(): Promise<ServerHandle> {
+    const handle = await acquireServer({ spec, hostMarker, log, signal: shutdown.signal })
     try {
-      await reached.session.prepare()
-      return reached
+      await handle.session.prepare()
+      return handle
     } catch (error) {
-      await reached.session.close()
+      await handle.session.close()
       throw error
     }
   }
 
   async function watch(): Promise<void> {
     let failures = 0
-    while (current && !ending.signal.aborted) {
+    while (current && !shutdown.signal.aborted) {
       const upSince = performance.now()
       await current.session.ended
-      if (ending.signal.aborted) return
-      log.warn({ pid: current.pid }, 'The database server ended or cut us off: requests are refused until it is back.')
-      become(undefined)
+      if (shutdown.signal.aborted) return
+      log.warn(
+        { pid: current.pid },
+        'The connection to the database server was lost: requests are refused until it is back.',
+      )
+      setCurrent(undefined)
       if (performance.now() - upSince > STEADY_MS) failures = 0
-      for (; !current && !ending.signal.aborted; failures += 1) {
-        await delay(backOff(failures), undefined, { signal: ending.signal }).catch(() => undefined)
-        await reach().then(become, (error: Error) => {
-          if (!ending.signal.aborted) log.error({ err: error }, `The database is still down. ${error.message}`)
+      for (; !current && !shutdown.signal.aborted; failures += 1) {
+        await delay(backOffMs(failures), undefined, { signal: shutdown.signal }).catch(() => undefined)
+        await connect().then(setCurrent, (error: Error) => {
+          if (!shutdown.signal.aborted) log.error({ err: error }, `The database is still down. ${error.message}`)
         })
       }
       if (current) log.info({ pid: current.pid }, 'The database is up again.')
     }
   }
 
-  function keepHouse(): void {
+  function runHousekeeping(): void {
     try {
-      presence.note()
-      site.serverLog.cap()
-      if (current && !existsSync(socketFile(socketFolder)) && identify(current.pid, cluster) === 'server') {
-        // Sessions would live on, but no new one could be had. The end of ours makes the watch start it anew.
+      hostMarker.write()
+      spec.serverLog.rotate()
+      if (current && !existsSync(socketFile(socketFolder)) && identifyProcess(current.pid, cluster) === 'server') {
+        // Open sessions would continue, but no new one could connect. When ours ends, the server is started again.
         log.warn({ pid: current.pid }, 'The database socket was deleted: restarting the database server.')
         process.kill(current.pid, 'SIGINT')
       }
     } catch (error) {
-      log.warn({ err: error }, 'Looking after the database failed; trying again soon.')
+      log.warn({ err: error }, 'Database housekeeping failed; it will be retried.')
     }
   }
 
   async function start(): Promise<void> {
-    const begin = performance.now()
+    const startedAt = performance.now()
     try {
-      const reached = await reach()
-      const others = await reached.session.countOthers()
-      become(reached)
+      const handle = await connect()
+      const otherUsers = await handle.session.countOtherUsers()
+      setCurrent(handle)
       watching = watch()
-      housekeeping = setInterval(keepHouse, HOUSEKEEPING_MS).unref()
-      const ms = Math.round(performance.now() - begin)
-      log.info({ pid: reached.pid, cluster, socketFolder, ms }, describeStart(reached, others))
+      housekeeping = setInterval(runHousekeeping, HOUSEKEEPING_MS).unref()
+      const ms = Math.round(performance.now() - startedAt)
+      log.info({ pid: handle.pid, cluster, socketFolder, ms }, describeStart(handle, otherUsers))
     } catch (error) {
       await stop().catch((err: Error) => log.error({ err }, 'Cleaning up after the failed start failed too.'))
       throw error
@@ -103,42 +114,42 @@ export function createSupervisor({ site, presence, log }: { site: Site; presence
   }
 
   function stop(): Promise<void> {
-    stopped ??= end()
-    return stopped
+    stopping ??= shutDown()
+    return stopping
   }
 
-  async function end(): Promise<void> {
-    ending.abort()
+  async function shutDown(): Promise<void> {
+    shutdown.abort()
     clearInterval(housekeeping)
-    // A restart under way is called off first; it leaves no server that is only starting.
+    // A restart in progress is aborted first; it leaves no starting server behind.
     if (!current) await watching
-    const reached = current ?? (await findAgain(STOP_LIMIT_MS))
-    become(undefined)
-    // A session that broke just now had a server that died just now.
-    const alone = await reached?.session.takeAlone().catch(() => undefined)
-    if (reached && alone === false) {
-      await reached.session.close()
-      log.info({ pid: reached.pid }, 'Left the database server running: another process of Countersign uses it.')
+    const handle = current ?? (await waitForServer(STOP_TIMEOUT_MS))
+    setCurrent(undefined)
+    // If the session has just broken, the server has just died.
+    const isLastUser = await handle?.session.tryLockExclusively().catch(() => undefined)
+    if (handle && isLastUser === false) {
+      await handle.session.close()
+      log.info({ pid: handle.pid }, 'Left the database server running: another process of Countersign uses it.')
       return
     }
-    if (reached && alone) {
-      const way = await stopPostmaster(reached.pid, cluster)
-      log.info({ pid: reached.pid, way }, 'Stopped the database server.')
+    if (handle && isLastUser) {
+      const stopMode = await stopPostmaster(handle.pid, cluster)
+      log.info({ pid: handle.pid, way: stopMode }, 'Stopped the database server.')
     }
-    await reached?.session.close()
-    presence.clear()
-    removeSocketFolder(site)
+    await handle?.session.close()
+    hostMarker.remove()
+    removeSocketFolder(spec)
   }
 
-  /** The server may be coming back from a crash at this very moment: it is waited for, so as to stop it in order. */
-  async function findAgain(limitMs: number): Promise<Pick<Reached, 'session' | 'pid'> | undefined> {
-    const limit = performance.now() + limitMs
+  /** The server may be recovering from a crash: wait for it, so that it can be stopped cleanly. */
+  async function waitForServer(timeoutMs: number): Promise<Pick<ServerHandle, 'session' | 'pid'> | undefined> {
+    const deadline = performance.now() + timeoutMs
     for (;;) {
-      const lock = readPidFile(cluster)
-      if (!lock) return undefined
+      const pidFile = readPidFile(cluster)
+      if (!pidFile) return undefined
       const session = await openSession(socketFolder, cluster)
-      if (session) return { session, pid: lock.pid }
-      if (identify(lock.pid, cluster) !== 'server' || performance.now() > limit) return undefined
+      if (session) return { session, pid: pidFile.pid }
+      if (identifyProcess(pidFile.pid, cluster) !== 'server' || performance.now() > deadline) return undefined
       await delay(FIRST_BACK_OFF_MS)
     }
   }
@@ -155,12 +166,12 @@ export function createSupervisor({ site, presence, log }: { site: Site; presence
   }
 }
 
-/** The first new start is at once, the later ones ever slower. */
-const backOff = (failures: number) =>
+/** The first restart is immediate, later ones back off. */
+const backOffMs = (failures: number) =>
   failures === 0 ? 0 : Math.min(FIRST_BACK_OFF_MS * 2 ** (failures - 1), MAX_BACK_OFF_MS)
 
-function describeStart({ pid, how }: Reached, others: number): string {
-  if (how === 'started') return `Started the database server (process ${pid}).`
-  if (others > 0) return `Another process of Countersign runs the database server (process ${pid}): sharing it.`
+function describeStart({ pid, origin }: ServerHandle, otherUsers: number): string {
+  if (origin === 'started') return `Started the database server (process ${pid}).`
+  if (otherUsers > 0) return `Another process of Countersign runs the database server (process ${pid}): sharing it.`
   return `An earlier run of Countersign ended without stopping its database server (process ${pid}): took it over. Nothing was lost.`
 }

@@ -9,7 +9,7 @@ import { createTracing, type Tracing } from '../../platform/tracing.ts'
 
 const TIMEOUT_MS = 10_000
 
-/** Sends spans to an OpenTelemetry collector over HTTP, in batches; a collector that is not there costs nothing but spans. */
+/** Sends spans to an OpenTelemetry collector over HTTP in batches. When the collector is unreachable, only spans are lost. */
 export function createOtlpTracing(options: { endpoint: string; headers?: Record<string, string> }): Tracing {
   const processor = new BatchSpanProcessor(createExporter(options), {
     maxQueueSize: 4_096,
@@ -22,7 +22,7 @@ export function createOtlpTracing(options: { endpoint: string; headers?: Record<
 }
 
 function createExporter({ endpoint, headers }: { endpoint: string; headers?: Record<string, string> }): SpanExporter {
-  const underWay = new Set<Promise<void>>()
+  const inFlight = new Set<Promise<void>>()
   const post = async (spans: ReadableSpan[]) => {
     const response = await request(`${endpoint}/v1/traces`, {
       method: 'POST',
@@ -41,11 +41,11 @@ function createExporter({ endpoint, headers }: { endpoint: string; headers?: Rec
           () => done({ code: 0 }),
           (error) => done({ code: 1, error }),
         )
-        .finally(() => underWay.delete(sending))
-      underWay.add(sending)
+        .finally(() => inFlight.delete(sending))
+      inFlight.add(sending)
     },
-    forceFlush: async () => void (await Promise.allSettled(underWay)),
-    shutdown: async () => void (await Promise.allSettled(underWay)),
+    forceFlush: async () => void (await Promise.allSettled(inFlight)),
+    shutdown: async () => void (await Promise.allSettled(inFlight)),
   }
 }
 
@@ -66,7 +66,7 @@ const encodeSpan = (span: ReadableSpan) => ({
   spanId: span.spanContext().spanId,
   ...(span.parentSpanContext && { parentSpanId: span.parentSpanContext.spanId }),
   name: span.name,
-  // The wire counts kinds from one, the API from zero.
+  // OTLP numbers span kinds from one, the API from zero.
   kind: span.kind + 1,
   startTimeUnixNano: nanoseconds(span.startTime),
   endTimeUnixNano: nanoseconds(span.endTime),

@@ -4,9 +4,9 @@ import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Hex } from './facilitator.ts'
 
-/** Only with the embedded chain: free test money, the chain itself, and the facilitator for other x402 servers. */
+/** Only with the embedded chain: the faucet, the chain's JSON-RPC, and the facilitator API for other x402 servers. */
 export type DevDeps = {
-  /** Absent in production: there nobody gets money for nothing. */
+  /** Absent in production: there is no faucet there. */
   mint: ((to: Hex, amountMicro: bigint) => Promise<Hex>) | undefined
   rpc(body: unknown): Promise<unknown>
   facilitator: {
@@ -18,12 +18,12 @@ export type DevDeps = {
   network: string
 }
 
-const MOST_USDC = 1_000_000
+const MAX_USDC = 1_000_000
 
 const FaucetRequest = Type.Object(
   {
     address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
-    amount_usdc: Type.Number({ exclusiveMinimum: 0, maximum: MOST_USDC }),
+    amount_usdc: Type.Number({ exclusiveMinimum: 0, maximum: MAX_USDC }),
   },
   { additionalProperties: false },
 )
@@ -35,7 +35,7 @@ const FaucetResponse = Type.Object({
   network: Type.String(),
   transaction: Type.String(),
 })
-const anything = Type.Unknown()
+const AnyJson = Type.Unknown()
 
 export function devRoutes(app: App, deps: DevDeps) {
   if (deps.mint) faucetRoute(app, deps, deps.mint)
@@ -80,15 +80,15 @@ function chainRoutes(app: App, deps: DevDeps) {
         operationId: 'devRpc',
         tags: ['Development'],
         summary: 'JSON-RPC of the embedded chain',
-        body: anything,
-        response: { 200: anything },
+        body: AnyJson,
+        response: { 200: AnyJson },
       },
       config: { unmetered: true },
     },
     async (request, reply) =>
       reply.header('content-type', 'application/json').send(JSON.stringify(await deps.rpc(request.body))),
   )
-  const facilitator = (name: 'verify' | 'settle') =>
+  const facilitatorRoute = (name: 'verify' | 'settle') =>
     app.post(
       `/facilitator/${name}`,
       {
@@ -96,8 +96,8 @@ function chainRoutes(app: App, deps: DevDeps) {
           operationId: `facilitator_${name}`,
           tags: ['Facilitator'],
           summary: `x402 facilitator: ${name}`,
-          body: anything,
-          response: { 200: anything },
+          body: AnyJson,
+          response: { 200: AnyJson },
         },
         config: { unmetered: true },
       },
@@ -106,8 +106,8 @@ function chainRoutes(app: App, deps: DevDeps) {
           .header('content-type', 'application/json')
           .send(JSON.stringify(await deps.facilitator[name](request.body))),
     )
-  facilitator('verify')
-  facilitator('settle')
+  facilitatorRoute('verify')
+  facilitatorRoute('settle')
   app.get(
     '/facilitator/supported',
     {
@@ -115,7 +115,7 @@ function chainRoutes(app: App, deps: DevDeps) {
         operationId: 'facilitator_supported',
         tags: ['Facilitator'],
         summary: 'x402 facilitator: what it settles',
-        response: { 200: anything },
+        response: { 200: AnyJson },
       },
       config: { unmetered: true },
     },

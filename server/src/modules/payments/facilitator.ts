@@ -1,28 +1,12 @@
 /**
- * The facilitator port: who checks an x402 `exact` payment and puts it on the chain.
- * Adapters import these types and nothing else of this module.
+ * The facilitator port: verifies an x402 `exact` payment and puts it on the chain.
+ * Adapters import this file and nothing else of this module.
  */
-export type Hex = `0x${string}`
+import type { ExactPayment, Hex } from '../../platform/x402-wire.ts'
 
-/** An EIP-3009 `TransferWithAuthorization` with its signature, as both x402 versions carry it. */
-export type Authorization = {
-  from: Hex
-  to: Hex
-  value: bigint
-  validAfter: bigint
-  validBefore: bigint
-  nonce: Hex
-}
+export type { Authorization, ExactPayment, Hex } from '../../platform/x402-wire.ts'
 
-export type ExactPayment = {
-  x402Version: 1 | 2
-  authorization: Authorization
-  signature: Hex
-  /** The payload as the client sent it, for facilitators that speak the wire format. */
-  payload: unknown
-}
-
-/** What we asked to be paid. `network` is CAIP-2 (`eip155:8453`), whatever version the client speaks. */
+/** The payment that we asked for. `network` is CAIP-2 (`eip155:8453`), whichever version the client speaks. */
 export type PaymentTerms = {
   scheme: 'exact'
   network: string
@@ -37,7 +21,7 @@ export type VerifyResult = { valid: true; payer: Hex } | { valid: false; reason:
 
 /**
  * `settled`: the transfer is on the chain. `failed`: certain that this attempt moved nothing and never will.
- * `unknown`: anything else (time-out, reset, nonsense); only the chain can tell, and the payer is not asked again.
+ * `unknown`: anything else (time-out, reset, unreadable response); only the chain can tell, and the payer is not asked to pay again.
  */
 export type SettleResult =
   | { state: 'settled'; transaction: Hex; payer: Hex; network: string; amountMicro: bigint; block: bigint | null }
@@ -48,15 +32,15 @@ export type SupportedKind = { x402Version: number; scheme: string; network: stri
 
 export type Facilitator = {
   name: string
-  /** True for our own, which settles many payments in one transaction; elsewhere a transaction pays once. */
+  /** True for the local facilitator, which settles many payments in one transaction; elsewhere a transaction settles one. */
   sharesTransactions?: boolean
-  /** Throws `FacilitatorUnavailable` when no answer can be had: that is a 503, never a 402 and never free. */
+  /** Throws `FacilitatorUnavailable` when there is no answer: that is a 503, never a 402 and never free. */
   verify(payment: ExactPayment, terms: PaymentTerms): Promise<VerifyResult>
   /**
-   * Never throws for what the network does: what is not known is `unknown`. `again`: it was sent before and may have gone
-   * through then, so that a refusal of this attempt alone proves nothing.
+   * Never throws for network failures: the result is then `unknown`. `isRetry`: the payment was sent before and may have
+   * gone through then, so a refusal of this attempt alone proves nothing.
    */
-  settle(payment: ExactPayment, terms: PaymentTerms, again?: boolean): Promise<SettleResult>
+  settle(payment: ExactPayment, terms: PaymentTerms, isRetry?: boolean): Promise<SettleResult>
   supported(): Promise<{ kinds: SupportedKind[]; extensions: string[]; signers: Record<string, string[]> }>
 }
 
@@ -67,20 +51,24 @@ export class FacilitatorUnavailable extends Error {
   }
 }
 
-/** What the reconciler asks a chain. Every answer is of the chain's head at the moment of the call. */
+/**
+ * The use of an authorisation on the chain. `transfer` is null when the payer cancelled it, `transaction` is null when
+ * the log of its use cannot be found.
+ */
+export type AuthorizationUse = {
+  used: true
+  transaction: Hex | null
+  transfer: { from: Hex; to: Hex; value: bigint; block: bigint } | null
+}
+
+export type AuthorizationState = { used: false } | AuthorizationUse
+
+/** The questions that the reconciler asks a chain. Every answer is of the chain's head at the moment of the call. */
 export type ChainReader = {
-  /** Has this authorisation been used, and if so in which transaction, moving what? `transfer` is null for a cancelled one. */
-  authorization(
-    asset: Hex,
-    payer: Hex,
-    nonce: Hex,
-  ): Promise<
-    | { used: false }
-    | { used: true; transaction: Hex | null; transfer: { from: Hex; to: Hex; value: bigint; block: bigint } | null }
-  >
+  authorization(asset: Hex, payer: Hex, nonce: Hex): Promise<AuthorizationState>
   balanceOf(asset: Hex, owner: Hex): Promise<bigint>
-  /** Seconds since 1970 of the newest block: what the token contract compares `validBefore` with. */
+  /** Time of the newest block in seconds since 1970: the token contract compares `validBefore` with it. */
   headTime(): Promise<bigint>
-  /** The token transfers of one mined transaction, or null when the chain does not know it. */
+  /** The token transfers of one mined transaction, or null when the chain does not have it. */
   transfers(transaction: Hex): Promise<{ asset: Hex; from: Hex; to: Hex; value: bigint; block: bigint }[] | null>
 }

@@ -2,9 +2,9 @@ import { Type } from 'typebox'
 import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { SettlementRecord, SettlementsQuery, SettlementsResponse, SettleRequest } from './payments.schema.ts'
-import type { SettlementsFace } from './settlements.ts'
+import type { SettlementsService } from './settlements.ts'
 
-export function paymentsRoutes(app: App, settlements: SettlementsFace) {
+export function paymentsRoutes(app: App, settlements: SettlementsService) {
   app.post(
     '/api/settle',
     {

@@ -2,6 +2,7 @@ import type { Clock } from '../../platform/clock.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { unavailable } from '../../platform/problem.ts'
 import {
+  type AuthorizationUse,
   type ChainReader,
   type ExactPayment,
   type Facilitator,
@@ -11,11 +12,11 @@ import {
   type SettleResult,
 } from './facilitator.ts'
 import type { Quotes } from './quote.ts'
-import { NETWORK, type ReadPayment } from './x402.ts'
+import { NETWORK, type ReceivedPayment } from './x402.ts'
 
 export type PaymentsDeps = {
   facilitator: Facilitator
-  /** Absent when only a facilitator's address is known: then nothing but that facilitator can be asked. */
+  /** Absent when only a facilitator is configured: then only that facilitator can be asked. */
   chain: ChainReader | undefined
   quotes: Quotes
   clock: Clock
@@ -25,14 +26,14 @@ export type PaymentsDeps = {
 
 export const MAX_TIMEOUT_SECONDS = 300
 /** A payment must outlive the work: the run's deadline of 120 s and some time to settle. */
-const LEAST_LIFE_SECONDS = 150
-const MOST_LIFE_SECONDS = 3_600
+const MIN_VALIDITY_SECONDS = 150
+const MAX_VALIDITY_SECONDS = 3_600
 /** Nodes of one chain are not all at the same block: one that is behind must not make a payment look unused. */
-const LOOK_MARGIN_SECONDS = 60n
+const NODE_LAG_MARGIN_SECONDS = 60n
 
 export type Refusal = { reason: string; message: string }
 
-/** What a settlement row knows; enough to finish the payment without the request that brought it. */
+/** The part of a settlement row that is enough to finish the payment without the original request. */
 export type OpenSettlement = {
   payment: ExactPayment
   terms: PaymentTerms
@@ -55,12 +56,12 @@ export function createPayments(deps: PaymentsDeps) {
     termsFor,
     quotes: deps.quotes,
 
-    /** Is this payment good for these terms? Undefined means yes; a refusal becomes a 402 that says why. */
-    async check(read: ReadPayment, terms: PaymentTerms): Promise<Refusal | undefined> {
-      const refusal = compare(read, terms, deps.clock.now())
+    /** Undefined when the payment satisfies the terms; a refusal becomes a 402 with its reason. */
+    async check(received: ReceivedPayment, terms: PaymentTerms): Promise<Refusal | undefined> {
+      const refusal = compareWithTerms(received, terms, deps.clock.now())
       if (refusal) return refusal
       try {
-        const verdict = await deps.facilitator.verify(read.payment, terms)
+        const verdict = await deps.facilitator.verify(received.payment, terms)
         return verdict.valid ? undefined : { reason: verdict.reason, message: verdict.message }
       } catch (error) {
         if (error instanceof FacilitatorUnavailable)
@@ -73,18 +74,14 @@ export function createPayments(deps: PaymentsDeps) {
       }
     },
 
-    /** Puts the payment on the chain. Whatever does not fit what was asked is `unknown`: the chain will tell. */
-    async settle({ payment, terms }: OpenSettlement, again = false): Promise<SettleResult> {
-      const told = believe(await deps.facilitator.settle(payment, terms, again), payment, terms)
-      if (told.state !== 'settled' || !deps.chain || deps.facilitator.sharesTransactions) return told
-      // Somebody else's word, and a chain to hold it against.
+    /** Puts the payment on the chain. A result that does not match the payment is `unknown`: the chain will tell. */
+    async settle({ payment, terms }: OpenSettlement, isRetry = false): Promise<SettleResult> {
+      const result = verifyClaim(await deps.facilitator.settle(payment, terms, isRetry), payment, terms)
+      if (result.state !== 'settled' || !deps.chain || deps.facilitator.sharesTransactions) return result
+      // Another party claims that it is settled: compare with the chain.
       try {
-        const seen = await deps.chain.authorization(
-          terms.asset,
-          payment.authorization.from,
-          payment.authorization.nonce,
-        )
-        if (seen.used) return fromChain(seen, payment, terms)
+        const use = await deps.chain.authorization(terms.asset, payment.authorization.from, payment.authorization.nonce)
+        if (use.used) return settlementFromChain(use, payment, terms)
         return {
           state: 'unknown',
           reason: 'not_on_chain_yet',
@@ -95,22 +92,22 @@ export function createPayments(deps: PaymentsDeps) {
       }
     },
 
-    /** Whether a transaction may stand behind several settlements. */
+    /** Whether one transaction may settle several payments. */
     sharesTransactions: deps.facilitator.sharesTransactions === true || deps.chain !== undefined,
 
     /**
-     * What became of a payment whose outcome was lost. The chain is asked first; an unused authorisation that can
-     * still be used is sent again, which is safe, since the chain takes a nonce once.
+     * The outcome of a payment whose result was lost. The chain is asked first; an unused authorisation that is still
+     * valid is sent again, which is safe, since the chain accepts a nonce once.
      */
     async reconcile(settlement: OpenSettlement): Promise<SettleResult> {
       const { payment, terms } = settlement
       const { from, nonce, validBefore } = payment.authorization
       if (!deps.chain) return this.settle(settlement, true)
       try {
-        // The time first: an authorisation that is unused at a moment after its last one will never be used.
+        // Read the time first: an authorisation that is still unused after its `validBefore` can never be used.
         const headTime = await deps.chain.headTime()
-        const seen = await deps.chain.authorization(terms.asset, from, nonce)
-        if (seen.used) return fromChain(seen, payment, terms)
+        const use = await deps.chain.authorization(terms.asset, from, nonce)
+        if (use.used) return settlementFromChain(use, payment, terms)
         if (headTime >= validBefore)
           return { state: 'failed', reason: 'authorization_expired', message: 'The authorisation expired unused.' }
       } catch (error) {
@@ -119,73 +116,74 @@ export function createPayments(deps: PaymentsDeps) {
       return this.settle(settlement, true)
     },
 
-    /** Whether a payment can be looked for on a chain at all. */
-    canLook: deps.chain !== undefined,
+    /** Whether payments can be looked up on a chain. */
+    canQueryChain: deps.chain !== undefined,
 
     /**
-     * Whether a payment that was given up has arrived after all. Whoever was shown it can use it until it expires, so
-     * `open` means that it still could.
+     * Whether a payment that was given up has arrived after all. Anyone who has seen the payment can submit it until it
+     * expires: `open` means that it still could arrive, `over` that it no longer can.
      */
-    async look({
+    async checkGivenUpPayment({
       payment,
       terms,
     }: OpenSettlement): Promise<'open' | 'over' | Extract<SettleResult, { state: 'settled' }>> {
       if (!deps.chain) return 'open'
       const { from, nonce, validBefore } = payment.authorization
       const headTime = await deps.chain.headTime()
-      const seen = await deps.chain.authorization(terms.asset, from, nonce)
-      const told: SettleResult | undefined = seen.used ? fromChain(seen, payment, terms) : undefined
-      if (told?.state === 'settled') return told
-      if (told?.state === 'unknown') return 'open'
-      return told?.state === 'failed' || headTime >= validBefore + LOOK_MARGIN_SECONDS ? 'over' : 'open'
+      const use = await deps.chain.authorization(terms.asset, from, nonce)
+      const result: SettleResult | undefined = use.used ? settlementFromChain(use, payment, terms) : undefined
+      if (result?.state === 'settled') return result
+      if (result?.state === 'unknown') return 'open'
+      return result?.state === 'failed' || headTime >= validBefore + NODE_LAG_MARGIN_SECONDS ? 'over' : 'open'
     },
   }
 }
 
-/** Everything that can be told without asking anybody. */
-function compare({ payment, accepted }: ReadPayment, terms: PaymentTerms, now: Date): Refusal | undefined {
+/** The checks that need neither the chain nor the facilitator. */
+function compareWithTerms({ payment, accepted }: ReceivedPayment, terms: PaymentTerms, now: Date): Refusal | undefined {
   const { authorization } = payment
   const seconds = BigInt(Math.floor(now.getTime() / 1000))
-  const differs = (given: string | undefined, wanted: string) =>
-    given !== undefined && given.toLowerCase() !== wanted.toLowerCase()
-  if (differs(accepted.scheme, terms.scheme)) return refuse('unsupported_scheme', `The scheme must be ${terms.scheme}.`)
+  const differs = (actual: string | undefined, expected: string) =>
+    actual !== undefined && actual.toLowerCase() !== expected.toLowerCase()
+  if (differs(accepted.scheme, terms.scheme))
+    return toRefusal('unsupported_scheme', `The scheme must be ${terms.scheme}.`)
   if (differs(accepted.network, terms.network))
-    return refuse('invalid_network', `The network must be ${terms.network}.`)
+    return toRefusal('invalid_network', `The network must be ${terms.network}.`)
   if (differs(accepted.asset, terms.asset))
-    return refuse('invalid_payment_requirements', `The asset must be USDC at ${terms.asset}.`)
+    return toRefusal('invalid_payment_requirements', `The asset must be USDC at ${terms.asset}.`)
   if (differs(accepted.payTo, terms.payTo) || authorization.to !== terms.payTo.toLowerCase())
-    return refuse('invalid_exact_evm_payload_recipient_mismatch', `The payment must go to ${terms.payTo}.`)
+    return toRefusal('invalid_exact_evm_payload_recipient_mismatch', `The payment must go to ${terms.payTo}.`)
   if (authorization.value !== terms.amountMicro || differs(accepted.amount, terms.amountMicro.toString()))
-    return refuse(
+    return toRefusal(
       'invalid_exact_evm_payload_authorization_value',
       `The payment must be exactly ${terms.amountMicro} micro-USDC (${usdcFromMicro(terms.amountMicro)} USDC).`,
     )
   if (authorization.validAfter > seconds)
-    return refuse('invalid_exact_evm_payload_authorization_valid_after', 'The payment is not valid yet.')
-  if (authorization.validBefore < seconds + BigInt(LEAST_LIFE_SECONDS))
-    return refuse(
+    return toRefusal('invalid_exact_evm_payload_authorization_valid_after', 'The payment is not valid yet.')
+  if (authorization.validBefore < seconds + BigInt(MIN_VALIDITY_SECONDS))
+    return toRefusal(
       'invalid_exact_evm_payload_authorization_valid_before',
-      `The payment has expired or expires too soon: validBefore must be at least ${LEAST_LIFE_SECONDS} seconds from now.`,
+      `The payment has expired or expires too soon: validBefore must be at least ${MIN_VALIDITY_SECONDS} seconds from now.`,
     )
-  if (authorization.validBefore > seconds + BigInt(MOST_LIFE_SECONDS))
-    return refuse(
+  if (authorization.validBefore > seconds + BigInt(MAX_VALIDITY_SECONDS))
+    return toRefusal(
       'invalid_exact_evm_payload_authorization_valid_before',
       'The payment stays valid too long: validBefore must be within an hour.',
     )
   return undefined
 }
 
-const refuse = (reason: string, message: string): Refusal => ({ reason, message })
+const toRefusal = (reason: string, message: string): Refusal => ({ reason, message })
 
-/** A facilitator may lie or err. Its «settled» is believed only when payer, network and amount are the ones we asked for. */
-function believe(result: SettleResult, payment: ExactPayment, terms: PaymentTerms): SettleResult {
+/** A facilitator may lie or err: `settled` counts only when payer, network and amount are those of this payment. */
+function verifyClaim(result: SettleResult, payment: ExactPayment, terms: PaymentTerms): SettleResult {
   if (result.state !== 'settled') return result
-  const fits =
+  const matches =
     result.payer.toLowerCase() === payment.authorization.from &&
     result.network === terms.network &&
     result.amountMicro === terms.amountMicro &&
     /^0x[0-9a-fA-F]{64}$/.test(result.transaction)
-  if (fits) return { ...result, transaction: result.transaction.toLowerCase() as Hex }
+  if (matches) return { ...result, transaction: result.transaction.toLowerCase() as Hex }
   return {
     state: 'unknown',
     reason: 'facilitator_mismatch',
@@ -193,11 +191,9 @@ function believe(result: SettleResult, payment: ExactPayment, terms: PaymentTerm
   }
 }
 
-type Used = Extract<Awaited<ReturnType<ChainReader['authorization']>>, { used: true }>
-
-function fromChain(seen: Used, payment: ExactPayment, terms: PaymentTerms): SettleResult {
-  const { transfer, transaction } = seen
-  // Used, and the log that says how is out of reach: it may have been this payment.
+function settlementFromChain(use: AuthorizationUse, payment: ExactPayment, terms: PaymentTerms): SettleResult {
+  const { transfer, transaction } = use
+  // The authorisation is used, but the log of its use cannot be found: it may have been this payment.
   if (!transaction)
     return {
       state: 'unknown',
@@ -206,8 +202,8 @@ function fromChain(seen: Used, payment: ExactPayment, terms: PaymentTerms): Sett
     }
   if (!transfer)
     return { state: 'failed', reason: 'authorization_canceled', message: 'The payer cancelled the authorisation.' }
-  const ours = transfer.to.toLowerCase() === terms.payTo.toLowerCase() && transfer.value === terms.amountMicro
-  if (!ours)
+  const matchesTerms = transfer.to.toLowerCase() === terms.payTo.toLowerCase() && transfer.value === terms.amountMicro
+  if (!matchesTerms)
     return {
       state: 'failed',
       reason: 'nonce_used_elsewhere',

@@ -1,7 +1,15 @@
 import { sha256 } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { PayoutRail } from '../ledger/payouts.ts'
-import type { Authorization, ChainReader, ExactPayment, Facilitator, Hex, PaymentTerms } from './facilitator.ts'
+import type {
+  Authorization,
+  AuthorizationUse,
+  ChainReader,
+  ExactPayment,
+  Facilitator,
+  Hex,
+  PaymentTerms,
+} from './facilitator.ts'
 import { NETWORK } from './x402.ts'
 
 export type PayoutRailDeps = {
@@ -11,18 +19,18 @@ export type PayoutRailDeps = {
   asset: Hex
   /** The address that payments go to, and that payouts come from. */
   payTo: Hex
-  /** Signs for that address; absent when its key is kept elsewhere. */
+  /** Signs for that address; absent when this service does not hold its key. */
   sign: ((authorization: Authorization) => Promise<Hex>) | undefined
 }
 
-const LIFE_SECONDS = 600
+const VALIDITY_SECONDS = 600
 
 export const payoutNonce = (payoutId: string): Hex =>
   `0x${sha256(`countersign payout ${payoutId}`).replace(/^sha256:/, '')}`
 
 /**
- * Pays back by the same means that payments come in: an authorisation of our own address, put on the chain by the
- * facilitator. Its nonce derives from the payout's id, so that however often it is signed and sent, it moves money once.
+ * Payouts are sent the way payments arrive: as an authorisation signed for our address, put on the chain by the
+ * facilitator. The nonce derives from the payout's id, so a payout that is signed and sent repeatedly moves money once.
  */
 export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign }: PayoutRailDeps): PayoutRail {
   const from = payTo.toLowerCase() as Hex
@@ -35,15 +43,15 @@ export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign
     async send({ id, to, amountMicro }) {
       if (!sign || !chain) return { state: 'open', reason: 'no_key' }
       const nonce = payoutNonce(id)
-      const before = await chain.authorization(asset, from, nonce)
-      if (before.used) return arrived(before, to, amountMicro)
+      const earlierUse = await chain.authorization(asset, from, nonce)
+      if (earlierUse.used) return toPayoutResult(earlierUse, to, amountMicro)
       const seconds = BigInt(Math.floor(clock.now().getTime() / 1000))
       const authorization: Authorization = {
         from,
         to: to as Hex,
         value: amountMicro,
         validAfter: 0n,
-        validBefore: seconds + BigInt(LIFE_SECONDS),
+        validBefore: seconds + BigInt(VALIDITY_SECONDS),
         nonce,
       }
       const terms: PaymentTerms = {
@@ -52,48 +60,46 @@ export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign
         asset,
         amountMicro,
         payTo: to as Hex,
-        maxTimeoutSeconds: LIFE_SECONDS,
+        maxTimeoutSeconds: VALIDITY_SECONDS,
         extra: { name: 'USD Coin', version: '2' },
       }
-      const told = await facilitator.settle(paymentOf(authorization, await sign(authorization), terms), terms)
-      // What the facilitator says is a hint when to look; the chain says whether the money has left.
-      const after = await chain.authorization(asset, from, nonce)
-      if (after.used) return arrived(after, to, amountMicro)
-      return { state: 'open', reason: told.state === 'settled' ? 'not_on_chain_yet' : told.reason }
+      const result = await facilitator.settle(buildPayment(authorization, await sign(authorization), terms), terms)
+      // The chain, not the facilitator's result, says whether the money has left.
+      const use = await chain.authorization(asset, from, nonce)
+      if (use.used) return toPayoutResult(use, to, amountMicro)
+      return { state: 'open', reason: result.state === 'settled' ? 'not_on_chain_yet' : result.reason }
     },
 
     async proves(transaction, to, amountMicro) {
       if (!chain) return undefined
       const transfers = await chain.transfers(transaction as Hex)
-      const wanted = (one: { asset: Hex; from: Hex; to: Hex; value: bigint }) =>
-        one.asset.toLowerCase() === asset.toLowerCase() &&
-        one.from.toLowerCase() === from &&
-        one.to.toLowerCase() === to.toLowerCase() &&
-        one.value === amountMicro
-      return transfers?.some(wanted) ?? false
+      const isThisPayout = (transfer: { asset: Hex; from: Hex; to: Hex; value: bigint }) =>
+        transfer.asset.toLowerCase() === asset.toLowerCase() &&
+        transfer.from.toLowerCase() === from &&
+        transfer.to.toLowerCase() === to.toLowerCase() &&
+        transfer.value === amountMicro
+      return transfers?.some(isThisPayout) ?? false
     },
   }
 }
 
-type Used = Extract<Awaited<ReturnType<ChainReader['authorization']>>, { used: true }>
-
-function arrived(
-  { transaction, transfer }: Used,
+function toPayoutResult(
+  { transaction, transfer }: AuthorizationUse,
   to: string,
   amountMicro: bigint,
 ): Awaited<ReturnType<PayoutRail['send']>> {
-  const ours = transfer && transfer.to.toLowerCase() === to.toLowerCase() && transfer.value === amountMicro
-  return ours && transaction ? { state: 'paid', transaction } : { state: 'open', reason: 'transfer_not_found' }
+  const matchesPayout = transfer && transfer.to.toLowerCase() === to.toLowerCase() && transfer.value === amountMicro
+  return matchesPayout && transaction ? { state: 'paid', transaction } : { state: 'open', reason: 'transfer_not_found' }
 }
 
-/** As a client would have sent it, for facilitators that speak the wire format. */
-function paymentOf(
+/** In the form a client would have sent, for facilitators that speak the wire format. */
+function buildPayment(
   authorization: Authorization,
   signature: Hex,
   { scheme, network, asset, payTo, maxTimeoutSeconds, extra }: PaymentTerms,
 ): ExactPayment {
   const { value, validAfter, validBefore } = authorization
-  const text = {
+  const wireAuthorization = {
     ...authorization,
     value: value.toString(),
     validAfter: validAfter.toString(),
@@ -104,6 +110,6 @@ function paymentOf(
     x402Version: 2,
     signature,
     authorization,
-    payload: { x402Version: 2, accepted, payload: { signature, authorization: text } },
+    payload: { x402Version: 2, accepted, payload: { signature, authorization: wireAuthorization } },
   }
 }

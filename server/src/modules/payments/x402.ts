@@ -3,92 +3,69 @@ import { Compile } from 'typebox/compile'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import { parseStrictJson, StrictJsonError } from '../../platform/strict-json.ts'
+import { readAcceptedTerms, readExactPayment } from '../../platform/x402-wire.ts'
 import type { ExactPayment, Hex, PaymentTerms } from './facilitator.ts'
 
-/** The x402 wire format, both versions at once: one 402 serves either client, and either payment header is read. */
+/** x402 over HTTP in both versions: one 402 serves either kind of client, and either payment header is read. */
 export type Headers = Record<string, string | string[] | undefined>
 
-export type ReadPayment = {
+export type ReceivedPayment = {
   payment: ExactPayment
-  /** What the client says it agreed to. v2 echoes our terms word for word, the quote included; v1 echoes nothing. */
+  /** The terms that the client says it agreed to. Version 2 repeats all of ours, the quote included; version 1 names scheme and network. */
   accepted: { scheme?: string; network?: string; asset?: string; amount?: string; payTo?: string; quote?: string }
 }
 
 export const NETWORK = 'eip155:8453'
 const V1_NETWORK = 'base'
 
-const MAX_HEADER = 16_384
+const MAX_HEADER_LENGTH = 16_384
 
-const hex = (bytes: number) => Type.String({ pattern: `^0x[0-9a-fA-F]{${bytes * 2}}$` })
-const unsigned = Type.String({ pattern: '^(0|[1-9][0-9]{0,77})$' })
+const AcceptedV1 = Type.Object({ scheme: Type.String(), network: Type.String() })
 
-const ExactPayload = Type.Object({
-  // A contract wallet's signature may be longer than the 65 bytes of a plain account's.
-  signature: Type.String({ pattern: '^0x([0-9a-fA-F]{2})+$', maxLength: 8_194 }),
-  authorization: Type.Object({
-    from: hex(20),
-    to: hex(20),
-    value: unsigned,
-    validAfter: unsigned,
-    validBefore: unsigned,
-    nonce: hex(32),
-  }),
-})
-
-const PayloadV2 = Type.Object({
-  x402Version: Type.Literal(2),
-  accepted: Type.Object({
-    scheme: Type.String(),
-    network: Type.String(),
-    asset: Type.String(),
-    amount: Type.String(),
-    payTo: Type.String(),
-    extra: Type.Optional(Type.Object({ quote: Type.Optional(Type.String({ maxLength: 8_192 })) })),
-  }),
-  payload: ExactPayload,
-})
-
-const PayloadV1 = Type.Object({
-  x402Version: Type.Literal(1),
+const AcceptedV2 = Type.Object({
   scheme: Type.String(),
   network: Type.String(),
-  payload: ExactPayload,
+  asset: Type.String(),
+  amount: Type.String(),
+  payTo: Type.String(),
+  extra: Type.Optional(Type.Object({ quote: Type.Optional(Type.String({ maxLength: 8_192 })) })),
 })
 
-const isV2 = Compile(PayloadV2)
-const isV1 = Compile(PayloadV1)
+const isAcceptedV1 = Compile(AcceptedV1)
+const isAcceptedV2 = Compile(AcceptedV2)
 
-/** Undefined when nothing was paid yet; a header that cannot be read is a 400, since asking again would not mend it. */
-export function readPayment(headers: Headers): ReadPayment | undefined {
+/** Undefined when the request carries no payment. A header that cannot be read is a 400: another 402 would not help. */
+export function readPayment(headers: Headers): ReceivedPayment | undefined {
   const v2 = headers['payment-signature']
   const v1 = headers['x-payment']
   if (v2 === undefined && v1 === undefined) return undefined
   if (v2 !== undefined && v1 !== undefined) throw invalid('Send either PAYMENT-SIGNATURE or X-PAYMENT, not both.')
   const name = v2 !== undefined ? 'PAYMENT-SIGNATURE' : 'X-PAYMENT'
   const version = v2 !== undefined ? 2 : 1
-  const read = readPayload(decode(name, v2 ?? v1))
-  if (read?.payment.x402Version !== version)
+  const payment = readPayload(decodeHeader(name, v2 ?? v1))
+  if (payment?.payment.x402Version !== version)
     throw invalid(`${name} is not an x402 version ${version} payment of the scheme exact.`)
-  return read
+  return payment
 }
 
-/** A payment as it stands in a header or in a body, of either version; undefined when it is none of the scheme exact. */
-export function readPayload(payload: unknown): ReadPayment | undefined {
-  if (isV2.Check(payload)) {
-    const { scheme, network, asset, amount, payTo, extra } = payload.accepted
-    return {
-      payment: toPayment(2, payload, payload.payload),
-      accepted: { scheme, network, asset, amount, payTo, quote: extra?.quote },
-    }
+/** A payment from a header or a body, of either version; undefined when it is not one of the scheme `exact`. */
+export function readPayload(payload: unknown): ReceivedPayment | undefined {
+  const payment = readExactPayment(payload, { strict: true })
+  const terms = readAcceptedTerms(payload)
+  if (payment?.x402Version === 2 && isAcceptedV2.Check(terms)) {
+    const { scheme, network, asset, amount, payTo, extra } = terms
+    return { payment: toLowerCase(payment), accepted: { scheme, network, asset, amount, payTo, quote: extra?.quote } }
   }
-  if (!isV1.Check(payload)) return undefined
-  const network = payload.network === V1_NETWORK ? NETWORK : payload.network
-  return { payment: toPayment(1, payload, payload.payload), accepted: { scheme: payload.scheme, network } }
+  if (payment?.x402Version === 1 && isAcceptedV1.Check(terms)) {
+    const network = terms.network === V1_NETWORK ? NETWORK : terms.network
+    return { payment: toLowerCase(payment), accepted: { scheme: terms.scheme, network } }
+  }
+  return undefined
 }
 
-function decode(name: string, header: string | string[] | undefined): unknown {
-  if (typeof header !== 'string' || header.length > MAX_HEADER)
-    throw invalid(`${name} is longer than ${MAX_HEADER} characters.`)
+function decodeHeader(name: string, header: string | string[] | undefined): unknown {
+  if (typeof header !== 'string' || header.length > MAX_HEADER_LENGTH)
+    throw invalid(`${name} is longer than ${MAX_HEADER_LENGTH} characters.`)
   try {
     return parseStrictJson(Buffer.from(header, 'base64').toString('utf8'))
   } catch (error) {
@@ -97,23 +74,16 @@ function decode(name: string, header: string | string[] | undefined): unknown {
   }
 }
 
-type WirePayload = {
-  signature: string
-  authorization: Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string>
-}
-
-const toPayment = (x402Version: 1 | 2, payload: unknown, exact: WirePayload): ExactPayment => ({
-  x402Version,
-  signature: exact.signature.toLowerCase() as Hex,
+/** Payers and nonces are stored and compared in lower case. */
+const toLowerCase = ({ authorization, signature, ...payment }: ExactPayment): ExactPayment => ({
+  ...payment,
+  signature: signature.toLowerCase() as Hex,
   authorization: {
-    from: exact.authorization.from.toLowerCase() as Hex,
-    to: exact.authorization.to.toLowerCase() as Hex,
-    value: BigInt(exact.authorization.value),
-    validAfter: BigInt(exact.authorization.validAfter),
-    validBefore: BigInt(exact.authorization.validBefore),
-    nonce: exact.authorization.nonce.toLowerCase() as Hex,
+    ...authorization,
+    from: authorization.from.toLowerCase() as Hex,
+    to: authorization.to.toLowerCase() as Hex,
+    nonce: authorization.nonce.toLowerCase() as Hex,
   },
-  payload,
 })
 
 export type Challenge = { headers: Record<string, string>; body: Record<string, unknown> }
@@ -122,7 +92,7 @@ export type ChallengeInput = {
   terms: PaymentTerms
   quote: string
   resource: { url: string; description: string }
-  /** Why an offered payment was not taken; absent on a first call. */
+  /** Why the payment was refused; absent on a first call. */
   refusal?: { reason: string; message: string }
   extensions?: Record<string, unknown>
 }
@@ -135,7 +105,7 @@ export function buildChallenge({ terms, quote, resource, refusal, extensions }: 
     `This call costs ${usdcFromMicro(terms.amountMicro)} USDC. Pay it by x402 and send the same request again.`
   const amount = terms.amountMicro.toString()
   const { name, version } = terms.extra
-  const required = {
+  const v2Challenge = {
     x402Version: 2,
     error,
     resource: { url: resource.url, description: resource.description, mimeType: 'application/json' },
@@ -153,7 +123,7 @@ export function buildChallenge({ terms, quote, resource, refusal, extensions }: 
     ...(extensions && { extensions }),
   }
   return {
-    headers: { 'payment-required': encode(required), 'cache-control': 'no-store' },
+    headers: { 'payment-required': encodeHeader(v2Challenge), 'cache-control': 'no-store' },
     body: {
       error: 'payment_required',
       message,
@@ -181,14 +151,14 @@ export function buildChallenge({ terms, quote, resource, refusal, extensions }: 
   }
 }
 
-/** What happened to the payment, for both versions of client. A paid answer must not be kept by a cache on the way. */
+/** The outcome of the payment for clients of both versions. A paid response must not be kept by a cache on the way. */
 export function paymentResponseHeaders(result: {
   success: boolean
   transaction: string
   payer: string
   amountMicro: bigint
   errorReason?: string
-  /** Version 2 only: what the extensions have to say. */
+  /** Version 2 only. */
   extensions?: Record<string, unknown>
 }) {
   const base = {
@@ -198,15 +168,15 @@ export function paymentResponseHeaders(result: {
     ...(result.errorReason && { errorReason: result.errorReason }),
   }
   return {
-    'payment-response': encode({
+    'payment-response': encodeHeader({
       ...base,
       network: NETWORK,
       amount: result.amountMicro.toString(),
       ...(result.extensions && { extensions: result.extensions }),
     }),
-    'x-payment-response': encode({ ...base, network: V1_NETWORK }),
+    'x-payment-response': encodeHeader({ ...base, network: V1_NETWORK }),
     'cache-control': 'no-store',
   }
 }
 
-const encode = (value: unknown) => Buffer.from(JSON.stringify(value), 'utf8').toString('base64')
+const encodeHeader = (value: unknown) => Buffer.from(JSON.stringify(value), 'utf8').toString('base64')

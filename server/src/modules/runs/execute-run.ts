@@ -20,7 +20,7 @@ import type { ActionContext } from '../governance/evaluate-actions.ts'
 import type { Memory } from '../memory/memory.ts'
 import type { PaymentTerms, SettleResult } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
-import type { ReadPayment } from '../payments/x402.ts'
+import type { ReceivedPayment } from '../payments/x402.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { type Answer, completion, type Failure, failure, replay, stillUnknown } from './answer.ts'
 import { doWork } from './do-work.ts'
@@ -47,7 +47,7 @@ export type Ask = {
   requestHash: string
   bodyHash: string
   idempotencyKey: string | undefined
-  paid: ReadPayment | undefined
+  paid: ReceivedPayment | undefined
   requestId: string
   /** Counts the request: against the payer once the payment is known to be his, against the address otherwise. */
   countPayer(payer: string): Promise<void>

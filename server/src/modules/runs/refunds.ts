@@ -29,7 +29,7 @@ export function createRefunds(d: RefundDeps) {
   const lastHash = (runId: string) => d.receipts.lastHashOfRun(d.db, runId)
 
   const lookAt = async (settlement: SettlementRow) => {
-    const seen = await d.payments.look(openSettlement(settlement))
+    const seen = await d.payments.checkGivenUpPayment(openSettlement(settlement))
     if (typeof seen === 'object') return owe(settlement, seen)
     if (seen === 'over') return lookAgainAt(d.db, settlement.id, null)
     // While it can still be used, now and then; and once more when that time is over.
@@ -167,7 +167,7 @@ export function createRefunds(d: RefundDeps) {
 
     /** Payments that were given up, looked at again. Without a chain there is nothing to look at. */
     async sweepGivenUp(): Promise<number> {
-      if (!d.payments.canLook) return 0
+      if (!d.payments.canQueryChain) return 0
       const due = await claimGivenUp(d.db, d.clock.now(), BATCH)
       for (const settlement of due) {
         try {

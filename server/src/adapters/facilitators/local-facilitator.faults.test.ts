@@ -2,6 +2,7 @@ import { encodeFunctionData, parseAbi } from 'viem'
 import { generatePrivateKey } from 'viem/accounts'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
+import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
 import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
 import { createCaseMaker } from '../../../test/contract/random-payments.ts'
 import {
@@ -13,9 +14,8 @@ import {
 import { createChainReader } from '../chain/chain-reader.ts'
 import { USDC } from '../chain/edr.ts'
 import { createEmbeddedChain, type EmbeddedChain } from '../chain/embedded-chain.ts'
-import { createMemoryJournal } from '../chain/journal.memory.ts'
 import { type ChainRequest, ChainUnreachable, RpcError } from '../chain/rpc.ts'
-import { createOwnFacilitator } from './own.ts'
+import { createLocalFacilitator } from './local-facilitator.ts'
 
 const opened: EmbeddedChain[] = []
 afterEach(async () => {
@@ -32,7 +32,7 @@ async function open(options: { receiptTimeoutMs?: number; allowedFactories?: str
   let interfere: Interference = (_method, _params, pass) => pass()
   const request: ChainRequest = (method, params = []) => interfere(method, params, () => chain.request(method, params))
   const settings = { network: NETWORK, asset: USDC, clock, receiptTimeoutMs: 50, ...options }
-  const make = () => createOwnFacilitator({ ...settings, request, privateKeys: [generatePrivateKey()] })
+  const make = () => createLocalFacilitator({ ...settings, request, privateKeys: [generatePrivateKey()] })
   const terms = termsOf()
   const reader = createChainReader(chain)
   const paid = () => reader.balanceOf(USDC, PAY_TO)

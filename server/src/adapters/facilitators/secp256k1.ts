@@ -1,10 +1,10 @@
 /**
  * Signatures on secp256k1, by the fastest library that works here: the native one, then WebAssembly, then JavaScript.
- * They differ fifteenfold in speed and nothing else, so each must pass a self-test before it is used.
+ * They differ fifteenfold in speed and nothing else; a library must pass a self-test before it is used.
  */
 import { createRequire } from 'node:module'
 import type { Hex } from '../../modules/payments/facilitator.ts'
-import { bytesOf, hexOf, keccak } from '../chain/codec.ts'
+import { keccak, toBytes, toHex } from '../chain/codec.ts'
 
 export type Curve = {
   name: 'native' | 'wasm' | 'javascript'
@@ -23,25 +23,25 @@ type Library = {
 const require = createRequire(import.meta.url)
 
 const LIBRARIES: { name: Curve['name']; load(): Library }[] = [
-  { name: 'native', load: native },
-  { name: 'wasm', load: wasm },
-  { name: 'javascript', load: javascript },
+  { name: 'native', load: loadNative },
+  { name: 'wasm', load: loadWasm },
+  { name: 'javascript', load: loadJavascript },
 ]
 
-let chosen: Curve | undefined
+let activeCurve: Curve | undefined
 
-/** The active library; found out once. */
+/** The fastest library that works, chosen once per process. */
 export function loadCurve(log?: { info(fields: object, message: string): void }): Curve {
-  if (chosen) return chosen
+  if (activeCurve) return activeCurve
   const reasons: string[] = []
   for (const { name, load } of LIBRARIES) {
     try {
-      chosen = selfTested(asCurve(name, load()))
+      activeCurve = runSelfTest(toCurve(name, load()))
       log?.info(
         { secp256k1: name, ...(reasons.length > 0 ? { passed_over: reasons } : {}) },
         'signature library chosen',
       )
-      return chosen
+      return activeCurve
     } catch (error) {
       reasons.push(`${name}: ${error instanceof Error ? error.message.split('\n')[0] : String(error)}`)
     }
@@ -50,11 +50,11 @@ export function loadCurve(log?: { info(fields: object, message: string): void })
 }
 
 /** One library by name, for tests that compare them. */
-export const curveNamed = (name: Curve['name']): Curve =>
-  selfTested(asCurve(name, LIBRARIES.find((library) => library.name === name)!.load()))
+export const loadCurveByName = (name: Curve['name']): Curve =>
+  runSelfTest(toCurve(name, LIBRARIES.find((library) => library.name === name)!.load()))
 
-function asCurve(name: Curve['name'], library: Library): Curve {
-  const addressOfPublicKey = (publicKey: Uint8Array) => hexOf(keccak(publicKey.subarray(1)).subarray(12))
+function toCurve(name: Curve['name'], library: Library): Curve {
+  const addressOfPublicKey = (publicKey: Uint8Array) => toHex(keccak(publicKey.subarray(1)).subarray(12))
   return {
     name,
     recover(digest, compact, recovery) {
@@ -74,25 +74,25 @@ function asCurve(name: Curve['name'], library: Library): Curve {
   }
 }
 
-const KNOWN = {
-  privateKey: bytesOf(`${'00'.repeat(31)}01`),
+const TEST_VECTOR = {
+  privateKey: toBytes(`${'00'.repeat(31)}01`),
   address: '0x7e5f4552091a69125d5dfcb7b8c2659029395bdf',
   digest: keccak(Buffer.from('countersign')),
 }
 
-function selfTested(curve: Curve): Curve {
-  const { compact, recovery } = curve.sign(KNOWN.digest, KNOWN.privateKey)
-  const works =
-    curve.addressOf(KNOWN.privateKey) === KNOWN.address &&
-    curve.recover(KNOWN.digest, compact, recovery === 1 ? 1 : 0) === KNOWN.address &&
-    curve.recover(KNOWN.digest, compact, recovery === 1 ? 0 : 1) !== KNOWN.address &&
-    curve.recover(KNOWN.digest, new Uint8Array(64), 0) === undefined
-  if (!works) throw new Error('failed its self-test')
+function runSelfTest(curve: Curve): Curve {
+  const { compact, recovery } = curve.sign(TEST_VECTOR.digest, TEST_VECTOR.privateKey)
+  const passed =
+    curve.addressOf(TEST_VECTOR.privateKey) === TEST_VECTOR.address &&
+    curve.recover(TEST_VECTOR.digest, compact, recovery === 1 ? 1 : 0) === TEST_VECTOR.address &&
+    curve.recover(TEST_VECTOR.digest, compact, recovery === 1 ? 0 : 1) !== TEST_VECTOR.address &&
+    curve.recover(TEST_VECTOR.digest, new Uint8Array(64), 0) === undefined
+  if (!passed) throw new Error('failed its self-test')
   return curve
 }
 
-/** The bindings are named, because the package's own entry falls back to slow JavaScript without a word. */
-function native(): Library {
+/** Requires the bindings directly, because the package's entry point silently falls back to slow JavaScript. */
+function loadNative(): Library {
   const secp = require('secp256k1/bindings.js') as {
     ecdsaRecover(compact: Uint8Array, recovery: number, digest: Uint8Array, compressed: boolean): Uint8Array
     ecdsaSign(digest: Uint8Array, privateKey: Uint8Array): { signature: Uint8Array; recid: number }
@@ -108,7 +108,7 @@ function native(): Library {
   }
 }
 
-function wasm(): Library {
+function loadWasm(): Library {
   const secp = require('tiny-secp256k1') as typeof import('tiny-secp256k1')
   return {
     recover: (digest, compact, recovery) => secp.recover(digest, compact, recovery, false),
@@ -120,7 +120,7 @@ function wasm(): Library {
   }
 }
 
-function javascript(): Library {
+function loadJavascript(): Library {
   const { secp256k1 } = require('@noble/curves/secp256k1.js') as typeof import('@noble/curves/secp256k1.js')
   return {
     recover(digest, compact, recovery) {

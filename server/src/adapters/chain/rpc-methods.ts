@@ -1,5 +1,5 @@
-/** Which JSON-RPC methods the embedded chain offers, and what each needs before it may run. Nothing here changes state. */
-import { quantity, smaller } from './codec.ts'
+/** The JSON-RPC methods that the embedded chain offers, and the checks and limits that apply to them. */
+import { minBigInt, toQuantity } from './codec.ts'
 
 const ALLOWED = new Set([
   'eth_accounts',
@@ -29,7 +29,7 @@ const ALLOWED = new Set([
   'web3_sha3',
 ])
 
-/** Where a method that reads state has its block parameter. */
+/** The position of the block parameter of the methods that read state. */
 const BLOCK_PARAMETER: Record<string, number> = {
   eth_call: 1,
   eth_estimateGas: 1,
@@ -39,32 +39,32 @@ const BLOCK_PARAMETER: Record<string, number> = {
   eth_getStorageAt: 2,
 }
 
-/** A call may not run longer than this much gas takes, whoever asks. */
+/** The gas limit of every simulated call. */
 export const CALL_GAS_LIMIT = 10_000_000n
 
 export const isAllowed = (method: string) => ALLOWED.has(method)
 
-const isHead = (tag: unknown) => tag === undefined || tag === null || tag === 'latest' || tag === 'pending'
+const isHeadTag = (tag: unknown) => tag === undefined || tag === null || tag === 'latest' || tag === 'pending'
 
-/** Contracts read the time of the newest block, so it must not lie in the past. */
+/** Methods that see the time of the newest block, which must then be current. */
 export function isTimeSensitive(method: string, params: readonly unknown[]): boolean {
-  if (method === 'eth_call' || method === 'eth_estimateGas') return isHead(params[1])
-  return method === 'eth_getBlockByNumber' && isHead(params[0])
+  if (method === 'eth_call' || method === 'eth_estimateGas') return isHeadTag(params[1])
+  return method === 'eth_getBlockByNumber' && isHeadTag(params[0])
 }
 
-export function readsState(method: string, params: readonly unknown[], firstBlock: bigint): 'kept' | 'too_old' {
-  const place = BLOCK_PARAMETER[method]
-  const tag = place === undefined ? undefined : params[place]
+export function stateAvailability(method: string, params: readonly unknown[], firstBlock: bigint): 'kept' | 'too_old' {
+  const index = BLOCK_PARAMETER[method]
+  const tag = index === undefined ? undefined : params[index]
   if (typeof tag !== 'string' || !/^0x[0-9a-f]{1,16}$/i.test(tag)) return tag === 'earliest' ? 'too_old' : 'kept'
   return BigInt(tag) < firstBlock ? 'too_old' : 'kept'
 }
 
 /** Clamps the gas of a simulated call, and drops state overrides. */
-export function withinLimits(method: string, params: readonly unknown[]): readonly unknown[] {
+export function limitParams(method: string, params: readonly unknown[]): readonly unknown[] {
   if (method !== 'eth_call' && method !== 'eth_estimateGas') return params
-  const [call, ...rest] = params
+  const [call, ...otherParams] = params
   if (typeof call !== 'object' || call === null) return params
   const { gas } = call as { gas?: unknown }
-  const asked = typeof gas === 'string' && /^0x[0-9a-f]{1,64}$/i.test(gas) ? BigInt(gas) : CALL_GAS_LIMIT
-  return [{ ...call, gas: quantity(smaller(asked, CALL_GAS_LIMIT)) }, ...rest.slice(0, 1)]
+  const requestedGas = typeof gas === 'string' && /^0x[0-9a-f]{1,64}$/i.test(gas) ? BigInt(gas) : CALL_GAS_LIMIT
+  return [{ ...call, gas: toQuantity(minBigInt(requestedGas, CALL_GAS_LIMIT)) }, ...otherParams.slice(0, 1)]
 }

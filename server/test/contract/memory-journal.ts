@@ -1,12 +1,13 @@
 /** A journal that lives as long as its process: for tests and benches of what stands above the journal. */
-import type { Hex } from '../../modules/payments/facilitator.ts'
+
 import {
   type ChainJournal,
-  JournalTaken,
+  JournalTakenOver,
   type MinedBlock,
   type MinedTransaction,
   type UsedAuthorization,
-} from './journal.ts'
+} from '../../src/adapters/chain/journal.ts'
+import type { Hex } from '../../src/modules/payments/facilitator.ts'
 
 export function createMemoryJournal(): ChainJournal {
   let epoch = 0n
@@ -23,9 +24,9 @@ export function createMemoryJournal(): ChainJournal {
   const accounts = new Map<Hex, bigint>()
 
   const requireEpoch = (claimed: bigint) => {
-    if (claimed !== epoch) throw new JournalTaken()
+    if (claimed !== epoch) throw new JournalTakenOver()
   }
-  async function* once<Item>(items: Item[]) {
+  async function* toPages<Item>(items: Item[]) {
     if (items.length > 0) yield items
   }
 
@@ -37,13 +38,13 @@ export function createMemoryJournal(): ChainJournal {
         reservedBlock,
         time,
         supplyMicro,
-        balances: once([...balances].map(([owner, amountMicro]) => ({ owner, amountMicro }))),
-        authorizations: once(
+        balances: toPages([...balances].map(([owner, amountMicro]) => ({ owner, amountMicro }))),
+        authorizations: toPages(
           [...authorizations.values()].filter(({ validBefore }) => validBefore === null || validBefore > time),
         ),
-        allowances: once([...allowances.values()]),
-        permitNonces: once([...permitNonces].map(([owner, count]) => ({ owner, count }))),
-        accounts: once([...accounts].map(([address, nonce]) => ({ address, nonce }))),
+        allowances: toPages([...allowances.values()]),
+        permitNonces: toPages([...permitNonces].map(([owner, count]) => ({ owner, count }))),
+        accounts: toPages([...accounts].map(([address, nonce]) => ({ address, nonce }))),
       }
     },
 
@@ -74,11 +75,11 @@ export function createMemoryJournal(): ChainJournal {
       if (upTo > reservedBlock) reservedBlock = upTo
     },
 
-    async isUsed(authorizer, nonce) {
+    async isAuthorizationUsed(authorizer, nonce) {
       return authorizations.has(`${authorizer}${nonce}`)
     },
 
-    async transaction(hash) {
+    async findTransaction(hash) {
       return transactions.get(hash.toLowerCase()) ?? null
     },
 

@@ -1,11 +1,11 @@
-/** Everything about a payment that can be judged without a chain and without a key. */
+/** The checks of a payment that need neither the chain nor a key. */
 import type { ExactPayment, PaymentTerms } from '../../modules/payments/facilitator.ts'
+import { networkFromWire, parseChainId, readAcceptedTerms } from '../../platform/x402-wire.ts'
 import { REASON } from './reasons.ts'
-import { chainIdOf, offerOf } from './wire.ts'
 
 export type Refusal = { reason: string; message: string }
 
-/** Settling takes a moment, and the token compares with the block's time: what expires sooner than this is too late. */
+/** Settling takes a moment, and the token compares with the block's time: a payment that expires sooner is refused. */
 export const EXPIRY_MARGIN_SECONDS = 6n
 
 const UINT256 = 1n << 256n
@@ -13,18 +13,21 @@ const UINT256 = 1n << 256n
 export function checkTerms(payment: ExactPayment, terms: PaymentTerms, now: Date): Refusal | undefined {
   const { authorization } = payment
   const seconds = BigInt(Math.floor(now.getTime() / 1000))
-  const offer = offerOf(payment.payload)
-  if (terms.scheme !== 'exact' || (offer && offer.scheme !== 'exact')) {
+  const accepted = readAcceptedTerms(payment.payload)
+  if (terms.scheme !== 'exact' || (accepted && accepted.scheme !== 'exact')) {
     return { reason: REASON.scheme, message: 'Only the scheme `exact` is accepted.' }
   }
   if (!terms.extra.name || !terms.extra.version) {
     return { reason: REASON.domain, message: 'The terms lack the EIP-712 name and version of the token.' }
   }
-  if (chainIdOf(terms.network) === undefined || (offer && offer.network !== terms.network)) {
+  if (
+    parseChainId(terms.network) === undefined ||
+    (accepted && networkFromWire(String(accepted.network)) !== terms.network)
+  ) {
     return { reason: REASON.network, message: `The payment is not for ${terms.network}.` }
   }
   if (!isWellFormed(payment)) {
-    return { reason: REASON.payload, message: 'The authorisation has a field that is not what EIP-3009 wants there.' }
+    return { reason: REASON.payload, message: 'The authorisation has a field that is malformed by EIP-3009.' }
   }
   if (authorization.to.toLowerCase() !== terms.payTo.toLowerCase()) {
     return { reason: REASON.recipient, message: `The payment goes to ${authorization.to}, not to ${terms.payTo}.` }

@@ -5,15 +5,15 @@ import { generatePrivateKey } from 'viem/accounts'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import { facilitatorContract } from '../../../test/contract/facilitator.ts'
+import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
 import { NETWORK, newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
 import { FacilitatorUnavailable } from '../../modules/payments/facilitator.ts'
 import { createChainReader } from '../chain/chain-reader.ts'
 import { USDC } from '../chain/edr.ts'
 import { createEmbeddedChain } from '../chain/embedded-chain.ts'
-import { createMemoryJournal } from '../chain/journal.memory.ts'
-import { createHttpFacilitator } from './http.ts'
-import { createOwnFacilitator } from './own.ts'
-import { facilitatorHttp } from './wire.ts'
+import { createFacilitatorHandlers } from './facilitator-wire.ts'
+import { createHttpFacilitator } from './http-facilitator.ts'
+import { createLocalFacilitator } from './local-facilitator.ts'
 
 type Json = Record<string, unknown>
 type Handler = (body: Json, response: ServerResponse, socket: Socket) => unknown
@@ -59,14 +59,14 @@ facilitatorContract('a facilitator over HTTP', async () => {
     clock,
     log: { info() {}, warn() {} },
   })
-  const own = createOwnFacilitator({
+  const own = createLocalFacilitator({
     request,
     network: NETWORK,
     asset: USDC,
     privateKeys: [generatePrivateKey()],
     clock,
   })
-  const handlers = facilitatorHttp(own)
+  const handlers = createFacilitatorHandlers(own)
   const server = await serve({ verify: handlers.verify, settle: handlers.settle, supported: handlers.supported })
   closers.pop()
   const facilitator = createHttpFacilitator({ urls: [server.url], clock })

@@ -1,6 +1,6 @@
 /**
- * Our own facilitator: checks a payment with one question to the chain, and settles many in one transaction. It works on
- * the embedded chain and on a real one alike; all it needs is a JSON-RPC face and keys that may send.
+ * The local facilitator: verifies a payment with one call to the chain and settles many payments in one transaction. It
+ * works on the embedded chain and on a real one; it needs JSON-RPC and the keys of accounts that send transactions.
  */
 import type {
   ExactPayment,
@@ -12,56 +12,56 @@ import type {
 } from '../../modules/payments/facilitator.ts'
 import { FacilitatorUnavailable } from '../../modules/payments/facilitator.ts'
 import type { Clock } from '../../platform/clock.ts'
+import { networkForVersion, parseChainId } from '../../platform/x402-wire.ts'
 import { createChainReader } from '../chain/chain-reader.ts'
 import {
   type Call3,
   type CallResult,
   decodeAggregate3,
+  decodeRevertText,
   encodeAggregate3,
   encodeCall,
-  hexOf,
-  quantity,
-  revertText,
   SELECTOR,
+  toHex,
+  toQuantity,
 } from '../chain/codec.ts'
 import { MULTICALL3 } from '../chain/edr.ts'
 import { type ChainRequest, isExecutionFailure } from '../chain/rpc.ts'
-import { authorizationDigest, parseSignature, recoverSigner, transferCall } from './authorization.ts'
-import { checkTerms, type Refusal } from './checks.ts'
-import { walletCalls } from './contract-wallets.ts'
-import { REASON, reasonOfRevert } from './reasons.ts'
-import { loadCurve } from './recover.ts'
+import { authorizationDigest, encodeTransfer, parseSignature, recoverSigner } from './authorization.ts'
+import { checkTerms, type Refusal } from './check-terms.ts'
+import { buildWalletCalls } from './contract-wallets.ts'
+import { REASON, reasonFromRevert } from './reasons.ts'
+import { loadCurve } from './secp256k1.ts'
 import { createSender } from './sender.ts'
 import { createSettleOnce } from './settle-once.ts'
-import { createSettlementQueue, type Job } from './settlement-queue.ts'
-import { chainIdOf, networkForVersion } from './wire.ts'
+import { createSettlementQueue, type SettlementJob } from './settlement-queue.ts'
 
-export type OwnFacilitatorDeps = {
+export type LocalFacilitatorDeps = {
   request: ChainRequest
   /** CAIP-2, for example `eip155:8453`. */
   network: string
-  /** The one token that is settled here. */
+  /** The only token that is settled. */
   asset: Hex
-  /** Every key is an account with a queue of its own; a payer always meets the same one. */
+  /** Each key is an account with its own queue; all payments of one payer go through the same account. */
   privateKeys: Hex[]
   clock: Clock
   log?: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
   receiptTimeoutMs?: number
   maxBatch?: number
-  /** EIP-6492: factories through which a wallet that is not deployed yet may be. */
+  /** EIP-6492: factories that may deploy a wallet that does not exist yet. */
   allowedFactories?: string[]
 }
 
 const DEFAULT_RECEIPT_TIMEOUT_MS = 15_000
 const DEFAULT_MAX_BATCH = 64
-/** A key's payment takes a third of this. A wallet's check is code of its own, and gets as much as a passkey needs. */
-const KEY_GAS = 300_000
-const WALLET_GAS = 1_000_000
+/** A payment signed by a key uses a third of this. A contract wallet runs its own code and gets what a passkey check needs. */
+const KEY_CALL_GAS = 300_000
+const WALLET_CALL_GAS = 1_000_000
 
-export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
+export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator {
   const { request, network, asset, privateKeys, clock, allowedFactories = [] } = deps
   const { receiptTimeoutMs = DEFAULT_RECEIPT_TIMEOUT_MS, maxBatch = DEFAULT_MAX_BATCH } = deps
-  const chainId = chainIdOf(network)
+  const chainId = parseChainId(network)
   if (chainId === undefined) throw new Error(`${network} is not an EVM network.`)
   if (privateKeys.length === 0) throw new Error('A facilitator needs at least one key to send with.')
   const curve = loadCurve(deps.log)
@@ -70,15 +70,15 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
     createSender({ request, curve, privateKey, chainId, receiptTimeoutMs }),
   )
   const queues = senders.map((sender) => createSettlementQueue({ request, reader, sender, maxBatch }))
-  const once = createSettleOnce({ remember: true })
+  const settleOnce = createSettleOnce({ remember: true })
 
   const hasCode = async (address: Hex) => (await request('eth_getCode', [address, 'latest'])) !== '0x'
 
-  /** What this payment would do on the chain, or why it will not be tried. */
+  /** The calls that make this payment, or the reason why it is refused. */
   const prepare = async (
     payment: ExactPayment,
     terms: PaymentTerms,
-  ): Promise<{ job: Job; digest: string } | { refusal: Refusal }> => {
+  ): Promise<{ job: SettlementJob; digest: string } | { refusal: Refusal }> => {
     const refusal = checkTerms(payment, terms, clock.now())
     if (refusal) return { refusal }
     if (terms.network !== network)
@@ -89,16 +89,16 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
     const { authorization, signature } = payment
     const domain = { name: terms.extra.name, version: terms.extra.version, chainId, asset }
     const digest = authorizationDigest(authorization, domain)
-    const key = parseSignature(signature)
+    const keySignature = parseSignature(signature)
     const common = { asset, authorization }
-    if (key && recoverSigner(curve, digest, key) === authorization.from.toLowerCase()) {
-      const calls = [{ target: asset, callData: transferCall(authorization, key) }]
-      return { digest: hexOf(digest), job: { ...common, calls, alone: false } }
+    if (keySignature && recoverSigner(curve, digest, keySignature) === authorization.from.toLowerCase()) {
+      const calls = [{ target: asset, callData: encodeTransfer(authorization, keySignature) }]
+      return { digest: toHex(digest), job: { ...common, calls, isolated: false } }
     }
-    const wallet = await walletCalls(asset, authorization, signature, { hasCode, allowedFactories })
+    const wallet = await buildWalletCalls(asset, authorization, signature, { hasCode, allowedFactories })
     return 'refusal' in wallet
       ? wallet
-      : { digest: hexOf(digest), job: { ...common, calls: wallet.calls, alone: true } }
+      : { digest: toHex(digest), job: { ...common, calls: wallet.calls, isolated: true } }
   }
 
   const verify = async (payment: ExactPayment, terms: PaymentTerms): Promise<VerifyResult> => {
@@ -110,34 +110,38 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
     }
   }
 
-  /** One question: what the payer holds, whether the nonce is used, and whether the transfer would go through. */
-  const simulate = async ({ authorization, calls, alone }: Job): Promise<VerifyResult> => {
+  /** One call: the payer's balance, whether the nonce is used, and whether the transfer would succeed. */
+  const simulate = async ({ authorization, calls, isolated }: SettlementJob): Promise<VerifyResult> => {
     const { from, nonce, value } = authorization
-    const questions: Call3[] = [
+    const multicall: Call3[] = [
       { target: asset, callData: encodeCall(SELECTOR.balanceOf, from) },
       { target: asset, callData: encodeCall(SELECTOR.authorizationState, from, nonce) },
       ...calls,
     ]
-    const call = { to: MULTICALL3, data: encodeAggregate3(questions), gas: quantity(alone ? WALLET_GAS : KEY_GAS) }
-    const answer = await request('eth_call', [call, 'latest']).catch((error: unknown) => {
-      // A wallet can burn all the gas of the question: that is its answer, and not the chain's absence.
+    const call = {
+      to: MULTICALL3,
+      data: encodeAggregate3(multicall),
+      gas: toQuantity(isolated ? WALLET_CALL_GAS : KEY_CALL_GAS),
+    }
+    const returnData = await request('eth_call', [call, 'latest']).catch((error: unknown) => {
+      // A contract wallet can use up all the gas of the call: that refuses the payment, it is no chain failure.
       if (!isExecutionFailure(error)) throw error
     })
-    if (answer === undefined)
+    if (returnData === undefined)
       return { valid: false, reason: REASON.simulation, message: 'The transfer took all the gas.' }
-    const results = decodeAggregate3(answer as string, questions.length)
+    const results = decodeAggregate3(returnData as string, multicall.length)
     const [balance, used, transfer] = [results[0]!, results[1]!, results.at(-1)!]
-    if (transfer.success) return { valid: true, payer: lower(from) }
-    return { valid: false, ...whyNot(balance, used, transfer, value) }
+    if (transfer.success) return { valid: true, payer: toLowerHex(from) }
+    return { valid: false, ...explainRefusal(balance, used, transfer, value) }
   }
 
   const settle = async (payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
     try {
       const prepared = await prepare(payment, terms)
-      if (!('refusal' in prepared)) return await once(prepared.digest, () => put(prepared.job, payment, terms))
+      if (!('refusal' in prepared)) return await settleOnce(prepared.digest, () => submit(prepared.job, payment, terms))
       const { refusal } = prepared
       return refusal.reason === REASON.validBefore
-        ? await settleTooLate(payment, refusal)
+        ? await settleExpired(payment, refusal)
         : { state: 'failed', ...refusal }
     } catch (error) {
       return {
@@ -148,23 +152,23 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
     }
   }
 
-  const put = async (job: Job, payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
+  const submit = async (job: SettlementJob, payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
     const { from, value } = payment.authorization
-    const outcome = await queueOf(from).settle(job)
+    const outcome = await queueFor(from).settle(job)
     if (outcome.state !== 'settled') return outcome
     const { transaction, block } = outcome
     return {
       state: 'settled',
       transaction,
-      payer: lower(from),
+      payer: toLowerHex(from),
       network: terms.network,
       amountMicro: value,
       block,
     }
   }
 
-  /** Too late to send; but an earlier attempt may have been in time, and while the chain's own clock allows it, may be yet. */
-  const settleTooLate = async (payment: ExactPayment, refusal: Refusal): Promise<SettleResult> => {
+  /** Too late to send. An earlier attempt may have been in time, or may still be mined until the chain's clock passes. */
+  const settleExpired = async (payment: ExactPayment, refusal: Refusal): Promise<SettleResult> => {
     const { from, to, value, nonce, validBefore } = payment.authorization
     const headTime = await reader.headTime()
     const use = await reader.authorization(asset, from, nonce)
@@ -172,14 +176,21 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
     if (!use.transaction) return { state: 'unknown', ...refusal }
     if (use.transfer?.to !== to.toLowerCase() || use.transfer.value !== value) return { state: 'failed', ...refusal }
     const { block } = use.transfer
-    return { state: 'settled', transaction: use.transaction, payer: lower(from), network, amountMicro: value, block }
+    return {
+      state: 'settled',
+      transaction: use.transaction,
+      payer: toLowerHex(from),
+      network,
+      amountMicro: value,
+      block,
+    }
   }
 
   /** A payer's payments go through one account, so a later attempt is mined after an earlier one, never before it. */
-  const queueOf = (payer: Hex) => queues[Number(BigInt(payer) % BigInt(queues.length))]!
+  const queueFor = (payer: Hex) => queues[Number(BigInt(payer) % BigInt(queues.length))]!
 
   return {
-    name: 'own',
+    name: 'local',
     sharesTransactions: true,
     verify,
     settle,
@@ -194,17 +205,17 @@ export function createOwnFacilitator(deps: OwnFacilitatorDeps): Facilitator {
   }
 }
 
-const lower = (address: Hex) => address.toLowerCase() as Hex
+const toLowerHex = (address: Hex) => address.toLowerCase() as Hex
 
-function whyNot(balance: CallResult, used: CallResult, transfer: CallResult, value: bigint): Refusal {
-  const text = revertText(transfer.data)
+function explainRefusal(balance: CallResult, used: CallResult, transfer: CallResult, value: bigint): Refusal {
+  const text = decodeRevertText(transfer.data)
   if (used.success && BigInt(used.data) === 1n) {
     return { reason: REASON.nonceUsed, message: 'The authorisation was used before, or cancelled.' }
   }
-  const said = reasonOfRevert(text)
-  if (said && said !== REASON.balance) return { reason: said, message: text! }
+  const revertReason = reasonFromRevert(text)
+  if (revertReason && revertReason !== REASON.balance) return { reason: revertReason, message: text! }
   if (balance.success && BigInt(balance.data) < value) {
     return { reason: REASON.balance, message: `The payer holds ${BigInt(balance.data)} and the price is ${value}.` }
   }
-  return { reason: said ?? REASON.simulation, message: text ?? 'The token would refuse this transfer.' }
+  return { reason: revertReason ?? REASON.simulation, message: text ?? 'The token would refuse this transfer.' }
 }

@@ -1,19 +1,19 @@
 /**
- * Many readers or one writer, and a waiting writer goes before new readers. On the embedded chain it keeps a reader from
- * seeing a transaction that has been mined but is not in the journal yet: a crash would take that sight back.
+ * Many readers or one writer; a waiting writer goes before new readers. The embedded chain uses it so that no reader sees
+ * a transaction that is mined but not yet in the journal, since a crash would undo it.
  */
-export type Gate = {
+export type ReadWriteLock = {
   read<Result>(work: () => Promise<Result>): Promise<Result>
   write<Result>(work: () => Promise<Result>): Promise<Result>
 }
 
-export function createGate(): Gate {
+export function createReadWriteLock(): ReadWriteLock {
   let readers = 0
   let writing = false
   const waitingWriters: (() => void)[] = []
   let waitingReaders: (() => void)[] = []
 
-  const wake = () => {
+  const wakeNext = () => {
     if (writing || readers > 0) return
     const writer = waitingWriters.shift()
     if (writer) {
@@ -21,10 +21,10 @@ export function createGate(): Gate {
       writer()
       return
     }
-    const woken = waitingReaders
+    const wokenReaders = waitingReaders
     waitingReaders = []
-    readers += woken.length
-    for (const reader of woken) reader()
+    readers += wokenReaders.length
+    for (const reader of wokenReaders) reader()
   }
 
   return {
@@ -35,7 +35,7 @@ export function createGate(): Gate {
         return await work()
       } finally {
         readers -= 1
-        wake()
+        wakeNext()
       }
     },
     async write(work) {
@@ -45,12 +45,12 @@ export function createGate(): Gate {
         return await work()
       } finally {
         writing = false
-        // Readers that queued behind this writer go next, or steady writing would starve them.
-        const woken = waitingReaders
+        // Readers that queued behind this writer go next; otherwise continuous writing would starve them.
+        const wokenReaders = waitingReaders
         waitingReaders = []
-        readers += woken.length
-        for (const reader of woken) reader()
-        wake()
+        readers += wokenReaders.length
+        for (const reader of wokenReaders) reader()
+        wakeNext()
       }
     },
   }

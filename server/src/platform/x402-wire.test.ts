@@ -1,0 +1,86 @@
+import { describe, expect, test } from 'vitest'
+import { newPayer, signPayment, termsOf } from '../../test/contract/payments.ts'
+import { systemClock } from './clock.ts'
+import { networkForVersion, networkFromWire, parseChainId, readAcceptedTerms, readExactPayment } from './x402-wire.ts'
+
+type Wire = { payload: { signature: string; authorization: Record<string, unknown> } & Record<string, unknown> }
+
+const lenient = { strict: false }
+const strict = { strict: true }
+
+async function signedPayload(x402Version: 1 | 2 = 2) {
+  const payment = await signPayment(newPayer(), termsOf(), { clock: systemClock, x402Version })
+  return { payment, payload: payment.payload as Wire }
+}
+const withField = (payload: Wire, field: string, value: unknown) => ({
+  ...payload,
+  payload: { ...payload.payload, authorization: { ...payload.payload.authorization, [field]: value } },
+})
+const withSignature = (payload: Wire, signature: unknown) => ({
+  ...payload,
+  payload: { ...payload.payload, signature },
+})
+
+test('networks have a name in version 1 and a CAIP-2 id in version 2', () => {
+  expect(networkFromWire('base')).toBe('eip155:8453')
+  expect(networkFromWire('eip155:1')).toBe('eip155:1')
+  expect(networkFromWire('constructor')).toBe('constructor')
+  expect([networkForVersion('eip155:8453', 1), networkForVersion('eip155:8453', 2)]).toEqual(['base', 'eip155:8453'])
+  expect(['eip155:8453', 'solana:main', 'eip155:x'].map(parseChainId)).toEqual([8453, undefined, undefined])
+})
+
+describe.each([strict, lenient])('a reader with %o', (options) => {
+  test.each([1, 2] as const)('reads a version %i payment', async (x402Version) => {
+    const { payment, payload } = await signedPayload(x402Version)
+    expect(readExactPayment(payload, options)).toEqual(payment)
+    expect(readAcceptedTerms(payload)).toMatchObject(
+      x402Version === 2 ? { scheme: 'exact', network: 'eip155:8453' } : { scheme: 'exact', network: 'base' },
+    )
+  })
+
+  test.each([
+    ['value', '1e3'],
+    ['value', -1],
+    ['value', 1.5],
+    ['value', '9'.repeat(79)],
+    ['validBefore', undefined],
+    ['validAfter', null],
+    ['nonce', '0x12'],
+    ['from', '0xabc'],
+    ['to', {}],
+  ])('refuses the field %s as %j', async (field, value) => {
+    const { payload } = await signedPayload()
+    expect(readExactPayment(withField(payload, field, value), options)).toBeUndefined()
+  })
+
+  test('refuses everything that is not an exact payment', async () => {
+    const { payload } = await signedPayload()
+    const others = [
+      null,
+      [],
+      'text',
+      {},
+      { ...payload, x402Version: 3 },
+      { ...payload, payload: null },
+      { ...payload, accepted: undefined },
+      withSignature(payload, 'ab'),
+      withSignature(payload, `0x${'ab'.repeat(10_000)}`),
+    ]
+    for (const other of others) expect(readExactPayment(other, options)).toBeUndefined()
+  })
+})
+
+test('only the lenient reader takes numbers, leading zeros and signatures that are not whole bytes', async () => {
+  const { payment, payload } = await signedPayload()
+  const variants = [
+    withField(payload, 'value', 10_000),
+    withField(payload, 'value', '010000'),
+    withSignature(payload, '0x'),
+    withSignature(payload, '0xabc'),
+    withSignature(payload, `0x${'ab'.repeat(4_097)}`),
+  ]
+  for (const variant of variants) {
+    expect(readExactPayment(variant, strict)).toBeUndefined()
+    expect(readExactPayment(variant, lenient)?.authorization).toEqual(payment.authorization)
+  }
+})
