@@ -17,10 +17,10 @@ export type GovernanceParts = {
   driveRun(runId: string): Promise<void>
 }
 
-/** Who may spend what: policies, budgets, mandates, pre-authorisations, approvals and overrides. */
-export function composeGovernance(f: AppContext, parts: GovernanceParts) {
+/** Composes the governance module: policies, budgets, mandates, pre-authorisations, approvals and overrides. */
+export function composeGovernance(context: AppContext, parts: GovernanceParts) {
   const { tenants, receipts, alerts, frozen, chain, driveRun } = parts
-  const { config, jobs, ...platform } = f
+  const { config, jobs, ...platform } = context
   const governance = createGovernance({
     ...platform,
     receipts,
@@ -30,7 +30,7 @@ export function composeGovernance(f: AppContext, parts: GovernanceParts) {
     payTo: chain.payTo,
     approvalWindowSeconds: config.APPROVAL_WINDOW_SECONDS,
     closeSeconds: config.PREAUTH_CLOSE_SECONDS,
-    keyOf: (apiKey) => tenants.authenticate.key(apiKey),
+    findApiKey: (apiKey) => tenants.authenticate.key(apiKey),
     frozen: frozen.frozen,
     raiseAlert: (alert) => alerts.raise([alert]),
     driveRun,

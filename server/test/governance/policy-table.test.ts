@@ -37,8 +37,8 @@ const policyOf = (constraints: Constraints, rules: RuleInput[] = [], mode: Mode 
 
 const used =
   (micro: bigint) =>
-  (demand: { foreseenLimitMicro: bigint }): CounterState => ({
-    limitMicro: demand.foreseenLimitMicro,
+  (demand: { expectedLimitMicro: bigint }): CounterState => ({
+    limitMicro: demand.expectedLimitMicro,
     softLimitMicro: null,
     spentMicro: micro,
     reservedMicro: 0n,

@@ -19,7 +19,7 @@ export async function listApprovals(tx: Tx, tenantId: string, query: ApprovalsQu
     .execute()
 }
 
-export const listExpired = (tx: Tx, now: Date, most: number): Promise<ApprovalRow[]> =>
+export const listExpired = (tx: Tx, now: Date, limit: number): Promise<ApprovalRow[]> =>
   tx
     .selectFrom('approvals')
     .selectAll()
@@ -28,9 +28,9 @@ export const listExpired = (tx: Tx, now: Date, most: number): Promise<ApprovalRo
     .where('lapsed_at', 'is', null)
     .where('expires_at', '<=', now)
     .orderBy('expires_at')
-    .limit(most)
+    .limit(limit)
     .execute()
 
-/** The run or pre-authorisation that an approval is about, as `/api/runs` shows it. */
+/** The run or pre-authorisation of an approval, as listed by `/api/runs`. */
 export const findRunHistoryEntry = (tx: Tx, tenantId: string, runId: string) =>
   tx.selectFrom('run_history').selectAll().where('tenant_id', '=', tenantId).where('id', '=', runId).executeTakeFirst()

@@ -8,6 +8,7 @@ import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unavailable } from '../../platform/problem.ts'
 import { type ApprovalsQuery, findRunHistoryEntry, listApprovals, listExpired } from './approvals.store.ts'
 import { assessPayment } from './assess-payment.ts'
+import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from './assessment-retry.ts'
 import { expireApprovalStep, resolveApprovalStep } from './governance.steps.ts'
 import {
   type ApprovalRow,
@@ -24,7 +25,6 @@ import { toLimitHoldItem } from './limit-hold-item.ts'
 import { preauthFacts, readStoredTerms } from './preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from './preauths.ts'
 import { keysOfSameHolder, readKeys } from './rules-cache.store.ts'
-import { beforeNextLook, MAX_LOOKS, shouldLookAgain } from './steps.ts'
 
 export type ApprovalsDeps = PreauthsDeps & { outbox: Outbox }
 
@@ -37,13 +37,13 @@ export type Resolution = {
 }
 
 const BATCH = 100
-const CLOCK = 'expiry'
+const EXPIRY_ACTOR = 'expiry'
 
 export type Approvals = ReturnType<typeof createApprovals>
 
-/** People's word on what a rule wanted them to see. It is bound to the exact action and used once. */
-export function createApprovals(d: ApprovalsDeps) {
-  const record = async (tx: Tx, rows: readonly ApprovalRow[]) => {
+/** Approvals that a policy or budget requires. Each is bound to the hash of one action and can be used once. */
+export function createApprovals(deps: ApprovalsDeps) {
+  const toRecords = async (tx: Tx, rows: readonly ApprovalRow[]) => {
     const votes = Map.groupBy(
       await readVotes(
         tx,
@@ -51,7 +51,7 @@ export function createApprovals(d: ApprovalsDeps) {
       ),
       (vote) => vote.approval_id,
     )
-    return rows.map((row) => approvalRecord(row, votes.get(row.id) ?? []))
+    return rows.map((row) => toApprovalRecord(row, votes.get(row.id) ?? []))
   }
 
   const vote = async (
@@ -59,34 +59,39 @@ export function createApprovals(d: ApprovalsDeps) {
     input: Resolution,
     idempotencyKey: string | undefined,
   ): Promise<IdempotentResponse> => {
-    const asked = { scope: `tenant:${tenant.tenantId}`, route: 'POST /api/approvals', key: idempotencyKey, body: input }
-    const known = await findApproval(d.db, tenant.tenantId, input.approval_id)
-    if (!known) throw notFound('approval')
-    if (input.action_hash !== undefined && input.action_hash !== known.action_hash)
+    const request = {
+      scope: `tenant:${tenant.tenantId}`,
+      route: 'POST /api/approvals',
+      key: idempotencyKey,
+      body: input,
+    }
+    const existing = await findApproval(deps.db, tenant.tenantId, input.approval_id)
+    if (!existing) throw notFound('approval')
+    if (input.action_hash !== undefined && input.action_hash !== existing.action_hash)
       throw invalid('body/action_hash is not the hash of the action that waits for approval.')
-    const frozen = await d.frozen(tenant.tenantId, known.agent_id)
-    return d.idempotency.once(asked, async (tx) => {
-      const at = d.clock.now()
+    const frozen = await deps.frozen(tenant.tenantId, existing.agent_id)
+    return deps.idempotency.once(request, async (tx) => {
+      const at = deps.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
-      const same = [...keysOfSameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
-      const opens =
+      const samePersonKeys = [...keysOfSameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
+      const opensPreauth =
         row.preauth_id !== null && input.decision === 'approve' && row.status === 'pending' && row.expires_at > at
-      const approved = opens ? await opening(d, tx, tenant, row, frozen, at) : undefined
+      const opened = opensPreauth ? await assessApprovedPreauth(deps, tx, tenant, row, frozen, at) : undefined
       const item = {
         approval_id: row.id,
         tenant_id: tenant.tenantId,
         key_id: tenant.keyId,
-        same_person: same,
+        same_person: samePersonKeys,
         decision: input.decision,
         reason: input.reason ?? null,
         at: at.toISOString(),
-        approved: { ...approved?.item, ...telling(d, row, tenant.keyId, 'approved', at) },
-        rejected: telling(d, row, tenant.keyId, 'rejected', at),
-        voted: { audit: telling(d, row, tenant.keyId, 'voted', at).audit },
+        approved: { ...opened?.item, ...toAuditAndEvents(deps, row, tenant.keyId, 'approved', at) },
+        rejected: toAuditAndEvents(deps, row, tenant.keyId, 'rejected', at),
+        voted: { audit: toAuditAndEvents(deps, row, tenant.keyId, 'voted', at).audit },
       }
-      await takeStep(tx, resolveApprovalStep, item, [...locksOf(row), ...(approved?.locks ?? [])])
-      const [approval] = await record(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
-      return { status: 200, body: { approval, run: await shownRun(tx, tenant.tenantId, row.run_id) } }
+      await takeStep(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(opened?.locks ?? [])])
+      const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
+      return { status: 200, body: { approval, run: await readRunHistoryEntry(tx, tenant.tenantId, row.run_id) } }
     })
   }
 
@@ -94,26 +99,31 @@ export function createApprovals(d: ApprovalsDeps) {
     const item = {
       approval_id: row.id,
       at: at.toISOString(),
-      ...telling(d, row, CLOCK, row.status === 'approved' ? 'lapsed' : 'expired', at),
+      ...toAuditAndEvents(deps, row, EXPIRY_ACTOR, row.status === 'approved' ? 'lapsed' : 'expired', at),
     }
-    const { expired } = await d.db.transaction().execute((tx) => takeStep(tx, expireApprovalStep, item, locksOf(row)))
+    const { expired } = await deps.db
+      .transaction()
+      .execute((tx) => takeStep(tx, expireApprovalStep, item, approvalLocks(row)))
     return expired
   }
 
   return {
     async list(tenant: TenantCaller, query: Partial<ApprovalsQuery> & { domain?: 'core' | 'rh' | 'cb' }) {
-      const { domain = 'core', limit = 50, status = 'pending', ...rest } = query
-      // Trades have approvals of their own; they are found where they are explained.
+      const { domain = 'core', limit = 50, status = 'pending', ...filters } = query
+      // Approvals of trades are listed with the trade receipts.
       if (domain !== 'core')
         return { approvals: [], has_more: false, next_cursor: null, see: `/api/${domain}/receipts` }
-      const { rows, ...paging } = toPage(await listApprovals(d.db, tenant.tenantId, { ...rest, status, limit }), limit)
-      return { approvals: await record(d.db, rows), ...paging }
+      const { rows, ...paging } = toPage(
+        await listApprovals(deps.db, tenant.tenantId, { ...filters, status, limit }),
+        limit,
+      )
+      return { approvals: await toRecords(deps.db, rows), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {
-      const row = await findApproval(d.db, tenant.tenantId, id)
+      const row = await findApproval(deps.db, tenant.tenantId, id)
       if (!row) throw notFound('approval')
-      return (await record(d.db, [row]))[0]!
+      return (await toRecords(deps.db, [row]))[0]!
     },
 
     async resolve(
@@ -121,50 +131,50 @@ export function createApprovals(d: ApprovalsDeps) {
       input: Resolution,
       idempotencyKey: string | undefined,
     ): Promise<IdempotentResponse> {
-      for (let look = 0; look < MAX_LOOKS; look += 1) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         try {
           return await vote(tenant, input, idempotencyKey)
         } catch (error) {
           if (!(error instanceof StepRefused)) throw error
-          if (!shouldLookAgain(error)) throw await refusalOf(error)
-          d.books.forget(tenant.tenantId)
-          await beforeNextLook(look)
+          if (!shouldAssessAgain(error)) throw await toProblem(error)
+          deps.rulesCache.invalidate(tenant.tenantId)
+          await waitBeforeRetry(attempt)
         }
       }
       throw unavailable('The limits of this payment keep changing; nothing was decided.', 1)
 
-      async function refusalOf(error: StepRefused) {
+      async function toProblem(error: StepRefused) {
         if (error.message === 'own_request')
-          return forbidden('Who asked may not approve: the policy wants another key.')
-        if (error.message === 'voted') return conflict('This key has decided already; another has to.')
+          return forbidden('A request cannot be approved with the key that made it: the policy requires another key.')
+        if (error.message === 'voted') return conflict('This key has already voted; another key has to decide.')
         if (error.message === 'resolved')
-          return conflict(`This approval is resolved already: ${error.detail.resolution}.`)
+          return conflict(`This approval is already resolved: ${error.detail.resolution}.`)
         if (error.message !== 'expired')
           return conflict(`This cannot be approved: ${error.message.replaceAll('_', ' ')}.`)
-        const row = await findApproval(d.db, tenant.tenantId, input.approval_id)
-        if (row) await expire(row, d.clock.now())
-        return conflict('This approval was not decided in time; it is rejected.')
+        const row = await findApproval(deps.db, tenant.tenantId, input.approval_id)
+        if (row) await expire(row, deps.clock.now())
+        return conflict('This approval expired before it was decided; it is rejected.')
       }
     },
 
-    /** Rejects what nobody decided in time, and ends what was approved and never used. */
-    async sweepExpired(now: Date = d.clock.now()): Promise<number> {
+    /** Rejects approvals that expired undecided, and ends those that were approved but never used. */
+    async sweepExpired(now: Date = deps.clock.now()): Promise<number> {
       let count = 0
-      for (const row of await listExpired(d.db, now, BATCH)) if (await expire(row, now)) count += 1
+      for (const row of await listExpired(deps.db, now, BATCH)) if (await expire(row, now)) count += 1
       return count
     },
   }
 }
 
-const locksOf = (row: ApprovalRow): string[] => [
+const approvalLocks = (row: ApprovalRow): string[] => [
   `approval:${row.id}`,
   `run:${row.run_id}`,
   ...(row.preauth_id ? [`preauth:${row.preauth_id}`] : []),
 ]
 
-/** An approved pre-authorisation is judged again as it is opened: deny still wins, and there must still be room. */
-async function opening(
-  d: ApprovalsDeps,
+/** Assesses a pre-authorisation again when it is approved: a policy may deny it by now, or a limit may be reached. */
+async function assessApprovedPreauth(
+  deps: ApprovalsDeps,
   tx: Tx,
   tenant: TenantCaller,
   approval: ApprovalRow,
@@ -175,36 +185,36 @@ async function opening(
   const terms = readStoredTerms(row)
   const mandateRow = row.mandate_id === null ? undefined : await findMandate(tx, tenant.tenantId, row.mandate_id)
   const mandate = mandateRow ? await toMandate(tx, mandateRow) : null
-  // It is judged as the one who asked, whoever approves.
-  const asker = { ...tenant, keyId: row.asked_by }
-  const granted = { id: approval.id, votes: approval.approvals_required }
-  const override = await overrideBrought(tx, row, at)
-  const ruling = await assessPayment(d, tx, asker, {
+  // The rules apply to the key that made the request, not to the key that approves it.
+  const requester = { ...tenant, keyId: row.asked_by }
+  const approvalGrant = { id: approval.id, votes: approval.approvals_required }
+  const override = await findNamedOverride(tx, row, at)
+  const assessment = await assessPayment(deps, tx, requester, {
     facts: preauthFacts(terms, at),
     actionHash: row.action_hash,
     mandate,
     override,
-    approval: granted,
+    approval: approvalGrant,
     frozen,
   })
-  if (ruling.refused) throw conflict(`This can no longer be approved. ${ruling.message}`)
-  const locks = limitLocks(ruling.holds)
+  if (assessment.refused) throw conflict(`This can no longer be approved. ${assessment.message}`)
+  const locks = limitLocks(assessment.holds)
   return {
-    locks: [...locks, ...(ruling.overrideId ? [`override:${ruling.overrideId}`] : [])],
+    locks: [...locks, ...(assessment.overrideId ? [`override:${assessment.overrideId}`] : [])],
     item: {
       preauth: {
-        ...preauthTimes(d, row.ttl_seconds, at),
-        policy_hash: ruling.policyHash,
-        policy_results: ruling.results,
-        override_id: ruling.overrideId,
+        ...preauthTimes(deps, row.ttl_seconds, at),
+        policy_hash: assessment.policyHash,
+        policy_results: assessment.results,
+        override_id: assessment.overrideId,
         locks,
       },
-      holds: ruling.holds.map(toLimitHoldItem),
+      holds: assessment.holds.map(toLimitHoldItem),
       grants: {
-        rules_version: ruling.rulesVersion,
+        rules_version: assessment.rulesVersion,
         approval_id: approval.id,
         action_hash: row.action_hash,
-        override_id: ruling.overrideId,
+        override_id: assessment.overrideId,
         agent_id: row.agent_id,
         merchant: row.merchant_id,
         amount_micro: row.amount_micro,
@@ -213,20 +223,20 @@ async function opening(
   }
 }
 
-/** The override that came with the request is used only now, and only if it still can be. */
-async function overrideBrought(tx: Tx, row: PreauthRow, at: Date): Promise<OverrideRow | undefined> {
+/** The override sent with the request is used only on approval, if it is still unused and has not expired. */
+async function findNamedOverride(tx: Tx, row: PreauthRow, at: Date): Promise<OverrideRow | undefined> {
   if (row.override_id === null) return undefined
   const override = (await findOverride(tx, row.tenant_id, { id: row.override_id }))!
   if (override.used_by !== null || override.expires_at <= at)
-    throw conflict('This can no longer be approved: the override that it needs has been used or has run out.')
+    throw conflict('This can no longer be approved: the override that it needs has been used or has expired.')
   return override
 }
 
-function telling(
-  d: ApprovalsDeps,
+function toAuditAndEvents(
+  deps: ApprovalsDeps,
   row: ApprovalRow,
   actor: string,
-  what: 'approved' | 'rejected' | 'expired' | 'lapsed' | 'voted',
+  outcome: 'approved' | 'rejected' | 'expired' | 'lapsed' | 'voted',
   at: Date,
 ) {
   const data = {
@@ -239,7 +249,7 @@ function telling(
     action_hash: row.action_hash,
   }
   const event = (type: string) => ({
-    id: d.ids.next('evt'),
+    id: deps.ids.next('evt'),
     tenant_id: row.tenant_id,
     type,
     data,
@@ -251,16 +261,16 @@ function telling(
     expired: ['approval.expired'],
     lapsed: ['approval.expired'],
     voted: [],
-  }[what]
+  }[outcome]
   return {
     audit: {
-      id: d.ids.next('aud'),
+      id: deps.ids.next('aud'),
       tenant_id: row.tenant_id,
-      type: `approval.${what}`,
+      type: `approval.${outcome}`,
       occurred_at: at.toISOString(),
       actor,
       subject: row.id,
-      decision: what,
+      decision: outcome,
       input_hash: row.action_hash,
       data,
     },
@@ -268,7 +278,7 @@ function telling(
   }
 }
 
-async function shownRun(tx: Tx, tenantId: string, runId: string) {
+async function readRunHistoryEntry(tx: Tx, tenantId: string, runId: string) {
   const run = await findRunHistoryEntry(tx, tenantId, runId)
   if (!run) return null
   return {
@@ -284,7 +294,7 @@ async function shownRun(tx: Tx, tenantId: string, runId: string) {
 
 type Vote = Awaited<ReturnType<typeof readVotes>>[number]
 
-const approvalRecord = (row: ApprovalRow, votes: readonly Vote[]) => ({
+const toApprovalRecord = (row: ApprovalRow, votes: readonly Vote[]) => ({
   id: row.id,
   approval_id: row.id,
   status: row.status,

@@ -15,26 +15,26 @@ import {
   requiredHolds,
   requiredReview,
 } from './assessment-outcome.ts'
-import { requireOverrideMatches } from './check-grants.ts'
 import { evaluateRules } from './evaluate-rules.ts'
 import type { OverrideRow } from './grants.store.ts'
 import type { Mandate } from './mandate.ts'
+import { requireOverrideMatches } from './overrides.ts'
 import type { PaymentFacts } from './payment-facts.ts'
 import { type RuleResult, worstOutcome } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
 
-/** A payment made elsewhere: what is asked, and what it brings along. */
+/** A payment that is made outside this service, with the grants sent along. */
 export type PaymentAssessmentRequest = {
   facts: PaymentFacts
   actionHash: string
   mandate: Mandate | null
   override?: OverrideRow
-  /** Given when people have approved it: how many have. */
+  /** Present once the payment is approved, with the number of approving votes. */
   approval?: { id: string; votes: number }
   frozen: { reason: string } | undefined
 }
 
-export type PaymentDeps = { ids: Ids; books: RulesCache }
+export type PaymentDeps = { ids: Ids; rulesCache: RulesCache }
 
 export type AllowedPayment = {
   refused: false
@@ -45,40 +45,40 @@ export type AllowedPayment = {
   overrideId: string | null
 }
 
-/** May this payment be made elsewhere? The same rules as for a run; a mandate's besides. */
+/** Assesses a payment made outside this service by the same rules as a run, and by its mandate. */
 export async function assessPayment(
-  d: PaymentDeps,
+  deps: PaymentDeps,
   tx: Tx,
   tenant: TenantCaller,
-  asked: PaymentAssessmentRequest,
+  request: PaymentAssessmentRequest,
 ): Promise<AllowedPayment | RefusedAssessment> {
-  const { facts, actionHash, mandate, override, approval, frozen } = asked
+  const { facts, actionHash, mandate, override, approval, frozen } = request
   if (override) requireOverrideMatches(override, facts)
-  const book = await d.books.of(tenant.tenantId, tenant.keyId, tx)
-  const judged = await evaluateRules(tx, {
-    book,
+  const rules = await deps.rulesCache.get(tenant.tenantId, tenant.keyId, tx)
+  const evaluation = await evaluateRules(tx, {
+    rules,
     keyId: tenant.keyId,
     facts,
-    wishes: { policies: [] },
+    requestedPolicies: { policies: [] },
     mandate,
     heldScopes: new Set(),
     frozen,
   })
-  const overrideUsed = override !== undefined && judged.results.some(needsOverride)
-  let results = overrideUsed ? applyGrant(judged.results, needsOverride, override.id) : judged.results
-  const required = requiredReview(judged, results)?.approvalsRequired ?? 1
+  const overrideUsed = override !== undefined && evaluation.results.some(needsOverride)
+  let results = overrideUsed ? applyGrant(evaluation.results, needsOverride, override.id) : evaluation.results
+  const required = requiredReview(evaluation, results)?.approvalsRequired ?? 1
   if (approval && approval.votes >= required) results = applyGrant(results, needsApproval, approval.id)
 
-  const decided = findDecidingResult(results)
-  const hash = policyHash(judged)
-  if (!decided) {
+  const decidingResult = findDecidingResult(results)
+  const hash = policyHash(evaluation)
+  if (!decidingResult) {
     const overrideId = overrideUsed ? override.id : null
     return {
       refused: false,
       results,
       policyHash: hash,
-      holds: requiredHolds(judged, results, d.ids),
-      rulesVersion: book.version,
+      holds: requiredHolds(evaluation, results, deps.ids),
+      rulesVersion: rules.version,
       overrideId,
     }
   }
@@ -98,17 +98,17 @@ export async function assessPayment(
   }
   return {
     refused: true,
-    error: refusalError(decided),
-    message: refusalMessage(decided),
+    error: refusalError(decidingResult),
+    message: refusalMessage(decidingResult),
     outcome,
     results,
-    decided_by: decided,
+    decided_by: decidingResult,
     facts,
     actionHash,
-    rulesVersion: book.version,
-    counterChecks: counterChecks(judged, results),
+    rulesVersion: rules.version,
+    counterChecks: counterChecks(evaluation, results),
     overridable: isOverridable(results),
-    review: outcome === 'review_required' ? requiredReview(judged, results) : null,
+    review: outcome === 'review_required' ? requiredReview(evaluation, results) : null,
     summary,
   }
 }

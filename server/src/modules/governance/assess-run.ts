@@ -29,9 +29,10 @@ import {
   requiredReview,
 } from './assessment-outcome.ts'
 import { spendsFrom } from './budget.ts'
-import { type Grants, readGrants, requireOverrideMatches, requirePreauthMatches } from './check-grants.ts'
+import { type Grants, readGrants, requirePreauthMatches } from './check-grants.ts'
 import { evaluateRules, type RequestedPolicies, type RulesEvaluation } from './evaluate-rules.ts'
 import { isWaitingToRun } from './grants.store.ts'
+import { requireOverrideMatches } from './overrides.ts'
 import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { evaluateRequestBudget } from './request-budget.ts'
 import { type RuleResult, worstOutcome } from './rule-result.ts'
@@ -43,125 +44,141 @@ export type AssessDeps = {
   clock: Clock
   ids: Ids
   keys: Pick<Keys, 'signer' | 'fingerprint'>
-  books: RulesCache
-  /** Where our own runs are paid. */
+  rulesCache: RulesCache
+  /** The network and address that runs are paid on. */
   network: string
   payTo: string
-  /** Why an agent may do nothing at the moment, if so. */
+  /** The reason why the agent is frozen, if it is. */
   frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
 }
 
-/** One lane, judged: what the rules say, and what is left of it after what people allowed. */
-type Trial = { offer: Offer; judged: RulesEvaluation; results: RuleResult[]; actionHash: string; overrideUsed: boolean }
+/** The rule results for one lane, with approvals and overrides applied to `results`. */
+type LaneAssessment = {
+  offer: Offer
+  evaluation: RulesEvaluation
+  results: RuleResult[]
+  actionHash: string
+  overrideUsed: boolean
+}
 
 /**
- * May this be done at this price? Asked before any payment, so that nobody pays for what would be refused. It only
- * looks; what it finds is held, or written down as a refusal, in a transaction of its own.
+ * Assesses a run before any payment, so that nobody pays for a run that would be refused. It only reads: limits are
+ * held when the run is admitted, and a refusal is recorded in its own transaction.
  */
 export const createAssessRun =
-  (d: AssessDeps) =>
-  async (proposal: AssessmentRequest, offer: Offer, { rulesChanged = false } = {}): Promise<Assessment> => {
-    if (proposal.caller.kind === 'guest') return assessGuest(d, proposal, offer)
-    const tenant = proposal.caller
-    if (rulesChanged) d.books.forget(tenant.tenantId)
-    const book = await d.books.of(tenant.tenantId, tenant.keyId)
-    const grants = await readGrants(d, tenant, proposal)
-    const wishes = readWishes(book, proposal)
+  (deps: AssessDeps) =>
+  async (request: AssessmentRequest, offer: Offer, { rulesChanged = false } = {}): Promise<Assessment> => {
+    if (request.caller.kind === 'guest') return assessGuest(deps, request, offer)
+    const tenant = request.caller
+    if (rulesChanged) deps.rulesCache.invalidate(tenant.tenantId)
+    const rules = await deps.rulesCache.get(tenant.tenantId, tenant.keyId)
+    const grants = await readGrants(deps, tenant, request)
+    const requestedPolicies = readRequestedPolicies(rules, request)
 
-    const first = await tryLane(d, { proposal, tenant, book, grants, wishes }, offer)
-    // An override and a pre-authorisation are for one lane at its price; no other can take its place.
-    const fixed = grants.override !== undefined || grants.preauth !== undefined
+    const preferred = await assessLane(deps, { request, tenant, rules, grants, requestedPolicies }, offer)
+    // An override or a pre-authorisation is bound to one lane and price, so the lane cannot be downgraded.
+    const laneIsFixed = grants.override !== undefined || grants.preauth !== undefined
     const downgraded =
-      !fixed && mayDowngrade(book, proposal, first)
-        ? await tryCheaper(d, { proposal, tenant, book, grants, wishes }, offer)
+      !laneIsFixed && mayDowngrade(rules, request, preferred)
+        ? await findCheaperLane(deps, { request, tenant, rules, grants, requestedPolicies }, offer)
         : undefined
-    const trial = downgraded ?? first
-    needBudgetApplies(book, proposal, trial)
+    const laneAssessment = downgraded ?? preferred
+    requireBudgetApplies(rules, request, laneAssessment)
     if (grants.approval) {
-      if (grants.approval.action_hash !== trial.actionHash)
+      if (grants.approval.action_hash !== laneAssessment.actionHash)
         throw conflict(
           'This approval is for another action: the request, the lane, the amount or the merchant differs.',
         )
-      if (grants.approval.status === 'rejected') return rejected(proposal, book, grants, trial)
+      if (grants.approval.status === 'rejected') return toRejection(request, rules, grants, laneAssessment)
     }
-    const ruling = rulingOf(d, proposal, book, grants, trial)
-    if (ruling.refused || grants.preauth || !grants.approval) return ruling
-    return (await isWaitingToRun(d.db, grants.approval.run_id)) ? { ...ruling, runId: grants.approval.run_id } : ruling
+    const assessment = toAssessment(deps, request, rules, grants, laneAssessment)
+    if (assessment.refused || grants.preauth || !grants.approval) return assessment
+    return (await isWaitingToRun(deps.db, grants.approval.run_id))
+      ? { ...assessment, runId: grants.approval.run_id }
+      : assessment
   }
 
-/** A guest has no rules of its own, only the ceiling it sends along. */
-function assessGuest(d: AssessDeps, proposal: AssessmentRequest, first: Offer): Assessment {
-  const named = {
-    'policy.policy_ids': proposal.policy?.policy_ids,
-    'budget.budget_id': proposal.budget?.budget_id,
-    approval_id: proposal.approvalId,
-    override_token: proposal.overrideToken,
-    preauth_token: proposal.preauthToken,
+/** A guest has no tenant rules: only the budget of its request applies. */
+function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferred: Offer): Assessment {
+  const tenantFields = {
+    'policy.policy_ids': request.policy?.policy_ids,
+    'budget.budget_id': request.budget?.budget_id,
+    approval_id: request.approvalId,
+    override_token: request.overrideToken,
+    preauth_token: request.preauthToken,
   }
-  const missing = Object.entries(named).find(([, value]) => value !== undefined)
-  if (missing) throw invalid(`${missing[0]} needs an X-API-Key: it belongs to a tenant.`)
-  const trialOf = (offer: Offer): Trial => {
-    const facts = factsOf(d, proposal, offer, false)
-    const results = evaluateRequestBudget(proposal.budget, offer)
+  const tenantField = Object.entries(tenantFields).find(([, value]) => value !== undefined)
+  if (tenantField) throw invalid(`${tenantField[0]} needs an X-API-Key: it belongs to a tenant.`)
+  const assessGuestLane = (offer: Offer): LaneAssessment => {
+    const facts = runFacts(deps, request, offer, false)
+    const results = evaluateRequestBudget(request.budget, offer)
     return {
       offer,
-      judged: { facts, results, demands: [], policies: [] },
+      evaluation: { facts, results, demands: [], policies: [] },
       results,
-      actionHash: actionHash(null, proposal, facts),
+      actionHash: runActionHash(null, request, facts),
       overrideUsed: false,
     }
   }
-  const book: TenantRules = { version: 0n, policies: [], budgets: [], keyIds: new Set() }
-  const trial = trialOf(first)
-  const cheaper = mayDowngrade(book, proposal, trial)
-    ? cheaperLanes(first)
-        .map(trialOf)
-        .find((one) => !isRefused(one))
+  const rules: TenantRules = { version: 0n, policies: [], budgets: [], keyIds: new Set() }
+  const laneAssessment = assessGuestLane(preferred)
+  const cheaper = mayDowngrade(rules, request, laneAssessment)
+    ? cheaperLanes(preferred)
+        .map(assessGuestLane)
+        .find((assessed) => !isRefused(assessed))
     : undefined
-  return rulingOf(d, proposal, book, {}, cheaper ?? trial)
+  return toAssessment(deps, request, rules, {}, cheaper ?? laneAssessment)
 }
 
-type Asked = {
-  proposal: AssessmentRequest
+type LaneInput = {
+  request: AssessmentRequest
   tenant: TenantCaller
-  book: TenantRules
+  rules: TenantRules
   grants: Grants
-  wishes: RequestedPolicies
+  requestedPolicies: RequestedPolicies
 }
 
-async function tryLane(d: AssessDeps, { proposal, tenant, book, grants, wishes }: Asked, offer: Offer): Promise<Trial> {
+async function assessLane(
+  deps: AssessDeps,
+  { request, tenant, rules, grants, requestedPolicies }: LaneInput,
+  offer: Offer,
+): Promise<LaneAssessment> {
   const { preauth, override, approval } = grants
-  const facts = factsOf(d, proposal, offer, preauth !== undefined)
+  const facts = runFacts(deps, request, offer, preauth !== undefined)
   if (preauth)
-    requirePreauthMatches(preauth, facts, { requestHash: proposal.requestHash, payTo: d.payTo, network: d.network })
+    requirePreauthMatches(preauth, facts, {
+      requestHash: request.requestHash,
+      payTo: deps.payTo,
+      network: deps.network,
+    })
   if (override) requireOverrideMatches(override, facts)
-  const frozen = await d.frozen(tenant.tenantId, offer.agentId)
+  const frozen = await deps.frozen(tenant.tenantId, offer.agentId)
   const mandate = preauth?.mandate ?? null
-  const judged = await evaluateRules(d.db, {
-    book,
+  const evaluation = await evaluateRules(deps.db, {
+    rules,
     keyId: tenant.keyId,
     facts,
-    wishes,
+    requestedPolicies,
     mandate,
-    heldScopes: preauth?.held ?? new Set(),
+    heldScopes: preauth?.heldScopes ?? new Set(),
     frozen,
   })
-  let results = [...evaluateRequestBudget(proposal.budget, offer), ...judged.results]
-  // What was approved or overridden when it was pre-authorised is so for the run that spends it.
+  let results = [...evaluateRequestBudget(request.budget, offer), ...evaluation.results]
+  // An approval or override given for the pre-authorisation also applies to the run that uses it.
   if (preauth?.override_id) results = applyGrant(results, needsOverride, preauth.override_id)
   if (preauth?.approval_id) results = applyGrant(results, needsApproval, preauth.approval_id)
   const overrideUsed = override !== undefined && results.some(needsOverride)
   if (overrideUsed) results = applyGrant(results, needsOverride, override.id)
-  const required = requiredReview(judged, results)?.approvalsRequired ?? 1
+  const required = requiredReview(evaluation, results)?.approvalsRequired ?? 1
   if (approval?.status === 'approved' && approval.votes >= required)
     results = applyGrant(results, needsApproval, approval.id)
-  return { offer, judged, results, actionHash: actionHash(tenant.tenantId, proposal, facts), overrideUsed }
+  return { offer, evaluation, results, actionHash: runActionHash(tenant.tenantId, request, facts), overrideUsed }
 }
 
-async function tryCheaper(d: AssessDeps, asked: Asked, offer: Offer): Promise<Trial | undefined> {
+async function findCheaperLane(deps: AssessDeps, input: LaneInput, offer: Offer): Promise<LaneAssessment | undefined> {
   for (const lane of cheaperLanes(offer)) {
-    const trial = await tryLane(d, asked, lane)
-    if (!isRefused(trial)) return trial
+    const laneAssessment = await assessLane(deps, input, lane)
+    if (!isRefused(laneAssessment)) return laneAssessment
   }
   return undefined
 }
@@ -175,12 +192,12 @@ const cheaperLanes = (offer: Offer): Offer[] =>
       route: { ...offer.route, agent_id: lane.agentId, downgraded_from: offer.agentId },
     }))
 
-const isRefused = ({ results }: Trial) => findDecidingResult(results) !== null
+const isRefused = ({ results }: LaneAssessment) => findDecidingResult(results) !== null
 
-/** Only where the price alone stands in the way, and nobody has fixed the lane. */
-function mayDowngrade(book: TenantRules, proposal: AssessmentRequest, { offer, results }: Trial): boolean {
-  if (offer.explicit || offer.quoted || proposal.budget?.strict) return false
-  const onBreach = new Map(book.budgets.map((budget) => [budget.budgetId, budget.onBreach]))
+/** A cheaper lane is tried only when budgets alone refuse the run and the caller did not fix lane or price. */
+function mayDowngrade(rules: TenantRules, request: AssessmentRequest, { offer, results }: LaneAssessment): boolean {
+  if (offer.explicit || offer.quoted || request.budget?.strict) return false
+  const onBreach = new Map(rules.budgets.map((budget) => [budget.budgetId, budget.onBreach]))
   const refusing = results.filter((result) => result.outcome === 'blocked' || result.outcome === 'review_required')
   return (
     refusing.length > 0 &&
@@ -191,56 +208,62 @@ function mayDowngrade(book: TenantRules, proposal: AssessmentRequest, { offer, r
   )
 }
 
-const factsOf = (d: AssessDeps, proposal: AssessmentRequest, offer: Offer, preauthorised: boolean): PaymentFacts => ({
-  kind: proposal.kind,
-  action: proposal.action,
+const runFacts = (
+  deps: AssessDeps,
+  request: AssessmentRequest,
+  offer: Offer,
+  preauthorised: boolean,
+): PaymentFacts => ({
+  kind: request.kind,
+  action: request.action,
   agentId: offer.agentId,
   amountMicro: offer.priceMicro,
-  merchants: [OWN_MERCHANT, d.payTo.toLowerCase()],
-  network: d.network,
-  sessionId: proposal.sessionId === '' ? null : proposal.sessionId,
-  at: d.clock.now(),
+  merchants: [OWN_MERCHANT, deps.payTo.toLowerCase()],
+  network: deps.network,
+  sessionId: request.sessionId === '' ? null : request.sessionId,
+  at: deps.clock.now(),
   preauthorised,
 })
 
-/** Exactly what would be done. An approval is bound to it. */
-const actionHash = (tenantId: string | null, proposal: AssessmentRequest, facts: PaymentFacts): string =>
+/** Identifies the exact action; an approval is bound to this hash. */
+const runActionHash = (tenantId: string | null, request: AssessmentRequest, facts: PaymentFacts): string =>
   hashJson({
     tenant_id: tenantId,
-    kind: proposal.kind,
-    request_hash: proposal.requestHash,
+    kind: request.kind,
+    request_hash: request.requestHash,
     agent_id: facts.agentId,
     amount: facts.amountMicro.toString(),
     merchant: facts.merchants[0],
   })
 
-function readWishes(book: TenantRules, proposal: AssessmentRequest): RequestedPolicies {
-  const { policy_ids = [], mode } = proposal.policy ?? {}
+function readRequestedPolicies(rules: TenantRules, request: AssessmentRequest): RequestedPolicies {
+  const { policy_ids = [], mode } = request.policy ?? {}
   const policies = policy_ids.map((id) => {
-    const policy = book.policies.find((one) => one.id === id)
+    const policy = rules.policies.find((candidate) => candidate.id === id)
     if (!policy) throw invalid(`There is no active policy '${id}'.`)
     return policy
   })
   return { policies, mode }
 }
 
-/** A budget that the request names must be one that it is really spent from. */
-function needBudgetApplies(book: TenantRules, proposal: AssessmentRequest, { judged }: Trial): void {
-  const id = proposal.budget?.budget_id
+/** A budget named in the request must be one that the run spends from. */
+function requireBudgetApplies(rules: TenantRules, request: AssessmentRequest, { evaluation }: LaneAssessment): void {
+  const id = request.budget?.budget_id
   if (id === undefined) return
-  const budget = book.budgets.find((one) => one.budgetId === id)
+  const budget = rules.budgets.find((candidate) => candidate.budgetId === id)
   if (!budget) throw invalid(`There is no budget '${id}'.`)
-  const applies = judged.results.some((result) => result.budget_id === id) || spendsFrom(budget, judged.facts, null)
+  const applies =
+    evaluation.results.some((result) => result.budget_id === id) || spendsFrom(budget, evaluation.facts, null)
   if (!applies)
     throw invalid(
       `The budget '${id}' is for the ${budget.scopeType} '${budget.scopeId}'; this run does not spend from it.`,
     )
 }
 
-function summaryOf(
-  proposal: AssessmentRequest,
+function toSummary(
+  request: AssessmentRequest,
   grants: Grants,
-  { judged, results, overrideUsed }: Trial,
+  { evaluation, results, overrideUsed }: LaneAssessment,
   decision: string,
   budget: string,
 ): AssessmentSummary {
@@ -249,53 +272,53 @@ function summaryOf(
     decision,
     budget_outcome: budget,
     policy_applied: results,
-    policy_hash: policyHash(judged),
+    policy_hash: policyHash(evaluation),
     mandate_id: preauth?.mandate_id ?? null,
     preauth_id: preauth?.id ?? null,
     override_id: overrideUsed ? override!.id : (preauth?.override_id ?? null),
     approval_id: approval?.id ?? preauth?.approval_id ?? null,
-    asked_by: proposal.caller.kind === 'tenant' ? proposal.caller.keyId : null,
-    decided_at: judged.facts.at.toISOString(),
+    asked_by: request.caller.kind === 'tenant' ? request.caller.keyId : null,
+    decided_at: evaluation.facts.at.toISOString(),
     merchant: OWN_MERCHANT,
   }
 }
 
-function rulingOf(
-  d: AssessDeps,
-  proposal: AssessmentRequest,
-  book: TenantRules,
+function toAssessment(
+  deps: AssessDeps,
+  request: AssessmentRequest,
+  rules: TenantRules,
   grants: Grants,
-  trial: Trial,
+  laneAssessment: LaneAssessment,
 ): Assessment {
-  const decided = findDecidingResult(trial.results)
-  if (decided) return refused(proposal, book, grants, trial, decided)
-  // Also when the cheaper lane was quoted before and comes back paid.
-  const downgraded = trial.offer.route.downgraded_from !== undefined
-  const budget = downgraded ? 'downgrade' : budgetOutcome(trial.results)
-  const outcome = worstOutcome(trial.results)
+  const decidingResult = findDecidingResult(laneAssessment.results)
+  if (decidingResult) return toRefusal(request, rules, grants, laneAssessment, decidingResult)
+  // Also true when the cheaper lane was quoted before and this is the paid request.
+  const downgraded = laneAssessment.offer.route.downgraded_from !== undefined
+  const budget = downgraded ? 'downgrade' : budgetOutcome(laneAssessment.results)
+  const outcome = worstOutcome(laneAssessment.results)
   const decision = downgraded ? 'downgrade' : outcome === 'pass' ? 'approved' : outcome
   return {
     refused: false,
-    offer: trial.offer,
-    summary: summaryOf(proposal, grants, trial, decision, budget),
-    holds: requiredHolds(trial.judged, trial.results, d.ids),
-    ...usedGrants(proposal, book, grants, trial),
+    offer: laneAssessment.offer,
+    summary: toSummary(request, grants, laneAssessment, decision, budget),
+    holds: requiredHolds(laneAssessment.evaluation, laneAssessment.results, deps.ids),
+    ...consumedGrants(request, rules, grants, laneAssessment),
   }
 }
 
-function usedGrants(
-  proposal: AssessmentRequest,
-  book: TenantRules,
+function consumedGrants(
+  request: AssessmentRequest,
+  rules: TenantRules,
   { approval, override, preauth }: Grants,
-  trial: Trial,
+  laneAssessment: LaneAssessment,
 ): Pick<AllowedAssessment, 'grants' | 'locks' | 'runId'> {
-  if (proposal.caller.kind === 'guest') return { grants: {}, locks: [] }
-  const overrideId = trial.overrideUsed ? override!.id : undefined
-  const { agentId, amountMicro } = trial.judged.facts
+  if (request.caller.kind === 'guest') return { grants: {}, locks: [] }
+  const overrideId = laneAssessment.overrideUsed ? override!.id : undefined
+  const { agentId, amountMicro } = laneAssessment.evaluation.facts
   return {
     grants: {
-      rules_version: book.version,
-      action_hash: trial.actionHash,
+      rules_version: rules.version,
+      action_hash: laneAssessment.actionHash,
       agent_id: agentId,
       amount_micro: amountMicro,
       merchant: OWN_MERCHANT,
@@ -312,48 +335,53 @@ function usedGrants(
   }
 }
 
-function refused(
-  proposal: AssessmentRequest,
-  book: TenantRules,
+function toRefusal(
+  request: AssessmentRequest,
+  rules: TenantRules,
   grants: Grants,
-  trial: Trial,
-  decided: RuleResult,
+  laneAssessment: LaneAssessment,
+  decidingResult: RuleResult,
 ): RefusedAssessment {
-  const outcome = decided.outcome === 'review_required' ? 'review_required' : 'blocked'
+  const outcome = decidingResult.outcome === 'review_required' ? 'review_required' : 'blocked'
   return {
     refused: true,
-    error: refusalError(decided),
-    message: refusalMessage(decided),
+    error: refusalError(decidingResult),
+    message: refusalMessage(decidingResult),
     outcome,
-    results: trial.results,
-    decided_by: decided,
-    facts: trial.judged.facts,
-    actionHash: trial.actionHash,
-    rulesVersion: book.version,
-    counterChecks: counterChecks(trial.judged, trial.results),
-    overridable: isOverridable(trial.results),
-    review: outcome === 'review_required' ? requiredReview(trial.judged, trial.results) : null,
-    summary: summaryOf(proposal, grants, trial, outcome, budgetOutcome(trial.results)),
+    results: laneAssessment.results,
+    decided_by: decidingResult,
+    facts: laneAssessment.evaluation.facts,
+    actionHash: laneAssessment.actionHash,
+    rulesVersion: rules.version,
+    counterChecks: counterChecks(laneAssessment.evaluation, laneAssessment.results),
+    overridable: isOverridable(laneAssessment.results),
+    review: outcome === 'review_required' ? requiredReview(laneAssessment.evaluation, laneAssessment.results) : null,
+    summary: toSummary(request, grants, laneAssessment, outcome, budgetOutcome(laneAssessment.results)),
   }
 }
 
-/** A person said no, or nobody said yes in time. */
-function rejected(proposal: AssessmentRequest, book: TenantRules, grants: Grants, trial: Trial): RefusedAssessment {
+/** The approval was rejected, or expired before it was decided. */
+function toRejection(
+  request: AssessmentRequest,
+  rules: TenantRules,
+  grants: Grants,
+  laneAssessment: LaneAssessment,
+): RefusedAssessment {
   const approval = grants.approval!
-  const how = approval.resolution === 'expired' ? 'was not decided in time' : 'was rejected'
+  const resolution = approval.resolution === 'expired' ? 'expired before it was decided' : 'was rejected'
   return {
     refused: true,
     error: 'policy_blocked',
-    message: `The approval ${approval.id} ${how}.`,
+    message: `The approval ${approval.id} ${resolution}.`,
     outcome: 'rejected',
-    results: trial.results,
+    results: laneAssessment.results,
     decided_by: null,
-    facts: trial.judged.facts,
-    actionHash: trial.actionHash,
-    rulesVersion: book.version,
+    facts: laneAssessment.evaluation.facts,
+    actionHash: laneAssessment.actionHash,
+    rulesVersion: rules.version,
     counterChecks: [],
     overridable: false,
     review: null,
-    summary: summaryOf(proposal, grants, trial, 'rejected', budgetOutcome(trial.results)),
+    summary: toSummary(request, grants, laneAssessment, 'rejected', budgetOutcome(laneAssessment.results)),
   }
 }

@@ -4,25 +4,25 @@ import type { CounterCheck, Hold, RefusedAssessment } from './assessment.ts'
 import type { RulesEvaluation } from './evaluate-rules.ts'
 import { type Outcome, type RuleResult, type SmallestChange, worstOutcome } from './rule-result.ts'
 
-/** Budgets and the request's own ceiling refuse with `budget_exceeded`, everything else with `policy_blocked`. */
+/** Budgets, including the budget of the request, refuse with `budget_exceeded`; everything else with `policy_blocked`. */
 export const isBudgetResult = (result: RuleResult) =>
   result.budget_id !== undefined || result.rule.startsWith('budget.')
 
 const refuses = (result: RuleResult) => result.outcome === 'blocked' || result.outcome === 'review_required'
 
-/** Deny wins over review, and a policy's word comes before a budget's. */
+/** The result that decides: deny wins over review, and policies come before budgets. */
 export function findDecidingResult(results: readonly RuleResult[]): RuleResult | null {
   const outcome = worstOutcome(results)
-  const speakers = results.filter((result) => result.outcome === outcome && refuses(result))
-  return speakers.find((result) => !isBudgetResult(result)) ?? speakers[0] ?? null
+  const refusing = results.filter((result) => result.outcome === outcome && refuses(result))
+  return refusing.find((result) => !isBudgetResult(result)) ?? refusing[0] ?? null
 }
 
-export const refusalError = (decided: RuleResult | null): RefusedAssessment['error'] =>
-  decided && isBudgetResult(decided) ? 'budget_exceeded' : 'policy_blocked'
+export const refusalError = (decidingResult: RuleResult | null): RefusedAssessment['error'] =>
+  decidingResult && isBudgetResult(decidingResult) ? 'budget_exceeded' : 'policy_blocked'
 
-export function refusalMessage(decided: RuleResult): string {
-  const { policy_id, policy_name, budget_id, mandate_id, outcome, reason } = decided
-  const who =
+export function refusalMessage(decidingResult: RuleResult): string {
+  const { policy_id, policy_name, budget_id, mandate_id, outcome, reason } = decidingResult
+  const source =
     policy_id !== null
       ? `The policy '${policy_name}'`
       : budget_id !== undefined
@@ -30,50 +30,51 @@ export function refusalMessage(decided: RuleResult): string {
         : mandate_id !== undefined
           ? 'The mandate'
           : undefined
-  if (who === undefined) return reason
+  if (source === undefined) return reason
   return outcome === 'review_required'
-    ? `${who} wants a person to approve this. ${reason}`
-    : `${who} refuses this. ${reason}`
+    ? `${source} requires an approval. ${reason}`
+    : `${source} refuses this. ${reason}`
 }
 
-/** Everything that would have to be different, one change for each rule that refused. */
+/** One suggested change for each rule that refused. */
 export const smallestChanges = (results: readonly RuleResult[]): SmallestChange[] =>
   results.filter(refuses).flatMap((result) => (result.smallest_change ? [result.smallest_change] : []))
 
-/** A policy's denial can be overridden by a person; a hard limit and a frozen agent cannot. */
+/** Only denials by a policy can be overridden; hard limits and frozen agents cannot. */
 export const isOverridable = (results: readonly RuleResult[]) =>
   results.some((result) => result.outcome === 'blocked' && result.policy_id !== null)
 
-/** Lets what was refused pass by the word of a person, and says by whose. */
+/** Turns the matching results into a pass and records the approval or override that allowed it. */
 export const applyGrant = (
   results: readonly RuleResult[],
   applies: (result: RuleResult) => boolean,
-  by: string,
-): RuleResult[] => results.map((result) => (applies(result) ? { ...result, outcome: 'pass', granted_by: by } : result))
+  grantId: string,
+): RuleResult[] =>
+  results.map((result) => (applies(result) ? { ...result, outcome: 'pass', granted_by: grantId } : result))
 
 export const needsApproval = (result: RuleResult) => result.outcome === 'review_required'
 export const needsOverride = (result: RuleResult) => result.outcome === 'blocked' && result.policy_id !== null
 
-/** Who has to approve: the most that any of the rules asks for. */
+/** The strictest review that any of the rules requires. */
 export function requiredReview(
   { policies }: RulesEvaluation,
   results: readonly RuleResult[],
 ): RefusedAssessment['review'] {
-  const asking = results.filter((result) => result.outcome === 'review_required')
-  if (asking.length === 0) return null
+  const reviewResults = results.filter((result) => result.outcome === 'review_required')
+  if (reviewResults.length === 0) return null
   const constraints = policies
-    .filter(({ policy }) => asking.some((result) => result.policy_id === policy.id))
+    .filter(({ policy }) => reviewResults.some((result) => result.policy_id === policy.id))
     .map(({ policy }) => policy.constraints)
   return {
-    approvalsRequired: Math.max(1, ...constraints.map((one) => one.approvals_required ?? 1)),
-    separateApprover: constraints.some((one) => one.separate_approver === true),
+    approvalsRequired: Math.max(1, ...constraints.map((constraint) => constraint.approvals_required ?? 1)),
+    separateApprover: constraints.some((constraint) => constraint.separate_approver === true),
   }
 }
 
-/** What a person let pass stands outside the counter that refused it, so that the counter stays within its limit. */
-export const requiredHolds = (judged: RulesEvaluation, results: readonly RuleResult[], ids: Ids): Hold[] =>
-  judged.demands.flatMap(({ demand, announces }) => {
-    const result = results.find((one) => one.counter === demand.scope)
+/** A payment allowed by a grant is not held in the counter that refused it, so the counter stays within its limit. */
+export const requiredHolds = (evaluation: RulesEvaluation, results: readonly RuleResult[], ids: Ids): Hold[] =>
+  evaluation.demands.flatMap(({ demand, emitsThresholdEvents }) => {
+    const result = results.find((candidate) => candidate.counter === demand.scope)
     if (result?.granted_by !== undefined) return []
     const { scope, period, amountMicro, measure, enforce } = demand
     return [
@@ -85,30 +86,30 @@ export const requiredHolds = (judged: RulesEvaluation, results: readonly RuleRes
         onSuccess: 'spend',
         defined: true,
         enforce,
-        ...(announces && { eventId: ids.next('evt') }),
+        ...(emitsThresholdEvents && { eventId: ids.next('evt') }),
       },
     ]
   })
 
-/** Every counter that was looked at, with what was seen; what a person let pass is no longer in question. */
-export const counterChecks = (judged: RulesEvaluation, results: readonly RuleResult[]): CounterCheck[] =>
-  judged.demands.flatMap(({ demand: { scope, period, amountMicro } }) => {
-    const result = results.find((one) => one.counter === scope)
+/** Every counter that was read and whether it had room, except those that a grant allowed to pass. */
+export const counterChecks = (evaluation: RulesEvaluation, results: readonly RuleResult[]): CounterCheck[] =>
+  evaluation.demands.flatMap(({ demand: { scope, period, amountMicro } }) => {
+    const result = results.find((candidate) => candidate.counter === scope)
     if (!result || result.granted_by !== undefined) return []
     return [{ scope, period, amountMicro, room: result.verdict === 'pass' }]
   })
 
-/** One hash for all the policies that spoke, in the versions that spoke. */
+/** One hash over all policies that applied, with their versions. */
 export function policyHash({ policies }: RulesEvaluation): string | null {
   if (policies.length === 0) return null
-  const said = policies.map(({ policy, mode }) => ({
+  const policyVersions = policies.map(({ policy, mode }) => ({
     policy_id: policy.id,
     version: policy.version,
     content_hash: policy.content_hash,
     mode,
   }))
-  return hashJson(said.sort((a, b) => (a.policy_id < b.policy_id ? -1 : 1)))
+  return hashJson(policyVersions.sort((a, b) => (a.policy_id < b.policy_id ? -1 : 1)))
 }
 
-/** Of the budgets alone: what the contract shows as `budget_outcome`. */
+/** The worst outcome of the budgets alone, shown as `budget_outcome`. */
 export const budgetOutcome = (results: readonly RuleResult[]): Outcome => worstOutcome(results.filter(isBudgetResult))

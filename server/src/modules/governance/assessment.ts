@@ -3,7 +3,7 @@ import type { PaymentFacts } from './payment-facts.ts'
 import type { RequestBudget } from './request-budget.ts'
 import type { Mode, RuleResult } from './rule-result.ts'
 
-/** What a run would do and cost, before anybody has judged it. */
+/** The lane and price of a run, before it is assessed. */
 export type Offer = {
   agentId: string
   basePriceMicro: bigint
@@ -11,11 +11,11 @@ export type Offer = {
   priceMicro: bigint
   pricingVersion: string
   route: Record<string, unknown>
-  /** The caller named the lane, so no other may be put in its place. */
+  /** The caller named the lane, so it cannot be replaced by another. */
   explicit: boolean
-  /** The price was promised in a signed quote: it holds, and only pass or refusal is left. */
+  /** The price comes from a signed quote, so the run can only be allowed or refused, not downgraded. */
   quoted: boolean
-  /** Other lanes that could do it, best first. */
+  /** Other lanes that can run the task, best first. */
   alternatives: readonly {
     agentId: string
     basePriceMicro: bigint
@@ -25,7 +25,7 @@ export type Offer = {
   }[]
 }
 
-/** What is put on trial: who wants to spend what on which lane, with the request's own wishes. */
+/** Who wants to run what, with the budget, policies and grants named in the request. */
 export type AssessmentRequest = {
   kind: 'run' | 'loop'
   caller: Caller
@@ -40,7 +40,7 @@ export type AssessmentRequest = {
   overrideToken?: string
 }
 
-/** A counter that the run must fit under, held in the same transaction that admits it. */
+/** A limit that the run must fit under; it is held in the transaction that admits the run. */
 export type Hold = {
   scope: string
   period: string
@@ -49,7 +49,7 @@ export type Hold = {
   onSuccess: 'spend' | 'release'
 } & (
   | { limitMicro: bigint; onRefusal: { status: number; reason: string; detail: Record<string, unknown> } }
-  /** The limit is read from the counter's definition in that transaction; `eventId` names the event should a threshold be reached. */
+  /** The limit is read from the counter's definition in that transaction; `eventId` is the id of the event sent when a threshold is reached. */
   | { defined: true; enforce: boolean; eventId?: string }
 )
 
@@ -62,7 +62,7 @@ export type AssessmentSummary = {
   preauth_id: string | null
   override_id: string | null
   approval_id: string | null
-  /** What a replay needs to know: who asked, when it was judged, and the merchant. */
+  /** Read by simulations: the requesting key, the time of the decision, and the merchant. */
   asked_by: string | null
   decided_at: string
   merchant: string
@@ -73,15 +73,15 @@ export type AllowedAssessment = {
   offer: Offer
   summary: AssessmentSummary
   holds: Hold[]
-  /** Approval, override and pre-authorisation that this run uses up; read by SQL `consume_grants`. */
+  /** The approval, override and pre-authorisation that this run consumes; read by SQL `consume_grants`. */
   grants: Record<string, unknown>
-  /** The locks of those grants, and of the counters that a pre-authorisation holds for this run. */
+  /** The locks of those grants, and of the counters held by the pre-authorisation. */
   locks: string[]
-  /** A run that waited for its approval, or was pre-authorised, keeps the id it was given then. */
+  /** A run that waited for an approval, or was pre-authorised, keeps the id it got then. */
   runId?: string
 }
 
-/** A counter as the judgement saw it, to be looked at again when the refusal is written. */
+/** A counter as it was read, so that the refusal is recorded only if it still has (or lacks) room. */
 export type CounterCheck = { scope: string; period: string; amountMicro: bigint; room: boolean }
 
 export type RefusedAssessment = {
@@ -95,7 +95,7 @@ export type RefusedAssessment = {
   actionHash: string
   rulesVersion: bigint
   counterChecks: CounterCheck[]
-  /** Only what a policy denies can be overridden; a budget is hard. */
+  /** Denials by a policy can be overridden; budgets cannot. */
   overridable: boolean
   review: { approvalsRequired: number; separateApprover: boolean } | null
   summary: AssessmentSummary

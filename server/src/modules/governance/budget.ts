@@ -9,7 +9,7 @@ export type OnBreach = 'block' | 'downgrade' | 'review'
 
 export type Budget = {
   budgetId: string
-  /** The name of its counter. */
+  /** The scope of its limit counter. */
   scope: string
   scopeType: BudgetScope
   scopeId: string
@@ -17,12 +17,12 @@ export type Budget = {
   limitMicro: bigint
   softLimitMicro: bigint | null
   onBreach: OnBreach
-  announces: boolean
+  emitsThresholdEvents: boolean
 }
 
 export const budgetCounter = (tenantId: string, budgetId: string) => `budget:${tenantId}:${budgetId}`
 
-/** Whether this payment is spent from that budget. */
+/** Whether the payment is counted against the budget. */
 export function spendsFrom(budget: Budget, facts: PaymentFacts, mandateId: string | null): boolean {
   const ids: Record<BudgetScope, string | null> = {
     tenant: budget.scopeId,
@@ -42,15 +42,15 @@ export function budgetDemand(budget: Budget, facts: PaymentFacts): CounterDemand
     amountMicro: facts.amountMicro,
     measure: 'money',
     enforce: true,
-    foreseenLimitMicro: budget.limitMicro,
+    expectedLimitMicro: budget.limitMicro,
     rule: 'limit_usdc',
     path: `budgets.${budget.budgetId}.limit_usdc`,
   }
 }
 
 /**
- * `limit_usdc` is hard: without room the payment is refused, or waits for a person where the budget says so.
- * Passing `soft_limit_usdc` warns. A budget of the window `run` limits each payment by itself and counts nothing.
+ * `limit_usdc` is hard: a payment above it is refused, or needs an approval when `on_breach` is `review`.
+ * Exceeding `soft_limit_usdc` only warns. The window `run` limits each payment on its own and has no counter.
  */
 export function evaluateBudget(budget: Budget, facts: PaymentFacts, state: CounterState | 'held'): RuleResult {
   const demand = budgetDemand(budget, facts)
@@ -66,13 +66,13 @@ export function evaluateBudget(budget: Budget, facts: PaymentFacts, state: Count
     const verdict = budget.onBreach === 'review' ? 'review_required' : 'blocked'
     return { ...common, ...finding, verdict, outcome: verdict }
   }
-  const soft = state === 'held' ? null : state.softLimitMicro
-  if (soft === null || usedOf(state as CounterState) + facts.amountMicro <= soft)
+  const softLimitMicro = state === 'held' ? null : state.softLimitMicro
+  if (softLimitMicro === null || usedOf(state as CounterState) + facts.amountMicro <= softLimitMicro)
     return { ...common, ...finding, outcome: 'pass' }
   return {
     ...common,
     ...finding,
     outcome: 'warning',
-    reason: `${finding.reason} It passes soft_limit_usdc ${usdcFromMicro(soft)}.`,
+    reason: `${finding.reason} It passes soft_limit_usdc ${usdcFromMicro(softLimitMicro)}.`,
   }
 }

@@ -1,11 +1,10 @@
 import { Type } from 'typebox'
+import { nullable, oneOf } from './schema-helpers.ts'
 import { budgetWindows } from './windows.ts'
 
-const one = (...choices: readonly string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const Usdc = Type.Number()
 const Amount = Type.Number({ minimum: 0, maximum: 1_000_000_000 })
-const ScopeType = one('tenant', 'agent', 'session', 'mandate')
+const ScopeType = oneOf('tenant', 'agent', 'session', 'mandate')
 export const BudgetId = Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,80}$' })
 const Shares = Type.Array(Type.Number({ exclusiveMinimum: 0, maximum: 100 }), {
   maxItems: 20,
@@ -21,10 +20,10 @@ export const BudgetUpdateRequest = Type.Object(
         { additionalProperties: false },
       ),
     ),
-    window: Type.Optional(one(...budgetWindows)),
+    window: Type.Optional(oneOf(...budgetWindows)),
     limit_usdc: Type.Optional(Amount),
     soft_limit_usdc: Type.Optional(nullable(Amount)),
-    on_breach: Type.Optional(one('block', 'downgrade', 'review')),
+    on_breach: Type.Optional(oneOf('block', 'downgrade', 'review')),
     alert_thresholds: Type.Optional(Shares),
     currency: Type.Optional(Type.String({ maxLength: 12 })),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
@@ -43,14 +42,14 @@ export const BudgetConfigResponse = Type.Object({
     Type.Object({
       budget_id: Type.String(),
       scope: Type.Object({ type: ScopeType, id: Type.String() }),
-      window: one(...budgetWindows),
+      window: oneOf(...budgetWindows),
       limit_usdc: Usdc,
       soft_limit_usdc: nullable(Usdc),
       spent_usdc: Usdc,
       reserved_usdc: Usdc,
       remaining_usdc: Usdc,
       resets_at: nullable(Type.String()),
-      on_breach: one('block', 'downgrade', 'review'),
+      on_breach: oneOf('block', 'downgrade', 'review'),
       alert_thresholds: Type.Array(Type.Number()),
       version: Type.Integer(),
       created_at: Type.String(),

@@ -17,30 +17,35 @@ export type BudgetRow = {
   soft_limit_micro: bigint | null
 }
 
-const withLimits = (tx: Tx, tenantId: string) =>
+const selectBudgets = (tx: Tx, tenantId: string) =>
   tx
-    .selectFrom('budgets as b')
-    .innerJoin('limit_definitions as d', 'd.scope', 'b.scope')
+    .selectFrom('budgets')
+    .innerJoin('limit_definitions', 'limit_definitions.scope', 'budgets.scope')
     .select([
-      'b.budget_id',
-      'b.scope',
-      'b.scope_type',
-      'b.scope_id',
-      'b.window',
-      'b.on_breach',
-      'b.alert_thresholds',
-      'b.version',
-      'b.created_at',
-      'b.updated_at',
+      'budgets.budget_id',
+      'budgets.scope',
+      'budgets.scope_type',
+      'budgets.scope_id',
+      'budgets.window',
+      'budgets.on_breach',
+      'budgets.alert_thresholds',
+      'budgets.version',
+      'budgets.created_at',
+      'budgets.updated_at',
     ])
-    .select(['d.limit_micro', 'd.soft_limit_micro'])
-    .where('b.tenant_id', '=', tenantId)
+    .select(['limit_definitions.limit_micro', 'limit_definitions.soft_limit_micro'])
+    .where('budgets.tenant_id', '=', tenantId)
 
 export const findBudget = async (tx: Tx, tenantId: string, budgetId: string) =>
-  (await withLimits(tx, tenantId).where('b.budget_id', '=', budgetId).executeTakeFirst()) as BudgetRow | undefined
+  (await selectBudgets(tx, tenantId).where('budgets.budget_id', '=', budgetId).executeTakeFirst()) as
+    | BudgetRow
+    | undefined
 
 export const listBudgets = async (tx: Tx, tenantId: string) =>
-  (await withLimits(tx, tenantId).orderBy('b.created_at').orderBy('b.budget_id').execute()) as BudgetRow[]
+  (await selectBudgets(tx, tenantId)
+    .orderBy('budgets.created_at')
+    .orderBy('budgets.budget_id')
+    .execute()) as BudgetRow[]
 
 export async function countBudgets(tx: Tx, tenantId: string): Promise<number> {
   const { n } = await tx
@@ -66,7 +71,7 @@ export async function writeBudget(
     at: Date
   },
 ): Promise<void> {
-  const changing = {
+  const changes = {
     on_breach: row.onBreach,
     alert_thresholds: JSON.stringify(row.alertThresholds),
     version: row.version,
@@ -82,9 +87,9 @@ export async function writeBudget(
       scope_id: row.scopeId,
       window: row.window,
       created_at: row.at,
-      ...changing,
+      ...changes,
     })
-    .onConflict((on) => on.columns(['tenant_id', 'budget_id']).doUpdateSet(changing))
+    .onConflict((on) => on.columns(['tenant_id', 'budget_id']).doUpdateSet(changes))
     .execute()
 }
 

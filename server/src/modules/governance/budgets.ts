@@ -21,7 +21,7 @@ export type BudgetsDeps = {
   ids: Ids
   outbox: Outbox
   idempotency: Idempotency
-  books: Pick<RulesCache, 'forget'>
+  rulesCache: Pick<RulesCache, 'invalidate'>
 }
 
 export type BudgetInput = {
@@ -37,17 +37,17 @@ export type BudgetInput = {
 }
 
 const MAX_BUDGETS = 200
-const counted = (window: BudgetWindow) => (window === 'run' ? 'total' : window)
+const counterWindow = (window: BudgetWindow) => (window === 'run' ? 'total' : window)
 
 export type Budgets = ReturnType<typeof createBudgets>
 
-export function createBudgets(d: BudgetsDeps) {
-  const config = async (tx: Tx, tenantId: string) => {
-    const now = d.clock.now()
+export function createBudgets(deps: BudgetsDeps) {
+  const readConfig = async (tx: Tx, tenantId: string) => {
+    const now = deps.clock.now()
     const rows = await listBudgets(tx, tenantId)
     const states = await readCounters(
       tx,
-      rows.map(({ scope, window }) => ({ scope, period: periodOf(counted(window), now) })),
+      rows.map(({ scope, window }) => ({ scope, period: periodOf(counterWindow(window), now) })),
     )
     const byScope = new Map(states.map((state) => [state.scope, state]))
     return {
@@ -64,7 +64,7 @@ export function createBudgets(d: BudgetsDeps) {
           spent_usdc: usdcFromMicro(spentMicro),
           reserved_usdc: usdcFromMicro(reservedMicro),
           remaining_usdc: usdcFromMicro(row.limit_micro - spentMicro - reservedMicro),
-          resets_at: endOf(counted(row.window), now)?.toISOString() ?? null,
+          resets_at: endOf(counterWindow(row.window), now)?.toISOString() ?? null,
           on_breach: row.on_breach,
           alert_thresholds: row.alert_thresholds,
           version: row.version,
@@ -76,27 +76,27 @@ export function createBudgets(d: BudgetsDeps) {
   }
 
   return {
-    config: (tenant: TenantCaller) => config(d.db, tenant.tenantId),
+    config: (tenant: TenantCaller) => readConfig(deps.db, tenant.tenantId),
 
-    /** Makes a budget, or changes what one of that id allows. What it is counted by and for whom stays as it was made. */
+    /** Creates a budget or changes its limits. Its scope and window cannot be changed. */
     async put(
       tenant: TenantCaller,
       input: BudgetInput,
       idempotencyKey: string | undefined,
     ): Promise<IdempotentResponse> {
       const { tenantId } = tenant
-      const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/budgets', key: idempotencyKey, body: input }
-      const answer = await d.idempotency.once(asked, async (tx) => {
-        const at = d.clock.now()
-        const budgetId = input.budget_id ?? d.ids.next('bud')
+      const request = { scope: `tenant:${tenantId}`, route: 'POST /api/budgets', key: idempotencyKey, body: input }
+      const response = await deps.idempotency.once(request, async (tx) => {
+        const at = deps.clock.now()
+        const budgetId = input.budget_id ?? deps.ids.next('bud')
         const counter = budgetCounter(tenantId, budgetId)
-        // With the counter's lock nothing is held or settled in it until this has committed.
+        // While the counter is locked, nothing is held or settled in it until this commits.
         await lockCounter(tx, counter)
-        const old = await findBudget(tx, tenantId, budgetId)
-        if (!old && (await countBudgets(tx, tenantId)) >= MAX_BUDGETS)
+        const existing = await findBudget(tx, tenantId, budgetId)
+        if (!existing && (await countBudgets(tx, tenantId)) >= MAX_BUDGETS)
           throw conflict(`A tenant has at most ${MAX_BUDGETS} budgets; delete one first.`)
-        const budget = await readBudget(tx, tenantId, input, old)
-        await needRoom(tx, counter, budget, at)
+        const budget = await readBudget(tx, tenantId, input, existing)
+        await requireRoom(tx, counter, budget, at)
         const subject = {
           budget_id: budgetId,
           scope: { type: budget.scopeType, id: budget.scopeId },
@@ -108,15 +108,15 @@ export function createBudgets(d: BudgetsDeps) {
           limitMicro: budget.limitMicro,
           softLimitMicro: budget.softLimitMicro,
           enforced: true,
-          thresholdsMicro: budget.window === 'run' ? [] : thresholdsOf(budget),
+          thresholdsMicro: budget.window === 'run' ? [] : toThresholds(budget),
           subject,
         })
-        const version = (old?.version ?? 0) + 1
+        const version = (existing?.version ?? 0) + 1
         await writeBudget(tx, { tenantId, budgetId, counter, ...budget, version, at })
         await markRulesChanged(tx, tenantId)
-        await d.outbox.audit(tx, {
+        await deps.outbox.audit(tx, {
           tenantId,
-          type: old ? 'budget.updated' : 'budget.created',
+          type: existing ? 'budget.updated' : 'budget.created',
           actor: tenant.keyId,
           subject: budgetId,
           data: {
@@ -128,37 +128,37 @@ export function createBudgets(d: BudgetsDeps) {
           },
           at,
         })
-        return { status: 200, body: await config(tx, tenantId) }
+        return { status: 200, body: await readConfig(tx, tenantId) }
       })
-      d.books.forget(tenantId)
-      return answer
+      deps.rulesCache.invalidate(tenantId)
+      return response
     },
 
-    /** What is open under it is settled as ever; nothing new is counted. */
+    /** Open holds of the budget still settle; new payments are no longer counted. */
     async remove(tenant: TenantCaller, budgetId: string) {
       const { tenantId } = tenant
-      const left = await d.db.transaction().execute(async (tx) => {
+      const remaining = await deps.db.transaction().execute(async (tx) => {
         const counter = budgetCounter(tenantId, budgetId)
         await lockCounter(tx, counter)
         if (!(await removeBudget(tx, tenantId, budgetId))) throw notFound('budget')
         await removeLimits(tx, [counter])
         await markRulesChanged(tx, tenantId)
-        await d.outbox.audit(tx, {
+        await deps.outbox.audit(tx, {
           tenantId,
           type: 'budget.deleted',
           actor: tenant.keyId,
           subject: budgetId,
-          at: d.clock.now(),
+          at: deps.clock.now(),
         })
-        return config(tx, tenantId)
+        return readConfig(tx, tenantId)
       })
-      d.books.forget(tenantId)
-      return left
+      deps.rulesCache.invalidate(tenantId)
+      return remaining
     },
   }
 }
 
-type Read = {
+type BudgetSettings = {
   scopeType: BudgetScope
   scopeId: string
   window: BudgetWindow
@@ -168,31 +168,36 @@ type Read = {
   alertThresholds: number[]
 }
 
-async function readBudget(tx: Tx, tenantId: string, input: BudgetInput, old: BudgetRow | undefined): Promise<Read> {
+async function readBudget(
+  tx: Tx,
+  tenantId: string,
+  input: BudgetInput,
+  existing: BudgetRow | undefined,
+): Promise<BudgetSettings> {
   if (input.currency !== undefined && input.currency !== 'USDC')
     throw invalid(`body/currency must be USDC, not '${input.currency}'.`)
-  const scopeType = input.scope?.type ?? old?.scope_type ?? 'tenant'
+  const scopeType = input.scope?.type ?? existing?.scope_type ?? 'tenant'
   const scopeId =
     input.scope?.id ??
-    (input.scope === undefined || input.scope.type === old?.scope_type ? old?.scope_id : undefined) ??
+    (input.scope === undefined || input.scope.type === existing?.scope_type ? existing?.scope_id : undefined) ??
     (scopeType === 'tenant' ? tenantId : undefined)
   if (scopeId === undefined) throw invalid(`body/scope/id is missing: which ${scopeType}?`)
   if (scopeType === 'tenant' && scopeId !== tenantId) throw invalid('body/scope/id is not this tenant.')
   if (scopeType === 'mandate' && !(await findMandate(tx, tenantId, scopeId)))
     throw invalid(`There is no mandate '${scopeId}'.`)
-  const window = input.window ?? old?.window ?? 'month'
-  if (old && (old.scope_type !== scopeType || old.scope_id !== scopeId || old.window !== window))
+  const window = input.window ?? existing?.window ?? 'month'
+  if (existing && (existing.scope_type !== scopeType || existing.scope_id !== scopeId || existing.window !== window))
     throw invalid(
-      `The budget '${old.budget_id}' counts by ${old.window} for the ${old.scope_type} '${old.scope_id}'; for another scope or window make another budget.`,
+      `The budget '${existing.budget_id}' counts by ${existing.window} for the ${existing.scope_type} '${existing.scope_id}'; for another scope or window make another budget.`,
     )
-  const limitMicro = input.limit_usdc === undefined ? old?.limit_micro : micro('limit_usdc', input.limit_usdc)
+  const limitMicro = input.limit_usdc === undefined ? existing?.limit_micro : toMicro('limit_usdc', input.limit_usdc)
   if (limitMicro === undefined) throw invalid('body must have limit_usdc.')
   const softLimitMicro =
     input.soft_limit_usdc === undefined
-      ? (old?.soft_limit_micro ?? null)
+      ? (existing?.soft_limit_micro ?? null)
       : input.soft_limit_usdc === null
         ? null
-        : micro('soft_limit_usdc', input.soft_limit_usdc)
+        : toMicro('soft_limit_usdc', input.soft_limit_usdc)
   if (softLimitMicro !== null && softLimitMicro > limitMicro) throw invalid('body/soft_limit_usdc is above limit_usdc.')
   return {
     scopeType,
@@ -200,31 +205,31 @@ async function readBudget(tx: Tx, tenantId: string, input: BudgetInput, old: Bud
     window,
     limitMicro,
     softLimitMicro,
-    onBreach: input.on_breach ?? old?.on_breach ?? 'block',
-    alertThresholds: input.alert_thresholds ?? old?.alert_thresholds ?? [],
+    onBreach: input.on_breach ?? existing?.on_breach ?? 'block',
+    alertThresholds: input.alert_thresholds ?? existing?.alert_thresholds ?? [],
   }
 }
 
-async function needRoom(tx: Tx, counter: string, budget: Read, at: Date): Promise<void> {
+async function requireRoom(tx: Tx, counter: string, budget: BudgetSettings, at: Date): Promise<void> {
   const { rows } = await sql<{ spent_micro: bigint; reserved_micro: bigint }>`
-    select spent_micro, reserved_micro from limits where scope = ${counter} and period = ${periodOf(counted(budget.window), at)}
+    select spent_micro, reserved_micro from limits where scope = ${counter} and period = ${periodOf(counterWindow(budget.window), at)}
   `.execute(tx)
-  const taken = rows[0] ? usedOf({ spentMicro: rows[0].spent_micro, reservedMicro: rows[0].reserved_micro }) : 0n
-  if (budget.limitMicro < taken)
+  const usedMicro = rows[0] ? usedOf({ spentMicro: rows[0].spent_micro, reservedMicro: rows[0].reserved_micro }) : 0n
+  if (budget.limitMicro < usedMicro)
     throw invalid(
-      `body/limit_usdc ${usdcFromMicro(budget.limitMicro)} is below what is spent and reserved already, ${usdcFromMicro(taken)} USDC.`,
+      `body/limit_usdc ${usdcFromMicro(budget.limitMicro)} is below what is spent and reserved already, ${usdcFromMicro(usedMicro)} USDC.`,
     )
 }
 
-/** Shares of the limit: 0.8 and 80 both mean four fifths. Passing the soft limit is announced in the same way. */
-function thresholdsOf({ limitMicro, softLimitMicro, alertThresholds }: Read): bigint[] {
+/** Alert thresholds are shares of the limit: 0.8 and 80 both mean 80 %. The soft limit is a threshold too. */
+function toThresholds({ limitMicro, softLimitMicro, alertThresholds }: BudgetSettings): bigint[] {
   const shares = alertThresholds.map((share) => BigInt(Math.round((share > 1 ? share / 100 : share) * 1_000_000)))
   const amounts = shares.map((millionths) => (limitMicro * millionths + 999_999n) / 1_000_000n)
   const all = new Set([...amounts, ...(softLimitMicro === null ? [] : [softLimitMicro])])
   return [...all].filter((amount) => amount > 0n).sort((a, b) => (a < b ? -1 : 1))
 }
 
-function micro(name: string, usdc: number): bigint {
+function toMicro(name: string, usdc: number): bigint {
   const value = microFromUsdc(usdc)
   if (value === undefined) throw invalid(`body/${name} must be a non-negative amount with at most six decimals.`)
   return value

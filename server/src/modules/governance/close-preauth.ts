@@ -24,7 +24,7 @@ export type CloseDeps = {
   keys: Pick<Keys, 'signer'>
   idempotency: Idempotency
   receipts: Pick<Receipts, 'sign'>
-  /** Absent when no chain can be asked: then a reported transaction is taken down as unverified. */
+  /** Absent when no chain is configured: a reported transaction is then recorded as unverified. */
   chain: ChainReader | undefined
   network: string
 }
@@ -42,27 +42,27 @@ export type CloseInput = {
 
 type Report = { outcome: CloseInput['outcome']; chargedMicro: bigint; transaction: string | null; receipt: unknown }
 
-/** The third leg: what really came of it. Spent is what was charged; the rest of the hold goes back. */
+/** Closes a pre-authorisation with the reported outcome: the charged amount is spent, the rest of the hold released. */
 export const createClosePreauth =
-  (d: CloseDeps) =>
+  (deps: CloseDeps) =>
   async (tenant: TenantCaller, input: CloseInput, idempotencyKey: string | undefined): Promise<IdempotentResponse> => {
-    const id = idOf(d, input)
-    const asked = {
+    const id = readPreauthId(deps, input)
+    const request = {
       scope: `tenant:${tenant.tenantId}`,
       route: 'POST /api/pre-auth/close',
       key: idempotencyKey,
       body: input,
     }
-    const known = await findPreauth(d.db, tenant.tenantId, id)
-    if (!known) throw notFound('pre-authorisation')
-    const report = readReport(d, known, input)
-    const seen = await readChainEvidence(d, known, report)
-    const refusal = refusalOf(known, report, seen)
-    if (refusal && report.transaction !== null) await recordReportedTransaction(d.db, id, report.transaction)
-    return d.idempotency.once(asked, async (tx) => {
+    const preauth = await findPreauth(deps.db, tenant.tenantId, id)
+    if (!preauth) throw notFound('pre-authorisation')
+    const report = readReport(deps, preauth, input)
+    const evidence = await readChainEvidence(deps, preauth, report)
+    const contradiction = findContradiction(preauth, report, evidence)
+    if (contradiction && report.transaction !== null) await recordReportedTransaction(deps.db, id, report.transaction)
+    return deps.idempotency.once(request, async (tx) => {
       const row = (await findPreauth(tx, tenant.tenantId, id))!
-      if (refusal && canBeClosed(row)) throw conflict(refusal)
-      const { body } = await closePreauth(d, tx, row, report, seen, tenant.keyId)
+      if (contradiction && canBeClosed(row)) throw conflict(contradiction)
+      const { body } = await closePreauth(deps, tx, row, report, evidence, tenant.keyId)
       return { status: 200, body }
     })
   }
@@ -70,29 +70,29 @@ export const createClosePreauth =
 export const canBeClosed = (row: PreauthRow) =>
   row.status === 'open' || (row.status === 'escalated' && !row.taken_by_run)
 
-function idOf(d: CloseDeps, { preauth_id, token }: CloseInput): string {
+function readPreauthId(deps: CloseDeps, { preauth_id, token }: CloseInput): string {
   if (token === undefined) {
     if (preauth_id === undefined) throw invalid('body must have preauth_id or token.')
     return preauth_id
   }
-  const claims = readPreauthToken(d.keys.signer('tokens'), token)
+  const claims = readPreauthToken(deps.keys.signer('tokens'), token)
   if (!claims) throw invalid('body/token is not valid.')
   if (preauth_id !== undefined && preauth_id !== claims.jti)
-    throw invalid('body/token is of another pre-authorisation than body/preauth_id.')
+    throw invalid('body/token belongs to another pre-authorisation than body/preauth_id.')
   return claims.jti
 }
 
-function readReport(d: CloseDeps, row: PreauthRow, input: CloseInput): Report {
-  const stated =
-    input.actual_amount === undefined && input.actual_amount_usdc === undefined ? undefined : amountOf(input)
-  if (input.outcome !== 'settled' && stated !== undefined && stated > 0n)
+function readReport(deps: CloseDeps, row: PreauthRow, input: CloseInput): Report {
+  const statedMicro =
+    input.actual_amount === undefined && input.actual_amount_usdc === undefined ? undefined : readActualAmount(input)
+  if (input.outcome !== 'settled' && statedMicro !== undefined && statedMicro > 0n)
     throw invalid(`body/actual_amount must be 0 when the outcome is '${input.outcome}'.`)
   const transaction = input.transaction ?? null
-  if (transaction !== null && row.network === d.network && !isHash(transaction))
+  if (transaction !== null && row.network === deps.network && !isHash(transaction))
     throw invalid('body/transaction is not a transaction hash.')
   return {
     outcome: input.outcome,
-    chargedMicro: input.outcome === 'settled' ? (stated ?? row.amount_micro) : 0n,
+    chargedMicro: input.outcome === 'settled' ? (statedMicro ?? row.amount_micro) : 0n,
     transaction: transaction !== null && isHash(transaction) ? transaction.toLowerCase() : transaction,
     receipt: input.receipt,
   }
@@ -100,7 +100,7 @@ function readReport(d: CloseDeps, row: PreauthRow, input: CloseInput): Report {
 
 const isHash = (text: string) => /^0x[0-9a-fA-F]{64}$/.test(text)
 
-function amountOf({ actual_amount, actual_amount_usdc }: CloseInput): bigint {
+function readActualAmount({ actual_amount, actual_amount_usdc }: CloseInput): bigint {
   const fromUsdc = actual_amount_usdc === undefined ? undefined : microFromUsdc(actual_amount_usdc)
   if (actual_amount_usdc !== undefined && fromUsdc === undefined)
     throw invalid('body/actual_amount_usdc must be a non-negative amount with at most six decimals.')
@@ -110,56 +110,58 @@ function amountOf({ actual_amount, actual_amount_usdc }: CloseInput): bigint {
   return atomic
 }
 
-/** What the chain says of a reported transaction: how many transfers in it fit, or that it cannot tell. */
-export type ChainEvidence = { known: boolean; transfers: { value: bigint }[] } | null
+/** The matching transfers of a reported transaction; null when the chain could not be read. */
+export type ChainEvidence = { transactionFound: boolean; transfers: { value: bigint }[] } | null
 
 export async function readChainEvidence(
-  d: Pick<CloseDeps, 'chain' | 'network'>,
+  deps: Pick<CloseDeps, 'chain' | 'network'>,
   row: PreauthRow,
   { transaction }: Pick<Report, 'transaction'>,
 ): Promise<ChainEvidence> {
-  if (!d.chain || transaction === null || row.network !== d.network) return null
+  if (!deps.chain || transaction === null || row.network !== deps.network) return null
   try {
-    const transfers = await d.chain.transfers(transaction as Hex)
-    if (transfers === null) return { known: false, transfers: [] }
+    const transfers = await deps.chain.transfers(transaction as Hex)
+    if (transfers === null) return { transactionFound: false, transfers: [] }
     const payTo = (row.merchant as { pay_to?: string }).pay_to?.toLowerCase()
-    const fitting = transfers.filter(
-      (one) =>
-        one.asset.toLowerCase() === row.asset.toLowerCase() && (payTo === undefined || one.to.toLowerCase() === payTo),
+    const matchingTransfers = transfers.filter(
+      ({ asset, to }) =>
+        asset.toLowerCase() === row.asset.toLowerCase() && (payTo === undefined || to.toLowerCase() === payTo),
     )
-    return { known: true, transfers: fitting }
+    return { transactionFound: true, transfers: matchingTransfers }
   } catch {
     return null
   }
 }
 
-/** Why this report cannot be true, or undefined. */
-function refusalOf(row: PreauthRow, report: Report, seen: ChainEvidence): string | undefined {
+/** Why the report contradicts the authorisation or the chain; undefined when it does not. */
+function findContradiction(row: PreauthRow, report: Report, evidence: ChainEvidence): string | undefined {
   if (report.chargedMicro > row.amount_micro)
     return `${usdcFromMicro(report.chargedMicro)} USDC is more than the ${usdcFromMicro(row.amount_micro)} that were authorised.`
-  if (!seen?.known) return undefined
-  const paid = seen.transfers.some((one) => one.value === report.chargedMicro)
-  if (report.outcome === 'settled' && !paid) return 'The chain shows another payment, or none, in this transaction.'
-  if (report.outcome !== 'settled' && seen.transfers.length > 0)
+  if (!evidence?.transactionFound) return undefined
+  const isPaid = evidence.transfers.some((transfer) => transfer.value === report.chargedMicro)
+  if (report.outcome === 'settled' && !isPaid) return 'The chain shows another payment, or none, in this transaction.'
+  if (report.outcome !== 'settled' && evidence.transfers.length > 0)
     return `The chain shows a payment in this transaction; it is not '${report.outcome}'.`
   return undefined
 }
 
-/** Closes it once, with its receipt; used by the request, and by the orphan detector when it finds the payment on the chain. */
+/** Closes the pre-authorisation and signs its receipt. Called by the endpoint and by the sweep of orphaned pre-authorisations. */
 export async function closePreauth(
-  d: Omit<CloseDeps, 'idempotency' | 'db'>,
+  deps: Omit<CloseDeps, 'idempotency' | 'db'>,
   tx: Tx,
   row: PreauthRow,
   report: Report,
-  seen: ChainEvidence,
+  evidence: ChainEvidence,
   actor: string,
 ) {
-  const at = d.clock.now()
-  const verified = seen === null ? null : seen.known && report.outcome === 'settled'
-  const matching = verified ? seen!.transfers.filter((one) => one.value === report.chargedMicro).length : null
+  const at = deps.clock.now()
+  const verified = evidence === null ? null : evidence.transactionFound && report.outcome === 'settled'
+  const matchingCount = verified
+    ? evidence!.transfers.filter((transfer) => transfer.value === report.chargedMicro).length
+    : null
   const { chargedMicro, transaction, outcome } = report
-  const receipt = d.receipts.sign(receiptDraft(d, row, report, verified, at))
-  const told = {
+  const receipt = deps.receipts.sign(draftReceipt(deps, row, report, verified, at))
+  const eventData = {
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
@@ -170,7 +172,7 @@ export async function closePreauth(
     receipt_id: receipt.row.id,
   }
   const event = (type: string, data: unknown) => ({
-    id: d.ids.next('evt'),
+    id: deps.ids.next('evt'),
     tenant_id: row.tenant_id,
     type,
     data,
@@ -184,10 +186,10 @@ export async function closePreauth(
     charged_micro: chargedMicro,
     transaction,
     verified_onchain: verified,
-    matching,
+    matching: matchingCount,
     receipt: receipt.row,
     audit: {
-      id: d.ids.next('aud'),
+      id: deps.ids.next('aud'),
       tenant_id: row.tenant_id,
       type: 'preauth.closed',
       occurred_at: at.toISOString(),
@@ -196,23 +198,23 @@ export async function closePreauth(
       decision: outcome,
       policy_ids: policyIds(row.policy_results as RuleResult[]),
       input_hash: row.action_hash,
-      data: { ...told, ...(report.receipt !== undefined && { evidence_hash: hashJson(report.receipt) }) },
+      data: { ...eventData, ...(report.receipt !== undefined && { evidence_hash: hashJson(report.receipt) }) },
     },
     events: [
-      event('preauth.closed', told),
+      event('preauth.closed', eventData),
       event('receipt.issued', { receipt_id: receipt.row.id, run_id: row.run_id, kind: 'preauth' }),
     ],
   }
   const locks = [`preauth:${row.id}`, ...row.locks, ...(transaction === null ? [] : [`transaction:${transaction}`])]
   try {
-    const done = await takeStep(tx, closePreauthStep, item, locks)
+    const closed = await takeStep(tx, closePreauthStep, item, locks)
     return {
       body: {
         preauth_id: row.id,
         run_id: row.run_id,
         status: 'closed',
         outcome,
-        ...done,
+        ...closed,
         verified_onchain: verified,
         transaction,
         receipt_url: `/api/receipts/${receipt.row.id}`,
@@ -229,14 +231,14 @@ export async function closePreauth(
   }
 }
 
-const receiptDraft = (
-  d: Pick<CloseDeps, 'ids'>,
+const draftReceipt = (
+  deps: Pick<CloseDeps, 'ids'>,
   row: PreauthRow,
   { chargedMicro, transaction, outcome }: Report,
   verified: boolean | null,
   at: Date,
 ) => ({
-  receipt_id: d.ids.next('rcpt'),
+  receipt_id: deps.ids.next('rcpt'),
   run_id: row.run_id,
   loop_id: null,
   issued_at: at.toISOString(),

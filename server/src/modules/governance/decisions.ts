@@ -13,7 +13,7 @@ export type DecisionsQuery = { limit?: number; cursor?: string; outcome?: string
 
 export type Decisions = ReturnType<typeof createDecisions>
 
-/** Every refusal and every request for review, with its reasons, for as long as anybody may ask why. */
+/** Lists recorded refusals and review requests, with the result of every rule. */
 export function createDecisions({ db }: { db: Db }) {
   return {
     async list(tenant: TenantCaller, query: DecisionsQuery) {
@@ -22,12 +22,12 @@ export function createDecisions({ db }: { db: Db }) {
       if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
       if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
       if (query.cursor !== undefined) select = select.where('id', '<', query.cursor)
-      const read = await select
+      const selected = await select
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute()
-      const { rows, ...paging } = toPage(read, limit)
-      return { decisions: rows.map(decisionRecord), ...paging }
+      const { rows, ...paging } = toPage(selected, limit)
+      return { decisions: rows.map(toDecisionRecord), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {
@@ -38,12 +38,12 @@ export function createDecisions({ db }: { db: Db }) {
         .where('tenant_id', '=', tenant.tenantId)
         .executeTakeFirst()
       if (!row) throw notFound('decision')
-      return decisionRecord(row)
+      return toDecisionRecord(row)
     },
   }
 }
 
-const decisionRecord = (row: DecisionRow) => ({
+const toDecisionRecord = (row: DecisionRow) => ({
   decision_id: row.id,
   kind: row.kind,
   run_id: row.run_id,

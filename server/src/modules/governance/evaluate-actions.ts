@@ -9,44 +9,44 @@ import type { RulesCache } from './rules-cache.ts'
 export type ActionsDeps = {
   db: Db
   clock: Clock
-  books: RulesCache
+  rulesCache: RulesCache
   frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
 }
 
 export type Action = Record<string, unknown>
 
-/** Who proposes: the lane that worked, for the key that asked. A guest has neither tenant nor key. */
+/** The lane that proposes the actions and the key it ran for. A guest has neither tenant nor key. */
 export type ActionContext = { tenantId: string | null; keyId: string | null; agentId: string }
 
-/** What the tenant's rules would say about actions that an agent proposes. Nothing is held: nothing is done yet. */
+/** Evaluates actions proposed by an agent against the tenant's rules. Nothing is held, because nothing is executed. */
 export const createEvaluateActions =
-  (d: ActionsDeps) =>
+  (deps: ActionsDeps) =>
   async ({ tenantId, keyId, agentId }: ActionContext, actions: readonly Action[]): Promise<Action[]> => {
     if (tenantId === null || keyId === null || actions.length === 0)
       return actions.map((action) => ({ ...action, decision: 'pass' }))
-    const book = await d.books.of(tenantId, keyId)
-    const judged: Action[] = []
+    const rules = await deps.rulesCache.get(tenantId, keyId)
+    const evaluatedActions: Action[] = []
     for (const action of actions) {
-      const facts = factsOf(action, agentId, d.clock.now())
-      const frozen = await d.frozen(tenantId, facts.agentId)
-      const asked = {
-        book,
+      const facts = actionFacts(action, agentId, deps.clock.now())
+      const frozen = await deps.frozen(tenantId, facts.agentId)
+      const input = {
+        rules,
         keyId,
         facts,
-        wishes: { policies: [] },
+        requestedPolicies: { policies: [] },
         mandate: null,
         heldScopes: new Set<string>(),
         frozen,
       }
-      const { results } = await evaluateRules(d.db, asked)
+      const { results } = await evaluateRules(deps.db, input)
       const objections = results.filter((result) => result.verdict !== 'pass')
-      judged.push({ ...action, decision: worstOutcome(results), policy_results: objections })
+      evaluatedActions.push({ ...action, decision: worstOutcome(results), policy_results: objections })
     }
-    return judged
+    return evaluatedActions
   }
 
-/** An action is free text from outside: what is not of the right kind is as if it were not there. */
-function factsOf(action: Action, agentId: string, at: Date): PaymentFacts {
+/** An action is unvalidated input: fields of the wrong type are ignored. */
+function actionFacts(action: Action, agentId: string, at: Date): PaymentFacts {
   const text = (name: string) => (typeof action[name] === 'string' ? (action[name] as string) : undefined)
   const number = (name: string) => (typeof action[name] === 'number' ? (action[name] as number) : undefined)
   const money = (name: string) => microFromUsdc(number(name) ?? -1)

@@ -8,16 +8,16 @@ import { appliesTo, evaluatePolicy, type Policy, policyDemands } from './policy.
 import { type Mode, type RuleResult, stricterMode } from './rule-result.ts'
 import type { TenantRules } from './rules-cache.store.ts'
 
-/** What the request itself wants to be judged by. */
+/** The policies and the mode that the request itself asks for. */
 export type RequestedPolicies = { policies: readonly Policy[]; mode?: Mode }
 
 export type RulesInput = {
-  book: TenantRules
+  rules: TenantRules
   keyId: string | null
   facts: PaymentFacts
-  wishes: RequestedPolicies
+  requestedPolicies: RequestedPolicies
   mandate: Mandate | null
-  /** Counters in which a pre-authorisation already holds this payment's place. */
+  /** Counters in which the pre-authorisation already holds this payment. */
   heldScopes: ReadonlySet<string>
   frozen: { reason: string } | undefined
 }
@@ -25,59 +25,64 @@ export type RulesInput = {
 export type RulesEvaluation = {
   facts: PaymentFacts
   results: RuleResult[]
-  /** What has to be held, each with the result that speaks of it. */
-  demands: { demand: CounterDemand; result: RuleResult; announces: boolean }[]
+  /** The counters to hold, each with its rule result. */
+  demands: { demand: CounterDemand; result: RuleResult; emitsThresholdEvents: boolean }[]
   policies: { policy: Policy; mode: Mode }[]
 }
 
-/** Every rule that speaks about this payment, each explained. One look at the counters, and none when no rule counts. */
-export async function evaluateRules(tx: Tx, asked: RulesInput): Promise<RulesEvaluation> {
-  const { book, facts, mandate, heldScopes } = asked
-  const policies = inForce(asked)
-  const budgets = book.budgets.filter((budget) => spendsFrom(budget, facts, mandate?.id ?? null))
-  const counted = budgets.filter((budget) => budget.window !== 'run')
+/** Evaluates every rule that applies to the payment. Counters are read in one query, or in none when no rule counts. */
+export async function evaluateRules(tx: Tx, input: RulesInput): Promise<RulesEvaluation> {
+  const { rules, facts, mandate, heldScopes } = input
+  const policies = findPoliciesInForce(input)
+  const budgets = rules.budgets.filter((budget) => spendsFrom(budget, facts, mandate?.id ?? null))
+  const countedBudgets = budgets.filter((budget) => budget.window !== 'run')
   const demands = [
     ...policies.flatMap(({ policy, mode }) => policyDemands(policy, facts, mode)),
-    ...counted.map((budget) => budgetDemand(budget, facts)),
+    ...countedBudgets.map((budget) => budgetDemand(budget, facts)),
     ...(mandate ? mandateDemands(mandate, facts) : []),
   ]
-  const fresh = demands.filter((demand) => !heldScopes.has(demand.scope))
-  const states = new Map((await readCounters(tx, fresh)).map((state) => [state.scope, state]))
+  const newDemands = demands.filter((demand) => !heldScopes.has(demand.scope))
+  const states = new Map((await readCounters(tx, newDemands)).map((state) => [state.scope, state]))
   const stateOf = (demand: Pick<CounterDemand, 'scope'>): CounterState | 'held' | undefined =>
     heldScopes.has(demand.scope) ? 'held' : states.get(demand.scope)
 
   const results = [
-    ...(asked.frozen ? [frozenResult(facts.agentId, asked.frozen.reason)] : []),
+    ...(input.frozen ? [frozenResult(facts.agentId, input.frozen.reason)] : []),
     ...policies.flatMap(({ policy, mode }) => evaluatePolicy(policy, facts, mode, stateOf)),
     ...budgets.flatMap((budget) => {
-      const state = budget.window === 'run' ? aRunOf(budget) : stateOf(budget)
+      const state = budget.window === 'run' ? emptyCounter(budget) : stateOf(budget)
       return state === undefined ? [] : [evaluateBudget(budget, facts, state)]
     }),
-    ...(mandate ? evaluateMandate(mandate, facts, asked.keyId ?? '', stateOf) : []),
+    ...(mandate ? evaluateMandate(mandate, facts, input.keyId ?? '', stateOf) : []),
   ]
-  const announcing = new Set(counted.filter((budget) => budget.announces).map((budget) => budget.scope))
-  const held = fresh.flatMap((demand) => {
-    const result = results.find((one) => one.counter === demand.scope)
-    return result ? [{ demand, result, announces: announcing.has(demand.scope) }] : []
+  const scopesWithThresholds = new Set(
+    countedBudgets.filter((budget) => budget.emitsThresholdEvents).map((budget) => budget.scope),
+  )
+  const demandsWithResults = newDemands.flatMap((demand) => {
+    const result = results.find((candidate) => candidate.counter === demand.scope)
+    return result ? [{ demand, result, emitsThresholdEvents: scopesWithThresholds.has(demand.scope) }] : []
   })
-  return { facts, results, demands: held, policies }
+  return { facts, results, demands: demandsWithResults, policies }
 }
 
-/** The tenant's policies for this key and agent, and those that the request names besides; a request can only tighten. */
-function inForce({ book, keyId, facts, wishes }: RulesInput): { policy: Policy; mode: Mode }[] {
-  const named = new Set(wishes.policies.map((policy) => policy.id))
-  const own = book.policies.filter((policy) => appliesTo(policy, { keyId, agentId: facts.agentId }))
-  const besides = wishes.policies.filter((policy) => !own.includes(policy))
+/** The policies for this key and agent, and those named in the request. A request can only make a mode stricter. */
+function findPoliciesInForce({ rules, keyId, facts, requestedPolicies }: RulesInput): { policy: Policy; mode: Mode }[] {
+  const namedIds = new Set(requestedPolicies.policies.map((policy) => policy.id))
+  const tenantPolicies = rules.policies.filter((policy) => appliesTo(policy, { keyId, agentId: facts.agentId }))
+  const additionalPolicies = requestedPolicies.policies.filter((policy) => !tenantPolicies.includes(policy))
   return [
-    ...own.map((policy) => ({
+    ...tenantPolicies.map((policy) => ({
       policy,
-      mode: named.size === 0 || named.has(policy.id) ? stricterMode(policy.mode, wishes.mode) : policy.mode,
+      mode:
+        namedIds.size === 0 || namedIds.has(policy.id)
+          ? stricterMode(policy.mode, requestedPolicies.mode)
+          : policy.mode,
     })),
-    ...besides.map((policy) => ({ policy, mode: wishes.mode ?? policy.mode })),
+    ...additionalPolicies.map((policy) => ({ policy, mode: requestedPolicies.mode ?? policy.mode })),
   ]
 }
 
-const aRunOf = (budget: { limitMicro: bigint; softLimitMicro: bigint | null }): CounterState => ({
+const emptyCounter = (budget: { limitMicro: bigint; softLimitMicro: bigint | null }): CounterState => ({
   limitMicro: budget.limitMicro,
   softLimitMicro: budget.softLimitMicro,
   spentMicro: 0n,

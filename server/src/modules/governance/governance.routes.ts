@@ -1,6 +1,8 @@
 import type { App } from '../../platform/http-app.ts'
+import { approvalsRoutes } from './approvals.routes.ts'
+import { authorizeRoutes } from './authorize.routes.ts'
 import { budgetsRoutes } from './budgets.routes.ts'
-import { controlRoutes } from './control.routes.ts'
+import { decisionsRoutes } from './decisions.routes.ts'
 import type { Governance } from './governance.ts'
 import { mandatesRoutes } from './mandates.routes.ts'
 import { policiesRoutes } from './policies.routes.ts'
@@ -11,5 +13,7 @@ export function governanceRoutes(app: App, governance: Governance) {
   budgetsRoutes(app, governance.budgets)
   mandatesRoutes(app, governance.mandates)
   preauthsRoutes(app, governance)
-  controlRoutes(app, governance)
+  authorizeRoutes(app, governance.authorize)
+  approvalsRoutes(app, governance.approvals)
+  decisionsRoutes(app, governance.decisions)
 }

@@ -41,62 +41,62 @@ export type GovernanceDeps = {
   outbox: Outbox
   idempotency: Idempotency
   receipts: Pick<Receipts, 'sign'>
-  /** Absent when no chain can be asked. */
+  /** Absent when no chain is configured. */
   chain: ChainReader | undefined
   publicUrl: () => string
-  /** Where and in what our own runs are paid. */
+  /** The network, asset and address that runs are paid in. */
   network: string
   asset: string
   payTo: string
   approvalWindowSeconds: number
-  /** After so many seconds without a close a pre-authorisation is escalated. */
+  /** A pre-authorisation that is not closed after this many seconds is escalated. */
   closeSeconds: number
-  keyOf(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
+  findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
   frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
   raiseAlert: RaiseAlert
-  /** Asks the chain about a run's payment and finishes the run if that settles it. */
+  /** Reads a run's payment from the chain and completes the run if it is settled. */
   driveRun(runId: string): Promise<void>
 }
 
 export type Governance = ReturnType<typeof createGovernance>
 
-/** Nobody spends what they may not, and everybody can see why. */
+/** Decides which payments are allowed, and records why others are refused. */
 export function createGovernance(deps: GovernanceDeps) {
-  const books = createRulesCache(deps)
+  const rulesCache = createRulesCache(deps)
   const step = createSteps(deps.pool, deps.metrics)
-  const record = createRefusals({ ...deps, books, record: step(recordRefusalStep) })
-  const policies = createPolicies({ ...deps, books })
-  const approvals = createApprovals({ ...deps, books, record })
+  const record = createRefusals({ ...deps, rulesCache, record: step(recordRefusalStep) })
+  const policies = createPolicies({ ...deps, rulesCache })
+  const approvals = createApprovals({ ...deps, rulesCache, record })
 
   return {
     policies,
     simulate: createSimulate({ ...deps, draft: policies.draft }),
-    budgets: createBudgets({ ...deps, books }),
-    mandates: createMandates({ ...deps, books }),
-    preauths: createPreauths({ ...deps, books, record }),
+    budgets: createBudgets({ ...deps, rulesCache }),
+    mandates: createMandates({ ...deps, rulesCache }),
+    preauths: createPreauths({ ...deps, rulesCache, record }),
     closePreauth: createClosePreauth(deps),
     approvals,
     authorize: createAuthorize(deps),
     decisions: createDecisions(deps),
 
-    assess: createAssessRun({ ...deps, books }),
-    evaluateActions: createEvaluateActions({ ...deps, books }),
+    assess: createAssessRun({ ...deps, rulesCache }),
+    evaluateActions: createEvaluateActions({ ...deps, rulesCache }),
 
-    /** Writes a run's refusal down and gives the answer to it; undefined when it has to be judged anew. */
-    async refuse(proposal: AssessmentRequest, ruling: RefusedAssessment): Promise<Problem | undefined> {
-      const { caller, kind, requestHash } = proposal
-      // The tokens are still good: they are nothing to keep in the clear.
-      const { preauth_token: _, override_token: __, ...request } = proposal.request
-      const sessionId = proposal.sessionId === '' ? undefined : proposal.sessionId
-      const subject = { run: { kind, requestHash, request, sessionId } }
-      const recorded = caller.kind === 'guest' ? null : await record(caller, subject, ruling)
+    /** Records the refusal of a run and returns the error response; undefined when the run has to be assessed again. */
+    async refuse(request: AssessmentRequest, assessment: RefusedAssessment): Promise<Problem | undefined> {
+      const { caller, kind, requestHash } = request
+      // The tokens can still be used, so they are not stored in plain text.
+      const { preauth_token: _, override_token: __, ...storedRequest } = request.request
+      const sessionId = request.sessionId === '' ? undefined : request.sessionId
+      const subject = { run: { kind, requestHash, request: storedRequest, sessionId } }
+      const recorded = caller.kind === 'guest' ? null : await record(caller, subject, assessment)
       if (recorded === undefined) return undefined
       const approvalId = recorded?.approval_id
       const nextAction =
         approvalId && `Once POST /api/approvals has approved ${approvalId}, send the same request with approval_id.`
-      return new Problem(ruling.error, ruling.message, {
+      return new Problem(assessment.error, assessment.message, {
         status: 429,
-        extra: refusalFields(ruling, recorded),
+        extra: refusalFields(assessment, recorded),
         ...(nextAction && { nextAction }),
       })
     },

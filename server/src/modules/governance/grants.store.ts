@@ -5,12 +5,12 @@ import type { Mandate, MandateConstraint } from './mandate.ts'
 import { keySuccessors, readKeys } from './rules-cache.store.ts'
 
 export type ApprovalRow = Selectable<Approvals>
-/** With whom the denied payment was to be made, where it was to be made elsewhere. */
+/** `denied_merchant` is the merchant of the denied pre-authorisation; null when a run was denied. */
 export type OverrideRow = Selectable<Overrides> & { denied_merchant: unknown }
 export type PreauthRow = Selectable<Preauths>
 export type MandateRow = Selectable<Mandates>
 
-/** A tenant finds its own only; what is another's does not exist for it. */
+/** Rows of other tenants are not found. */
 export const findApproval = (tx: Tx, tenantId: string, id: string): Promise<ApprovalRow | undefined> =>
   tx.selectFrom('approvals').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
 
@@ -27,16 +27,16 @@ export const readVotes = (tx: Tx, approvalIds: readonly string[]) =>
 export const findOverride = (
   tx: Tx,
   tenantId: string,
-  by: { hash: string } | { id: string },
+  key: { hash: string } | { id: string },
 ): Promise<OverrideRow | undefined> =>
   tx
-    .selectFrom('overrides as o')
-    .leftJoin('decisions as d', 'd.id', 'o.decision_id')
-    .leftJoin('preauths as p', 'p.id', 'd.preauth_id')
-    .selectAll('o')
-    .select('p.merchant as denied_merchant')
-    .where('id' in by ? 'o.id' : 'o.hash', '=', 'id' in by ? by.id : by.hash)
-    .where('o.tenant_id', '=', tenantId)
+    .selectFrom('overrides')
+    .leftJoin('decisions', 'decisions.id', 'overrides.decision_id')
+    .leftJoin('preauths', 'preauths.id', 'decisions.preauth_id')
+    .selectAll('overrides')
+    .select('preauths.merchant as denied_merchant')
+    .where('id' in key ? 'overrides.id' : 'overrides.hash', '=', 'id' in key ? key.id : key.hash)
+    .where('overrides.tenant_id', '=', tenantId)
     .executeTakeFirst()
 
 export const findPreauth = (tx: Tx, tenantId: string, id: string): Promise<PreauthRow | undefined> =>
@@ -61,7 +61,7 @@ export async function toMandate(tx: Tx, row: MandateRow): Promise<Mandate> {
   }
 }
 
-/** The counters that a holder's open holds stand in. */
+/** The scopes of the counters in which the holder has open holds. */
 export async function findHeldScopes(tx: Tx, holder: string): Promise<Set<string>> {
   const rows = await tx
     .selectFrom('holds')
@@ -72,7 +72,7 @@ export async function findHeldScopes(tx: Tx, holder: string): Promise<Set<string
   return new Set(rows.map((row) => row.scope))
 }
 
-/** Whether the row that waited for an approval is still waiting to be run. */
+/** Whether the approved run has not been executed yet. */
 export async function isWaitingToRun(tx: Tx, runId: string): Promise<boolean> {
   const row = await tx.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst()
   return row?.state === 'approved'

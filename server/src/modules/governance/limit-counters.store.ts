@@ -6,14 +6,14 @@ import type { CounterDemand, CounterState } from './limit-counters.ts'
 
 export type CounterRow = CounterState & { scope: string; period: string }
 
-/** Where each of these counters stands now. One that is no longer defined is not answered. */
+/** The current state of these counters. A counter that is no longer defined is left out. */
 export async function readCounters(
   tx: Tx,
-  asked: readonly Pick<CounterDemand, 'scope' | 'period'>[],
+  counters: readonly Pick<CounterDemand, 'scope' | 'period'>[],
 ): Promise<CounterRow[]> {
-  if (asked.length === 0) return []
-  const scopes = asked.map((one) => one.scope)
-  const periods = asked.map((one) => one.period)
+  if (counters.length === 0) return []
+  const scopes = counters.map((counter) => counter.scope)
+  const periods = counters.map((counter) => counter.period)
   const { rows } = await sql<
     Record<'limit_micro' | 'spent_micro' | 'reserved_micro', bigint> & {
       scope: string
@@ -67,9 +67,9 @@ export const removeLimits = (tx: Tx, scopes: readonly string[]) =>
         .execute()
         .then(() => {})
 
-/** Called in the transaction that changes a tenant's rules. */
+/** Increments the tenant's rules version; called in the transaction that changes the rules. */
 export const markRulesChanged = (tx: Tx, tenantId: string) => sql`select rules_changed(${tenantId})`.execute(tx)
 
-/** The same lock that every step takes which counts in this counter. */
+/** Takes the lock that every step takes before it changes this counter. */
 export const lockCounter = (tx: Tx, scope: string) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${`limit:${scope}`}, 0))`.execute(tx)

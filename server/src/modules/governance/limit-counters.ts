@@ -2,17 +2,17 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { Finding } from './rule-result.ts'
 import { endOf, type Window } from './windows.ts'
 
-/** Room that a payment needs in one counter. SQL `hold_limits` is who gives it; here it is only foreseen and explained. */
+/** The amount a payment needs in one counter. Evaluated here to explain the result; SQL `hold_limits` decides. */
 export type CounterDemand = {
   scope: string
   window: Window
   period: string
   amountMicro: bigint
   measure: 'money' | 'count'
-  /** Refuse when there is no room, also where the counter's own rule only warns. */
+  /** Refuse the payment when the limit is reached, even if the counter's own rule only warns. */
   enforce: boolean
-  /** The limit as this process knows it; the counter's own definition decides. */
-  foreseenLimitMicro: bigint
+  /** The limit known to this process; the counter's stored definition decides. */
+  expectedLimitMicro: bigint
   rule: string
   path: string
 }
@@ -27,20 +27,20 @@ export type CounterState = {
 export const usedOf = ({ spentMicro, reservedMicro }: Pick<CounterState, 'spentMicro' | 'reservedMicro'>) =>
   spentMicro + reservedMicro
 
-/** Whether there is room, and if not, how much would be, or when. */
+/** Whether the limit is reached, and if so, the limit or the time at which the payment would pass. */
 export function evaluateDemand(demand: CounterDemand, state: CounterState | 'held', at: Date): Finding {
-  const say = demand.measure === 'count' ? (count: bigint) => Number(count) : usdcFromMicro
+  const format = demand.measure === 'count' ? (count: bigint) => Number(count) : usdcFromMicro
   const unit = demand.measure === 'count' ? '' : ' USDC'
-  const asked = say(demand.amountMicro)
+  const asked = format(demand.amountMicro)
   if (state === 'held')
     return {
       verdict: 'pass',
-      reason: `The pre-authorisation holds its place under ${demand.rule}.`,
+      reason: `The pre-authorisation already holds this amount under ${demand.rule}.`,
       asked,
-      limit: say(demand.foreseenLimitMicro),
+      limit: format(demand.expectedLimitMicro),
     }
   const usedMicro = usedOf(state)
-  const [used, limit] = [say(usedMicro), say(state.limitMicro)]
+  const [used, limit] = [format(usedMicro), format(state.limitMicro)]
   const common = { asked, limit, used }
   if (usedMicro + demand.amountMicro <= state.limitMicro)
     return {
@@ -48,19 +48,19 @@ export function evaluateDemand(demand: CounterDemand, state: CounterState | 'hel
       reason: `${asked}${unit} on top of ${used}${unit} is within ${demand.rule} ${limit}.`,
       ...common,
     }
-  const needed = say(usedMicro + demand.amountMicro)
-  const resets = demand.amountMicro <= state.limitMicro ? endOf(demand.window, at) : null
-  const raise = { path: demand.path, from: limit, to: needed }
+  const needed = format(usedMicro + demand.amountMicro)
+  const resetsAt = demand.amountMicro <= state.limitMicro ? endOf(demand.window, at) : null
+  const change = { path: demand.path, from: limit, to: needed }
   return {
     verdict: 'blocked',
     reason: `${asked}${unit} on top of ${used}${unit} is more than ${demand.rule} ${limit}.`,
     ...common,
-    smallest_change: resets
+    smallest_change: resetsAt
       ? {
-          text: `Raise ${demand.rule} to ${needed}, or ask again at ${resets.toISOString()}.`,
-          ...raise,
-          retry_at: resets.toISOString(),
+          text: `Raise ${demand.rule} to ${needed}, or ask again at ${resetsAt.toISOString()}.`,
+          ...change,
+          retry_at: resetsAt.toISOString(),
         }
-      : { text: `Raise ${demand.rule} to ${needed}.`, ...raise },
+      : { text: `Raise ${demand.rule} to ${needed}.`, ...change },
   }
 }

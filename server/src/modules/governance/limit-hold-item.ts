@@ -1,6 +1,6 @@
 import type { Hold } from './assessment.ts'
 
-/** A hold as SQL `hold_limits` reads it. */
+/** A hold in the form that SQL `hold_limits` reads. */
 export const toLimitHoldItem = (hold: Hold) => ({
   scope: hold.scope,
   period: hold.period,

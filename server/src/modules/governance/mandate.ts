@@ -34,41 +34,45 @@ const frequencies = {
   ANNUALLY: 'year',
 } as const satisfies Record<string, Window | undefined>
 
-const constraint = <T extends Record<string, Parameters<typeof Type.Object>[0][string]>>(
+const constraintSchema = <T extends Record<string, Parameters<typeof Type.Object>[0][string]>>(
   type: string,
   properties: T,
   description: string,
 ) => Type.Object({ type: Type.Literal(type), ...properties }, { additionalProperties: false, description })
 
-/** The constraint types of AP2's payment mandates, in their own words; amounts are in USDC. */
+/** The constraint types of AP2 payment mandates, under their AP2 names; amounts are in USDC. */
 const constraintSchemas = [
-  constraint('payment.amount_range', { currency, min: Type.Optional(Amount), max: Amount }, 'What one payment may be.'),
-  constraint(
+  constraintSchema(
+    'payment.amount_range',
+    { currency, min: Type.Optional(Amount), max: Amount },
+    'What one payment may be.',
+  ),
+  constraintSchema(
     'payment.allowed_payees',
     { allowed: Type.Array(Payee, { minItems: 1, maxItems: 500 }) },
     'Who may be paid: by id, name or website.',
   ),
-  constraint(
+  constraintSchema(
     'payment.budget',
     { currency, max: Amount },
     'The most that all payments together may be, over all merchants.',
   ),
-  constraint(
+  constraintSchema(
     'payment.agent_recurrence',
     {
-      frequency: Type.Union(Object.keys(frequencies).map((one) => Type.Literal(one))),
+      frequency: Type.Union(Object.keys(frequencies).map((frequency) => Type.Literal(frequency))),
       max_occurrences: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
     },
     'How often: one payment in each calendar window (UTC), and so many in all.',
   ),
-  constraint(
+  constraintSchema(
     'payment.execution_date',
     { not_before: Type.Optional(time), not_after: Type.Optional(time) },
     'When a payment may be made.',
   ),
 ]
 
-/** `type` decides which of them is meant, so that a refusal speaks of that one. */
+/** `type` selects the schema, so a validation error refers to that constraint alone. */
 export const MandateConstraintSchema = Type.Unsafe<MandateConstraint>({
   type: 'object',
   required: ['type'],
@@ -89,7 +93,7 @@ export type Mandate = {
   id: string
   name: string
   agent_id: string | null
-  /** The key that holds it and those that took that key's place; null when any key of the tenant may use it. */
+  /** The holder's key and its rotated successors; null when any key of the tenant may use the mandate. */
   holderKeyIds: ReadonlySet<string> | null
   constraints: MandateConstraint[]
   status: 'active' | 'revoked'
@@ -98,37 +102,41 @@ export type Mandate = {
 }
 
 export function checkMandateConstraints(constraints: readonly MandateConstraint[]): void {
-  const seen = new Set<string>()
-  constraints.forEach((one, index) => {
-    const where = `body/constraints/${index}`
-    if (seen.has(one.type)) throw invalid(`${where} repeats ${one.type}.`)
-    seen.add(one.type)
-    if ('currency' in one && one.currency !== 'USDC')
-      throw invalid(`${where}/currency must be USDC, not '${one.currency}'.`)
+  const types = new Set<string>()
+  constraints.forEach((constraint, index) => {
+    const path = `body/constraints/${index}`
+    if (types.has(constraint.type)) throw invalid(`${path} repeats ${constraint.type}.`)
+    types.add(constraint.type)
+    if ('currency' in constraint && constraint.currency !== 'USDC')
+      throw invalid(`${path}/currency must be USDC, not '${constraint.currency}'.`)
     for (const name of ['min', 'max'] as const) {
-      if (name in one && amountOf((one as { max: Amount })[name as 'max']) === undefined)
-        throw invalid(`${where}/${name} must be a non-negative amount with at most six decimals.`)
+      if (name in constraint && toMicro((constraint as { max: Amount })[name as 'max']) === undefined)
+        throw invalid(`${path}/${name} must be a non-negative amount with at most six decimals.`)
     }
-    if (one.type === 'payment.amount_range' && one.min !== undefined && amountOf(one.min)! > amountOf(one.max)!)
-      throw invalid(`${where}: min is above max.`)
-    if (one.type === 'payment.execution_date') {
+    if (
+      constraint.type === 'payment.amount_range' &&
+      constraint.min !== undefined &&
+      toMicro(constraint.min)! > toMicro(constraint.max)!
+    )
+      throw invalid(`${path}: min is above max.`)
+    if (constraint.type === 'payment.execution_date') {
       for (const name of ['not_before', 'not_after'] as const)
-        if (one[name] !== undefined && !isTime(one[name]))
-          throw invalid(`${where}/${name} is neither a date (2030-01-31) nor a time with its zone.`)
+        if (constraint[name] !== undefined && !isDateOrTime(constraint[name]))
+          throw invalid(`${path}/${name} is neither a date (2030-01-31) nor a time with its zone.`)
       if (
-        one.not_before !== undefined &&
-        one.not_after !== undefined &&
-        new Date(one.not_before) > endOfTime(one.not_after)
+        constraint.not_before !== undefined &&
+        constraint.not_after !== undefined &&
+        new Date(constraint.not_before) > toEndOfDay(constraint.not_after)
       )
-        throw invalid(`${where}: not_before is later than not_after.`)
+        throw invalid(`${path}: not_before is later than not_after.`)
     }
-    if (one.type === 'payment.allowed_payees')
-      for (const payee of one.allowed)
-        if (payeeNames(payee).length === 0) throw invalid(`${where}/allowed names nobody.`)
+    if (constraint.type === 'payment.allowed_payees')
+      for (const payee of constraint.allowed)
+        if (payeeNames(payee).length === 0) throw invalid(`${path}/allowed has a payee without id, name or website.`)
   })
 }
 
-const amountOf = (amount: Amount): bigint | undefined =>
+const toMicro = (amount: Amount): bigint | undefined =>
   typeof amount === 'string' ? BigInt(amount) : microFromUsdc(amount)
 
 export type MandateLimit = {
@@ -139,36 +147,36 @@ export type MandateLimit = {
   rule: string
 }
 
-/** The counters of a mandate. Its budget is one counter over all merchants: that is the point of it. */
+/** The limits of a mandate. Its budget is one counter across all merchants. */
 export const mandateLimits = (mandateId: string, constraints: readonly MandateConstraint[]): MandateLimit[] =>
-  constraints.flatMap((one): MandateLimit[] => {
-    if (one.type === 'payment.budget')
+  constraints.flatMap((constraint): MandateLimit[] => {
+    if (constraint.type === 'payment.budget')
       return [
         {
-          scope: mandateScope(mandateId, one.type),
+          scope: mandateScope(mandateId, constraint.type),
           window: 'total',
           measure: 'money',
-          limitMicro: amountOf(one.max)!,
-          rule: one.type,
+          limitMicro: toMicro(constraint.max)!,
+          rule: constraint.type,
         },
       ]
-    if (one.type !== 'payment.agent_recurrence') return []
-    const window = frequencies[one.frequency]
-    const spaced = window && {
-      scope: mandateScope(mandateId, one.type),
+    if (constraint.type !== 'payment.agent_recurrence') return []
+    const window = frequencies[constraint.frequency]
+    const recurring = window && {
+      scope: mandateScope(mandateId, constraint.type),
       window,
       measure: 'count' as const,
       limitMicro: 1n,
-      rule: one.type,
+      rule: constraint.type,
     }
-    const most = one.max_occurrences && {
+    const total = constraint.max_occurrences && {
       scope: mandateScope(mandateId, 'max_occurrences'),
       window: 'total' as const,
       measure: 'count' as const,
-      limitMicro: BigInt(one.max_occurrences),
-      rule: `${one.type}.max_occurrences`,
+      limitMicro: BigInt(constraint.max_occurrences),
+      rule: `${constraint.type}.max_occurrences`,
     }
-    return [spaced, most].filter((limit) => limit !== undefined && limit !== 0)
+    return [recurring, total].filter((limit) => limit !== undefined && limit !== 0)
   })
 
 const mandateScope = (mandateId: string, name: string) => `mandate:${mandateId}:${name}`
@@ -181,19 +189,19 @@ export const mandateDemands = (mandate: Mandate, facts: PaymentFacts): CounterDe
     amountMicro: measure === 'count' ? 1n : facts.amountMicro,
     measure,
     enforce: true,
-    foreseenLimitMicro: limitMicro,
+    expectedLimitMicro: limitMicro,
     rule,
     path: rule,
   }))
 
-/** Whether the mandate covers this payment, rule by rule. A mandate is always enforced. */
+/** Evaluates every rule of the mandate. Mandates are always enforced. */
 export function evaluateMandate(
   mandate: Mandate,
   facts: PaymentFacts,
   keyId: string,
   stateOf: (demand: CounterDemand) => CounterState | 'held' | undefined,
 ): RuleResult[] {
-  const told = (rule: string, finding: Finding, counter?: string): RuleResult => ({
+  const toResult = (rule: string, finding: Finding, counter?: string): RuleResult => ({
     policy_id: null,
     mandate_id: mandate.id,
     rule,
@@ -202,21 +210,21 @@ export function evaluateMandate(
     ...finding,
     ...(counter !== undefined && { counter }),
   })
-  const stateless = mandate.constraints.flatMap((one) => {
-    const finding = evaluateMandateConstraint(one, facts)
-    return finding ? [told(one.type, finding)] : []
+  const stateless = mandate.constraints.flatMap((constraint) => {
+    const finding = evaluateMandateConstraint(constraint, facts)
+    return finding ? [toResult(constraint.type, finding)] : []
   })
-  const counted = mandateDemands(mandate, facts).flatMap((demand) => {
+  const counterResults = mandateDemands(mandate, facts).flatMap((demand) => {
     const state = stateOf(demand)
-    return state === undefined ? [] : [told(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
+    return state === undefined ? [] : [toResult(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
   })
-  return [told('mandate', evaluateMandateStatus(mandate, facts, keyId)), ...stateless, ...counted]
+  return [toResult('mandate', evaluateMandateStatus(mandate, facts, keyId)), ...stateless, ...counterResults]
 }
 
 function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts, keyId: string): Finding {
-  const refuse = (reason: string, text: string): Finding => ({ verdict: 'blocked', reason, smallest_change: { text } })
+  const block = (reason: string, text: string): Finding => ({ verdict: 'blocked', reason, smallest_change: { text } })
   if (mandate.status === 'revoked')
-    return refuse(`The mandate '${mandate.name}' is revoked.`, 'Use a mandate that is not revoked.')
+    return block(`The mandate '${mandate.name}' is revoked.`, 'Use a mandate that is not revoked.')
   if (facts.at < mandate.starts_at) {
     const from = mandate.starts_at.toISOString()
     return {
@@ -226,34 +234,38 @@ function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts, keyId: str
     }
   }
   if (facts.at >= mandate.expires_at)
-    return refuse(
-      `The mandate '${mandate.name}' ended at ${mandate.expires_at.toISOString()}.`,
-      'Use a mandate that has not ended.',
+    return block(
+      `The mandate '${mandate.name}' expired at ${mandate.expires_at.toISOString()}.`,
+      'Use a mandate that has not expired.',
     )
   if (mandate.agent_id !== null && mandate.agent_id !== facts.agentId)
-    return refuse(
+    return block(
       `The mandate '${mandate.name}' is for the agent '${mandate.agent_id}'.`,
       `Pay as the agent '${mandate.agent_id}'.`,
     )
   if (mandate.holderKeyIds && !mandate.holderKeyIds.has(keyId))
-    return refuse(`The mandate '${mandate.name}' is held by another key.`, 'Ask with the key that holds the mandate.')
+    return block(`The mandate '${mandate.name}' is held by another key.`, 'Use the key that holds the mandate.')
   return { verdict: 'pass', reason: `The mandate '${mandate.name}' is in force.` }
 }
 
-function evaluateMandateConstraint(one: MandateConstraint, facts: PaymentFacts): Finding | undefined {
-  switch (one.type) {
+function evaluateMandateConstraint(constraint: MandateConstraint, facts: PaymentFacts): Finding | undefined {
+  switch (constraint.type) {
     case 'payment.amount_range':
-      return withinRange(facts.amountMicro, one.min === undefined ? 0n : amountOf(one.min)!, amountOf(one.max)!)
+      return evaluateAmountRange(
+        facts.amountMicro,
+        constraint.min === undefined ? 0n : toMicro(constraint.min)!,
+        toMicro(constraint.max)!,
+      )
     case 'payment.allowed_payees':
-      return payable(facts.merchants, one.allowed)
+      return evaluatePayees(facts.merchants, constraint.allowed)
     case 'payment.execution_date':
-      return inTime(facts.at, one)
+      return evaluateDates(facts.at, constraint)
     default:
       return undefined
   }
 }
 
-function withinRange(amountMicro: bigint, minMicro: bigint, maxMicro: bigint): Finding {
+function evaluateAmountRange(amountMicro: bigint, minMicro: bigint, maxMicro: bigint): Finding {
   const [asked, min, max] = [amountMicro, minMicro, maxMicro].map(usdcFromMicro)
   const common = { asked, limit: { min, max } }
   if (amountMicro > maxMicro)
@@ -273,31 +285,31 @@ function withinRange(amountMicro: bigint, minMicro: bigint, maxMicro: bigint): F
   return { verdict: 'pass', reason: `${asked} USDC lies between ${min} and ${max}.`, ...common }
 }
 
-function payable(merchants: readonly string[], allowed: readonly Payee[]): Finding {
+function evaluatePayees(merchants: readonly string[], allowed: readonly Payee[]): Finding {
   const names = allowed.flatMap(payeeNames)
   const common = { asked: merchants[0], limit: names }
-  if (merchants.some((one) => names.includes(normalizeName(one))))
+  if (merchants.some((merchant) => names.includes(normalizeName(merchant))))
     return { verdict: 'pass', reason: `'${merchants[0]}' is an allowed payee.`, ...common }
   return {
     verdict: 'blocked',
     reason: `'${merchants[0]}' is not an allowed payee.`,
     ...common,
-    smallest_change: { text: `Make a mandate that allows '${merchants[0]}'.` },
+    smallest_change: { text: `Create a mandate that allows '${merchants[0]}'.` },
   }
 }
 
 function payeeNames(payee: Payee): string[] {
   if (typeof payee === 'string') return [normalizeName(payee)]
-  // Of a website with a port only that port is meant.
-  const site =
+  // A website with a port allows only that port.
+  const host =
     payee.website !== undefined && URL.canParse(payee.website) ? urlHosts(payee.website).at(-1) : payee.website
-  return [payee.id, payee.name, site].filter((name) => name !== undefined).map(normalizeName)
+  return [payee.id, payee.name, host].filter((name) => name !== undefined).map(normalizeName)
 }
 
 const DATE_OR_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
 
-/** JavaScript reads `1`, `Jan 5` and the thirtieth of February as dates, some of them in the zone of the machine. */
-function isTime(text: string): boolean {
+/** `new Date` accepts `1`, `Jan 5` and 30 February, some of them in the local time zone, so the format is checked. */
+function isDateOrTime(text: string): boolean {
   const day = text.slice(0, 10)
   return (
     DATE_OR_TIME.test(text) &&
@@ -306,26 +318,26 @@ function isTime(text: string): boolean {
   )
 }
 
-/** A day without a time lasts until its end. */
-const endOfTime = (text: string) => new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T23:59:59.999Z` : text)
+/** A date without a time lasts until the end of that day. */
+const toEndOfDay = (text: string) => new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T23:59:59.999Z` : text)
 
-function inTime(at: Date, { not_before, not_after }: { not_before?: string; not_after?: string }): Finding {
+function evaluateDates(at: Date, { not_before, not_after }: { not_before?: string; not_after?: string }): Finding {
   const common = { asked: at.toISOString(), limit: { not_before: not_before ?? null, not_after: not_after ?? null } }
   if (not_before !== undefined && at < new Date(not_before)) {
     const from = new Date(not_before).toISOString()
     return {
       verdict: 'blocked',
-      reason: `It is before ${not_before}.`,
+      reason: `The payment date is before ${not_before}.`,
       ...common,
       smallest_change: { text: `Ask again at ${from}.`, retry_at: from },
     }
   }
-  if (not_after !== undefined && at > endOfTime(not_after))
+  if (not_after !== undefined && at > toEndOfDay(not_after))
     return {
       verdict: 'blocked',
-      reason: `It is after ${not_after}.`,
+      reason: `The payment date is after ${not_after}.`,
       ...common,
-      smallest_change: { text: 'Make a mandate with a later not_after.' },
+      smallest_change: { text: 'Create a mandate with a later not_after.' },
     }
-  return { verdict: 'pass', reason: 'It is within the dates of the mandate.', ...common }
+  return { verdict: 'pass', reason: 'The payment date is within the dates of the mandate.', ...common }
 }

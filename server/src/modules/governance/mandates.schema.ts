@@ -1,9 +1,8 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { MandateConstraintSchema } from './mandate.ts'
+import { nullable, oneOf } from './schema-helpers.ts'
 
-const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const time = Type.String({ format: 'date-time' })
 
 export const MandateCreate = Type.Object(
@@ -38,7 +37,7 @@ export const MandatesQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('man'),
-    status: Type.Optional(one('active', 'revoked')),
+    status: Type.Optional(oneOf('active', 'revoked')),
   },
   { additionalProperties: false },
 )
@@ -51,7 +50,7 @@ export const MandateRecord = Type.Object({
   holder_key_id: nullable(Type.String()),
   constraints: Type.Array(Type.Object({}, { additionalProperties: true })),
   content_hash: Type.String(),
-  status: one('active', 'revoked'),
+  status: oneOf('active', 'revoked'),
   starts_at: Type.String(),
   expires_at: Type.String(),
   created_at: Type.String(),
@@ -70,7 +69,7 @@ export const RemainingStatement = Type.Object(
     schema: Type.Literal('mandate-remaining/v1'),
     mandate_id: Type.String(),
     content_hash: Type.String(),
-    status: one('active', 'revoked', 'not_started', 'expired'),
+    status: oneOf('active', 'revoked', 'not_started', 'expired'),
     agent_id: nullable(Type.String()),
     as_of: Type.String(),
     starts_at: Type.String(),

@@ -23,7 +23,7 @@ export async function listMandates(
     .execute()
 }
 
-/** Undefined when it was revoked before. */
+/** Undefined when the mandate is already revoked. */
 export const revokeMandate = (tx: Tx, tenantId: string, id: string, at: Date): Promise<MandateRow | undefined> =>
   tx
     .updateTable('mandates')

@@ -25,7 +25,7 @@ export type MandatesDeps = {
   keys: Pick<Keys, 'signer'>
   outbox: Outbox
   idempotency: Idempotency
-  books: Pick<RulesCache, 'forget'>
+  rulesCache: Pick<RulesCache, 'invalidate'>
 }
 
 export type MandateInput = {
@@ -43,10 +43,10 @@ const REMAINING_SCHEMA = 'mandate-remaining/v1'
 
 export type Mandates = ReturnType<typeof createMandates>
 
-export function createMandates(d: MandatesDeps) {
-  const signer = d.keys.signer('statements')
-  const find = async (tenant: TenantCaller, id: string) => {
-    const row = await findMandate(d.db, tenant.tenantId, id)
+export function createMandates(deps: MandatesDeps) {
+  const signer = deps.keys.signer('statements')
+  const requireMandate = async (tenant: TenantCaller, id: string) => {
+    const row = await findMandate(deps.db, tenant.tenantId, id)
     if (!row) throw notFound('mandate')
     return row
   }
@@ -59,15 +59,15 @@ export function createMandates(d: MandatesDeps) {
     ): Promise<IdempotentResponse> {
       const { tenantId } = tenant
       checkMandateConstraints(input.constraints)
-      const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/mandates', key: idempotencyKey, body: input }
-      return d.idempotency.once(asked, async (tx) => {
-        const at = d.clock.now()
-        const { starts_at, expires_at } = lifeOf(input, at)
-        const holder = input.holder_key_id ?? null
-        if (holder !== null && !(await readKeys(tx, tenantId)).some((key) => key.id === holder))
+      const request = { scope: `tenant:${tenantId}`, route: 'POST /api/mandates', key: idempotencyKey, body: input }
+      return deps.idempotency.once(request, async (tx) => {
+        const at = deps.clock.now()
+        const { starts_at, expires_at } = readValidity(input, at)
+        const holderKeyId = input.holder_key_id ?? null
+        if (holderKeyId !== null && !(await readKeys(tx, tenantId)).some((key) => key.id === holderKeyId))
           throw invalid('body/holder_key_id is not a key of this tenant.')
-        const id = d.ids.next('man')
-        const said = {
+        const id = deps.ids.next('man')
+        const content = {
           name: input.name,
           agent_id: input.agent_id ?? null,
           constraints: input.constraints,
@@ -77,15 +77,19 @@ export function createMandates(d: MandatesDeps) {
         const row = await insertMandate(tx, {
           id,
           tenant_id: tenantId,
-          ...said,
-          holder_key_id: holder,
-          content_hash: hashJson({ ...said, starts_at: starts_at.toISOString(), expires_at: expires_at.toISOString() }),
+          ...content,
+          holder_key_id: holderKeyId,
+          content_hash: hashJson({
+            ...content,
+            starts_at: starts_at.toISOString(),
+            expires_at: expires_at.toISOString(),
+          }),
           created_by: tenant.keyId,
           created_at: at,
         })
         for (const { scope, limitMicro, rule } of mandateLimits(id, input.constraints))
           await defineLimit(tx, { scope, tenantId, limitMicro, enforced: true, subject: { mandate_id: id, rule } })
-        await d.outbox.audit(tx, {
+        await deps.outbox.audit(tx, {
           tenantId,
           type: 'mandate.created',
           actor: tenant.keyId,
@@ -94,27 +98,27 @@ export function createMandates(d: MandatesDeps) {
           data: { name: row.name, agent_id: row.agent_id },
           at,
         })
-        return { status: 201, body: mandateRecord(row) }
+        return { status: 201, body: toMandateRecord(row) }
       })
     },
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string }) {
       const limit = query.limit ?? 50
-      const { rows, ...paging } = toPage(await listMandates(d.db, tenant.tenantId, { ...query, limit }), limit)
-      return { mandates: rows.map(mandateRecord), ...paging }
+      const { rows, ...paging } = toPage(await listMandates(deps.db, tenant.tenantId, { ...query, limit }), limit)
+      return { mandates: rows.map(toMandateRecord), ...paging }
     },
 
-    get: async (tenant: TenantCaller, id: string) => mandateRecord(await find(tenant, id)),
+    get: async (tenant: TenantCaller, id: string) => toMandateRecord(await requireMandate(tenant, id)),
 
-    /** Nothing more is authorised under it, and a token given before can no longer be spent here. */
+    /** Ends the mandate: nothing more is authorised under it, and tokens issued under it can no longer be used for runs. */
     async revoke(tenant: TenantCaller, id: string, reason: string | undefined) {
-      const at = d.clock.now()
-      await find(tenant, id)
-      const row = await d.db.transaction().execute(async (tx) => {
+      const at = deps.clock.now()
+      await requireMandate(tenant, id)
+      const row = await deps.db.transaction().execute(async (tx) => {
         const revoked = await revokeMandate(tx, tenant.tenantId, id, at)
         if (!revoked) throw conflict('This mandate has been revoked already.')
         await markRulesChanged(tx, tenant.tenantId)
-        await d.outbox.audit(tx, {
+        await deps.outbox.audit(tx, {
           tenantId: tenant.tenantId,
           type: 'mandate.revoked',
           actor: tenant.keyId,
@@ -124,48 +128,50 @@ export function createMandates(d: MandatesDeps) {
         })
         return revoked
       })
-      d.books.forget(tenant.tenantId)
-      return mandateRecord(row)
+      deps.rulesCache.invalidate(tenant.tenantId)
+      return toMandateRecord(row)
     },
 
-    /** What is left of it, over all merchants, as a statement that can be handed on and verified by anyone. */
+    /** The remaining budget across all merchants, as a signed statement that anyone can verify. */
     async remaining(tenant: TenantCaller, id: string) {
-      const row = await find(tenant, id)
-      const now = d.clock.now()
+      const row = await requireMandate(tenant, id)
+      const now = deps.clock.now()
       const limits = mandateLimits(id, row.constraints as MandateConstraint[])
       const states = await readCounters(
-        d.db,
+        deps.db,
         limits.map(({ scope, window }) => ({ scope, period: periodOf(window, now) })),
       )
-      const byRule = (rule: string) => {
-        const limit = limits.find((one) => one.rule === rule)
-        const state = limit && states.find((one) => one.scope === limit.scope)
+      const findCounter = (rule: string) => {
+        const limit = limits.find((candidate) => candidate.rule === rule)
+        const state = limit && states.find((candidate) => candidate.scope === limit.scope)
         return limit && state && { limit, state }
       }
-      const budget = byRule('payment.budget')
-      const most = byRule('payment.agent_recurrence.max_occurrences')
-      const spacing = byRule('payment.agent_recurrence')
-      const waits =
-        spacing && usedOf(spacing.state) >= spacing.limit.limitMicro ? endOf(spacing.limit.window, now) : null
+      const budget = findCounter('payment.budget')
+      const occurrences = findCounter('payment.agent_recurrence.max_occurrences')
+      const recurrence = findCounter('payment.agent_recurrence')
+      const nextAllowedAt =
+        recurrence && usedOf(recurrence.state) >= recurrence.limit.limitMicro
+          ? endOf(recurrence.limit.window, now)
+          : null
       const statement = {
         schema: REMAINING_SCHEMA,
         mandate_id: row.id,
         content_hash: row.content_hash,
-        status: standingOf(row, now),
+        status: currentStatus(row, now),
         agent_id: row.agent_id,
         as_of: now.toISOString(),
         starts_at: row.starts_at.toISOString(),
         expires_at: row.expires_at.toISOString(),
         currency: 'USDC',
-        ...amounts(budget?.state),
-        occurrences: most
+        ...toAmountFields(budget?.state),
+        occurrences: occurrences
           ? {
-              limit: Number(most.limit.limitMicro),
-              used: Number(usedOf(most.state)),
-              remaining: Number(most.limit.limitMicro - usedOf(most.state)),
+              limit: Number(occurrences.limit.limitMicro),
+              used: Number(usedOf(occurrences.state)),
+              remaining: Number(occurrences.limit.limitMicro - usedOf(occurrences.state)),
             }
           : null,
-        next_allowed_at: waits?.toISOString() ?? null,
+        next_allowed_at: nextAllowedAt?.toISOString() ?? null,
       }
       const value = signer.sign(canonicalJson(statement)).toString('base64')
       return { ...statement, signature: { alg: 'ed25519' as const, key_id: signer.keyId, value } }
@@ -173,7 +179,7 @@ export function createMandates(d: MandatesDeps) {
   }
 }
 
-function lifeOf(input: MandateInput, now: Date): { starts_at: Date; expires_at: Date } {
+function readValidity(input: MandateInput, now: Date): { starts_at: Date; expires_at: Date } {
   const starts_at = input.starts_at === undefined ? now : new Date(input.starts_at)
   const expires_at =
     input.expires_at === undefined ? new Date(starts_at.getTime() + DEFAULT_LIFE_MS) : new Date(input.expires_at)
@@ -182,29 +188,29 @@ function lifeOf(input: MandateInput, now: Date): { starts_at: Date; expires_at: 
   return { starts_at, expires_at }
 }
 
-/** Atomic units and, for reading, USDC; null when the mandate sets no budget. */
-function amounts(state: CounterState | undefined) {
-  const named = {
+/** Each amount in atomic units and in USDC; null when the mandate has no budget. */
+function toAmountFields(state: CounterState | undefined) {
+  const amountsMicro = {
     limit: state?.limitMicro ?? null,
     spent: state?.spentMicro ?? null,
     reserved: state?.reservedMicro ?? null,
     remaining: state ? state.limitMicro - usedOf(state) : null,
   }
-  const entries = Object.entries(named).flatMap(([name, micro]) => [
+  const entries = Object.entries(amountsMicro).flatMap(([name, micro]) => [
     [name, micro === null ? null : micro.toString()],
     [`${name}_usdc`, micro === null ? null : usdcFromMicro(micro)],
   ])
-  return Object.fromEntries(entries) as Record<keyof typeof named, string | null> &
-    Record<`${keyof typeof named}_usdc`, number | null>
+  return Object.fromEntries(entries) as Record<keyof typeof amountsMicro, string | null> &
+    Record<`${keyof typeof amountsMicro}_usdc`, number | null>
 }
 
-function standingOf(row: MandateRow, now: Date): string {
+function currentStatus(row: MandateRow, now: Date): string {
   if (row.status === 'revoked') return 'revoked'
   if (now < row.starts_at) return 'not_started'
   return now >= row.expires_at ? 'expired' : 'active'
 }
 
-const mandateRecord = (row: MandateRow) => ({
+const toMandateRecord = (row: MandateRow) => ({
   id: row.id,
   mandate_id: row.id,
   name: row.name,

@@ -6,7 +6,7 @@ import type { PreauthRow } from './grants.store.ts'
 import { findPreauth } from './grants.store.ts'
 import { listOverdue } from './preauths.store.ts'
 
-/** How the service calls a person. The same cause is told once, whoever tells it. */
+/** Raises an alert. The same `cause` raises one alert only. */
 export type RaiseAlert = (alert: {
   tenantId: string
   severity: 'critical'
@@ -16,72 +16,72 @@ export type RaiseAlert = (alert: {
   cause: string
 }) => Promise<unknown>
 
-export type OrphansDeps = Omit<CloseDeps, 'idempotency'> & {
+export type OrphanSweepDeps = Omit<CloseDeps, 'idempotency'> & {
   log: Log
   raiseAlert: RaiseAlert
-  /** Asks the chain about the run's own payment and finishes the run if that settles it. */
+  /** Reads the run's payment from the chain and completes the run if it is settled. */
   driveRun(runId: string): Promise<void>
 }
 
-const BATCH = 100
+const BATCH_SIZE = 100
 const DETECTOR = 'orphan-detector'
 
 /**
- * Pre-authorised and never closed. The chain is asked first, where there is anything to ask about; what it cannot
- * settle is escalated to people, and its hold stays counted: nobody knows yet whether the money is gone.
+ * Handles pre-authorisations that were not closed in time. They are closed if the chain shows the payment, and
+ * escalated with an alert otherwise. Their hold stays counted, because the money may have been spent.
  */
 export const createOrphanSweep =
-  (d: OrphansDeps) =>
-  async (now: Date = d.clock.now()): Promise<number> => {
-    const overdue = await listOverdue(d.db, now, BATCH)
+  (deps: OrphanSweepDeps) =>
+  async (now: Date = deps.clock.now()): Promise<number> => {
+    const overdue = await listOverdue(deps.db, now, BATCH_SIZE)
     let escalated = 0
     for (const row of overdue) {
       try {
-        if (await settled(d, row)) continue
-        if (await escalate(d, row, now)) escalated += 1
+        if (await trySettle(deps, row)) continue
+        if (await escalate(deps, row, now)) escalated += 1
       } catch (error) {
-        d.log.warn({ err: error, preauth_id: row.id }, 'an overdue pre-authorisation could not be escalated yet')
+        deps.log.warn({ err: error, preauth_id: row.id }, 'an overdue pre-authorisation could not be escalated yet')
       }
     }
     return escalated
   }
 
-/** Looking is a courtesy: whatever goes wrong with it, people hear of the payment in time. */
-async function settled(d: OrphansDeps, row: PreauthRow): Promise<boolean> {
+/** A failed check must not delay the escalation, so errors count as not settled. */
+async function trySettle(deps: OrphanSweepDeps, row: PreauthRow): Promise<boolean> {
   try {
-    return await settle(d, row)
+    return await settleFromChain(deps, row)
   } catch (error) {
-    d.log.warn(
+    deps.log.warn(
       { err: error, preauth_id: row.id },
-      'an overdue pre-authorisation could not be looked at; it is escalated',
+      'an overdue pre-authorisation could not be checked; it is escalated',
     )
     return false
   }
 }
 
-/** True when it turned out to be settled, by its run or by a transaction that was reported and refused. */
-async function settle(d: OrphansDeps, row: PreauthRow): Promise<boolean> {
+/** True when the payment is settled, by its run or by a transaction reported in a refused close. */
+async function settleFromChain(deps: OrphanSweepDeps, row: PreauthRow): Promise<boolean> {
   if (row.taken_by_run) {
-    await d.driveRun(row.run_id)
-    const after = await findPreauth(d.db, row.tenant_id, row.id)
-    return after?.status === 'closed'
+    await deps.driveRun(row.run_id)
+    const refreshed = await findPreauth(deps.db, row.tenant_id, row.id)
+    return refreshed?.status === 'closed'
   }
   if (row.reported_transaction === null) return false
   const transaction = row.reported_transaction
-  const seen = await readChainEvidence(d, row, { transaction })
-  const payment = seen?.transfers.find((one) => one.value <= row.amount_micro)
-  // Without an address to be paid at, any transfer of the transaction could be meant: that is for a person to say.
+  const evidence = await readChainEvidence(deps, row, { transaction })
+  const payment = evidence?.transfers.find((transfer) => transfer.value <= row.amount_micro)
+  // Without the merchant's address, any transfer of the transaction could be the payment: a person has to decide.
   if (!payment || (row.merchant as { pay_to?: string }).pay_to === undefined) return false
   const report = { outcome: 'settled' as const, chargedMicro: payment.value, transaction, receipt: undefined }
-  await d.db.transaction().execute(async (tx) => {
-    const fresh = (await findPreauth(tx, row.tenant_id, row.id))!
-    if (canBeClosed(fresh)) await closePreauth(d, tx, fresh, report, seen, DETECTOR)
+  await deps.db.transaction().execute(async (tx) => {
+    const current = (await findPreauth(tx, row.tenant_id, row.id))!
+    if (canBeClosed(current)) await closePreauth(deps, tx, current, report, evidence, DETECTOR)
   })
   return true
 }
 
-async function escalate(d: OrphansDeps, row: PreauthRow, now: Date): Promise<boolean> {
-  const told = {
+async function escalate(deps: OrphanSweepDeps, row: PreauthRow, now: Date): Promise<boolean> {
+  const eventData = {
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
@@ -90,17 +90,17 @@ async function escalate(d: OrphansDeps, row: PreauthRow, now: Date): Promise<boo
     close_by: row.close_by!.toISOString(),
   }
   const event = (type: string) => ({
-    id: d.ids.next('evt'),
+    id: deps.ids.next('evt'),
     tenant_id: row.tenant_id,
     type,
-    data: told,
+    data: eventData,
     created_at: now.toISOString(),
   })
   const item = {
     preauth_id: row.id,
     at: now.toISOString(),
     audit: {
-      id: d.ids.next('aud'),
+      id: deps.ids.next('aud'),
       tenant_id: row.tenant_id,
       type: 'preauth.escalated',
       occurred_at: now.toISOString(),
@@ -108,17 +108,17 @@ async function escalate(d: OrphansDeps, row: PreauthRow, now: Date): Promise<boo
       subject: row.id,
       decision: 'escalated',
       input_hash: row.action_hash,
-      data: told,
+      data: eventData,
     },
     events: [event('preauth.escalated'), event('run.escalated')],
   }
   const locks = [`preauth:${row.id}`, `run:${row.run_id}`]
-  const { escalated } = await d.db.transaction().execute((tx) => takeStep(tx, escalatePreauthStep, item, locks))
-  if (escalated) await d.raiseAlert(alertOf(row, told))
+  const { escalated } = await deps.db.transaction().execute((tx) => takeStep(tx, escalatePreauthStep, item, locks))
+  if (escalated) await deps.raiseAlert(toAlert(row, eventData))
   return escalated
 }
 
-const alertOf = (row: PreauthRow, data: Record<string, unknown>) => ({
+const toAlert = (row: PreauthRow, data: Record<string, unknown>) => ({
   tenantId: row.tenant_id,
   severity: 'critical' as const,
   type: 'preauth_orphaned',

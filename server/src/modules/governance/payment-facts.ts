@@ -1,37 +1,37 @@
-/** What is known of a payment when it is judged. Everything a rule can ask about stands here, and nothing else. */
+/** Everything that a rule can check about a payment. */
 export type PaymentFacts = {
   kind: 'run' | 'loop' | 'preauth' | 'action'
   action: string
   agentId: string
   amountMicro: bigint
-  /** The merchant's id first, then the other names it goes by: the host of its address, where it is paid. */
+  /** The merchant's id first, then its other names: the host of its URL and the address it is paid at. */
   merchants: readonly string[]
   network: string | null
   sessionId: string | null
   at: Date
-  /** A signed token came before it, or it is itself the request for one. */
+  /** True for a run with a pre-authorisation token, and for the pre-authorisation itself. */
   preauthorised: boolean
-  /** Only trades have these. */
+  /** Set for trades only. */
   instrument?: string
   leverage?: number
   notionalMicro?: bigint
 }
 
-/** The merchant of our own runs and loops. */
+/** The merchant id of this service's own runs and loops. */
 export const OWN_MERCHANT = 'countersign'
 
 export type Merchant = { id: string; url?: string; pay_to?: string }
 
-/** Addresses and host names are the same in any case; other ids of agents and merchants are not. */
+/** Addresses and host names are compared without case; other ids of agents and merchants are case-sensitive. */
 export const normalizeName = (name: string): string => (/^0x|\./i.test(name) ? name.toLowerCase() : name)
 
-/** All names of a merchant, in lower case where case says nothing. */
+/** All names of a merchant, the address in lower case. */
 export function merchantNames(merchant: Merchant): string[] {
   const hosts = merchant.url === undefined ? [] : urlHosts(merchant.url)
   return [merchant.id, ...hosts, merchant.pay_to?.toLowerCase()].filter((name) => name !== undefined)
 }
 
-/** The host, and the host with its port where one is named: neither a port nor the dot at the end makes it another. */
+/** The host, and the host with its port if there is one. A trailing dot is dropped, so both spellings are one merchant. */
 export function urlHosts(url: string): string[] {
   const { hostname, port } = new URL(url)
   const host = hostname.replace(/\.$/, '')

@@ -47,7 +47,7 @@ export async function countPolicies(tx: Tx, tenantId: string): Promise<number> {
   return Number(n)
 }
 
-type Written = {
+type PolicyVersion = {
   id: string
   tenantId: string
   version: number
@@ -58,12 +58,12 @@ type Written = {
   at: Date
 }
 
-/** The row, and beside it what it says in this version, which stays. */
+/** Writes the policy, and its content as a new version that is kept. */
 export async function writePolicy(
   tx: Tx,
-  { id, tenantId, version, status, content, hash, by, at }: Written,
+  { id, tenantId, version, status, content, hash, by: changedBy, at }: PolicyVersion,
 ): Promise<PolicyRow> {
-  const said = {
+  const columns = {
     ...content,
     constraints: JSON.stringify(content.constraints),
     rules: JSON.stringify(content.rules),
@@ -74,8 +74,8 @@ export async function writePolicy(
   }
   const row = await tx
     .insertInto('policies')
-    .values({ id, tenant_id: tenantId, created_at: at, ...said })
-    .onConflict((on) => on.column('id').doUpdateSet(said))
+    .values({ id, tenant_id: tenantId, created_at: at, ...columns })
+    .onConflict((on) => on.column('id').doUpdateSet(columns))
     .returningAll()
     .executeTakeFirstOrThrow()
   await tx
@@ -85,14 +85,14 @@ export async function writePolicy(
       version,
       content: JSON.stringify({ ...content, status }),
       content_hash: hash,
-      changed_by: by,
+      changed_by: changedBy,
       created_at: at,
     })
     .execute()
   return row
 }
 
-/** What a policy said in each version, newest first. */
+/** The versions of a policy, newest first. */
 export async function listVersions(tx: Tx, policyId: string, page: { limit: number; before?: number }) {
   let query = tx.selectFrom('policy_versions').selectAll().where('policy_id', '=', policyId)
   if (page.before !== undefined) query = query.where('version', '<', page.before)

@@ -33,12 +33,12 @@ export type PoliciesDeps = {
   ids: Ids
   outbox: Outbox
   idempotency: Idempotency
-  books: Pick<RulesCache, 'forget'>
-  /** Whose key this is; undefined when it is nobody's. */
-  keyOf(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
+  rulesCache: Pick<RulesCache, 'invalidate'>
+  /** The tenant and id of an API key; undefined when the key is unknown. */
+  findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
 }
 
-/** Both accepted shapes in one: the legacy one brings rules, the spend policy an identity and constraints. */
+/** Both accepted shapes: the legacy shape has rules, the spend policy has an identity and constraints. */
 export type PolicyInput = {
   name?: string
   rules?: RuleInput[]
@@ -61,14 +61,14 @@ const MAX_POLICIES = 200
 
 export type Policies = ReturnType<typeof createPolicies>
 
-export function createPolicies(d: PoliciesDeps) {
-  const write = async (
+export function createPolicies(deps: PoliciesDeps) {
+  const writeVersion = async (
     tx: Tx,
     tenant: TenantCaller,
     policy: { id: string; version: number; status: string; content: PolicyContent },
     type: 'created' | 'updated' | 'deleted',
   ): Promise<PolicyRow> => {
-    const at = d.clock.now()
+    const at = deps.clock.now()
     const hash = contentHash(policy.content)
     const row = await writePolicy(tx, { ...policy, tenantId: tenant.tenantId, hash, by: tenant.keyId, at })
     await defineVelocity(tx, tenant.tenantId, policy)
@@ -81,13 +81,13 @@ export function createPolicies(d: PoliciesDeps) {
       mode: row.mode,
       content_hash: hash,
     }
-    await d.outbox.emit(tx, {
+    await deps.outbox.emit(tx, {
       tenantId: tenant.tenantId,
       type: type === 'created' ? 'policy.created' : 'policy.updated',
       data,
       at,
     })
-    await d.outbox.audit(tx, {
+    await deps.outbox.audit(tx, {
       tenantId: tenant.tenantId,
       type: `policy.${type}`,
       actor: tenant.keyId,
@@ -100,64 +100,66 @@ export function createPolicies(d: PoliciesDeps) {
     return row
   }
 
-  const locked = async (tx: Tx, tenant: TenantCaller, id: string) => {
+  const lockExisting = async (tx: Tx, tenant: TenantCaller, id: string) => {
     const row = await lockPolicy(tx, tenant.tenantId, id)
     if (!row) throw notFound('policy')
     return row
   }
 
   return {
-    /** What a draft says, checked as if it were created; nothing is written. */
-    draft: (tenant: TenantCaller, input: PolicyInput) => readPolicy(d, tenant, input),
+    /** Validates a draft as if it were created, without writing it. */
+    draft: (tenant: TenantCaller, input: PolicyInput) => readPolicy(deps, tenant, input),
 
     async create(
       tenant: TenantCaller,
       input: PolicyInput,
       idempotencyKey: string | undefined,
     ): Promise<IdempotentResponse> {
-      const content = await readPolicy(d, tenant, input)
-      const asked = {
+      const content = await readPolicy(deps, tenant, input)
+      const request = {
         scope: `tenant:${tenant.tenantId}`,
         route: 'POST /api/policies',
         key: idempotencyKey,
         body: input,
       }
-      const answer = await d.idempotency.once(asked, async (tx) => {
+      const response = await deps.idempotency.once(request, async (tx) => {
         if ((await countPolicies(tx, tenant.tenantId)) >= MAX_POLICIES)
           throw conflict(`A tenant has at most ${MAX_POLICIES} policies; delete one first.`)
-        const policy = { id: d.ids.next('pol'), version: 1, status: input.status ?? 'active', content }
-        return { status: 201, body: policyRecord(await write(tx, tenant, policy, 'created')) }
+        const policy = { id: deps.ids.next('pol'), version: 1, status: input.status ?? 'active', content }
+        return { status: 201, body: toPolicyRecord(await writeVersion(tx, tenant, policy, 'created')) }
       })
-      d.books.forget(tenant.tenantId)
-      return answer
+      deps.rulesCache.invalidate(tenant.tenantId)
+      return response
     },
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string }) {
       const { rows, ...paging } = toPage(
-        await listPolicies(d.db, tenant.tenantId, { limit: query.limit ?? 100, cursor: query.cursor }),
+        await listPolicies(deps.db, tenant.tenantId, { limit: query.limit ?? 100, cursor: query.cursor }),
         query.limit ?? 100,
       )
-      return { policies: rows.map(policyRecord), ...paging }
+      return { policies: rows.map(toPolicyRecord), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {
-      const row = await findPolicy(d.db, tenant.tenantId, id)
+      const row = await findPolicy(deps.db, tenant.tenantId, id)
       if (!row) throw notFound('policy')
-      return policyRecord(row)
+      return toPolicyRecord(row)
     },
 
-    /** As it governs, with whom it is for; undefined when the tenant has none by that id. */
+    /** The content of a policy with its identity; undefined when the tenant has no policy with this id. */
     async find(tenant: TenantCaller, id: string) {
-      const row = await findPolicy(d.db, tenant.tenantId, id)
-      return row && { ...contentOf(row), id: row.id, status: row.status, content_hash: row.content_hash }
+      const row = await findPolicy(deps.db, tenant.tenantId, id)
+      return row && { ...toContent(row), id: row.id, status: row.status, content_hash: row.content_hash }
     },
 
-    /** What it said, version by version: a receipt names the hash, and here is what was hashed. */
+    /** The content of each version: the data behind the content hash in a receipt. */
     async versions(tenant: TenantCaller, id: string, query: { limit?: number; cursor?: number }) {
-      if (!(await findPolicy(d.db, tenant.tenantId, id))) throw notFound('policy')
+      if (!(await findPolicy(deps.db, tenant.tenantId, id))) throw notFound('policy')
       const limit = query.limit ?? 50
-      const { rows, ...paging } = toPage(await listVersions(d.db, id, { limit, before: query.cursor }), limit, (row) =>
-        String(row.version),
+      const { rows, ...paging } = toPage(
+        await listVersions(deps.db, id, { limit, before: query.cursor }),
+        limit,
+        (row) => String(row.version),
       )
       const versions = rows.map((row) => {
         const { key_id: _, ...content } = row.content as Record<string, unknown>
@@ -167,50 +169,50 @@ export function createPolicies(d: PoliciesDeps) {
       return { versions, ...paging }
     },
 
-    /** A change is a new version; what it said before stays on record. */
+    /** A change creates a new version; earlier versions are kept. */
     async change(tenant: TenantCaller, id: string, change: PolicyChange) {
       if (change.constraints) checkConstraints(change.constraints)
       const rules = change.rules?.map(readRule)
-      const row = await d.db.transaction().execute(async (tx) => {
-        const old = await locked(tx, tenant, id)
-        const before = contentOf(old)
+      const row = await deps.db.transaction().execute(async (tx) => {
+        const existing = await lockExisting(tx, tenant, id)
+        const current = toContent(existing)
         const content: PolicyContent = {
-          ...before,
-          name: change.name ?? before.name,
-          mode: change.mode ?? before.mode,
-          audit_trail_required: change.audit_trail_required ?? before.audit_trail_required,
-          constraints: change.constraints ?? before.constraints,
-          rules: rules ?? before.rules,
+          ...current,
+          name: change.name ?? current.name,
+          mode: change.mode ?? current.mode,
+          audit_trail_required: change.audit_trail_required ?? current.audit_trail_required,
+          constraints: change.constraints ?? current.constraints,
+          rules: rules ?? current.rules,
         }
-        return write(
+        return writeVersion(
           tx,
           tenant,
-          { id, version: old.version + 1, status: change.status ?? old.status, content },
+          { id, version: existing.version + 1, status: change.status ?? existing.status, content },
           'updated',
         )
       })
-      d.books.forget(tenant.tenantId)
-      return policyRecord(row)
+      deps.rulesCache.invalidate(tenant.tenantId)
+      return toPolicyRecord(row)
     },
 
     async remove(tenant: TenantCaller, id: string) {
-      const row = await d.db.transaction().execute(async (tx) => {
-        const old = await locked(tx, tenant, id)
-        return write(
+      const row = await deps.db.transaction().execute(async (tx) => {
+        const existing = await lockExisting(tx, tenant, id)
+        return writeVersion(
           tx,
           tenant,
-          { id, version: old.version + 1, status: 'deleted', content: contentOf(old) },
+          { id, version: existing.version + 1, status: 'deleted', content: toContent(existing) },
           'deleted',
         )
       })
-      d.books.forget(tenant.tenantId)
-      return policyRecord(row)
+      deps.rulesCache.invalidate(tenant.tenantId)
+      return toPolicyRecord(row)
     },
   }
 }
 
 async function readPolicy(
-  d: Pick<PoliciesDeps, 'keyOf'>,
+  deps: Pick<PoliciesDeps, 'findApiKey'>,
   tenant: TenantCaller,
   input: PolicyInput,
 ): Promise<PolicyContent> {
@@ -223,14 +225,14 @@ async function readPolicy(
   const rules: Rule[] = (input.rules ?? []).map(readRule)
   const identity_type =
     input.identity_type ?? (input.api_key !== undefined ? 'api_key' : input.agent_id !== undefined ? 'agent' : 'tenant')
-  needIdentity(identity_type, input)
-  const key = input.api_key === undefined ? undefined : await d.keyOf(input.api_key)
+  requireIdentity(identity_type, input)
+  const key = input.api_key === undefined ? undefined : await deps.findApiKey(input.api_key)
   if (input.api_key !== undefined && key?.tenantId !== tenant.tenantId)
     throw invalid('body/api_key is not a key of this tenant.')
-  const about =
+  const subject =
     identity_type === 'agent' ? `the agent ${input.agent_id}` : identity_type === 'api_key' ? 'one key' : 'the tenant'
   return {
-    name: input.name ?? `Spend policy for ${about}`,
+    name: input.name ?? `Spend policy for ${subject}`,
     mode: input.mode ?? 'enforce',
     identity_type,
     agent_id: input.agent_id ?? null,
@@ -242,18 +244,18 @@ async function readPolicy(
   }
 }
 
-/** As much of a key as the tenant sees everywhere else. */
+/** The length of the key prefix that is shown for API keys everywhere. */
 const KEY_PREFIX = 12
 
-function needIdentity(type: IdentityType, { api_key, agent_id }: PolicyInput): void {
-  const wanted = { tenant: [false, false], api_key: [true, false], agent: [false, true] }[type]
-  if ((api_key !== undefined) !== wanted[0])
-    throw invalid(`body/api_key ${wanted[0] ? 'is missing' : 'does not fit'} with the identity_type '${type}'.`)
-  if ((agent_id !== undefined) !== wanted[1])
-    throw invalid(`body/agent_id ${wanted[1] ? 'is missing' : 'does not fit'} with the identity_type '${type}'.`)
+function requireIdentity(type: IdentityType, { api_key, agent_id }: PolicyInput): void {
+  const required = { tenant: [false, false], api_key: [true, false], agent: [false, true] }[type]
+  if ((api_key !== undefined) !== required[0])
+    throw invalid(`body/api_key ${required[0] ? 'is missing' : 'does not fit'} with the identity_type '${type}'.`)
+  if ((agent_id !== undefined) !== required[1])
+    throw invalid(`body/agent_id ${required[1] ? 'is missing' : 'does not fit'} with the identity_type '${type}'.`)
 }
 
-/** A policy that is not active counts nothing; its counters stay as they are until it is again. */
+/** Defines the counters of an active policy. An inactive policy does not count; its counters keep their values. */
 async function defineVelocity(
   tx: Tx,
   tenantId: string,
@@ -271,14 +273,14 @@ async function defineVelocity(
     })
   }
   const all = Object.keys(velocityConstraints) as VelocityConstraint[]
-  const gone = all.filter((name) => !defined.some((one) => one.name === name))
+  const removedNames = all.filter((name) => !defined.some((limit) => limit.name === name))
   await removeLimits(
     tx,
-    gone.map((name) => velocityScope(id, name)),
+    removedNames.map((name) => velocityScope(id, name)),
   )
 }
 
-const contentOf = (row: PolicyRow): PolicyContent => ({
+const toContent = (row: PolicyRow): PolicyContent => ({
   name: row.name,
   mode: row.mode as Mode,
   identity_type: row.identity_type as IdentityType,
@@ -290,8 +292,8 @@ const contentOf = (row: PolicyRow): PolicyContent => ({
   rules: row.rules as Rule[],
 })
 
-/** The raw key was never stored; its prefix tells the owner which one it is. */
-const policyRecord = (row: PolicyRow) => ({
+/** The raw key is not stored; its prefix identifies it to the owner. */
+const toPolicyRecord = (row: PolicyRow) => ({
   id: row.id,
   name: row.name,
   version: row.version,

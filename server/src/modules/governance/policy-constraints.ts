@@ -11,7 +11,7 @@ const names = (description: string) =>
   Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description }))
 const hour = Type.Integer({ minimum: 0, maximum: 23 })
 
-/** Every constraint a policy can have. One that is not listed is refused, since ignoring it would be a hole. */
+/** Every constraint of a policy. Unknown constraints are rejected, since ignoring one would be a hole. */
 export const ConstraintsSchema = Type.Object(
   {
     max_per_run_usdc: usdc('Most that one payment may cost.'),
@@ -78,7 +78,7 @@ export type Constraints = {
   max_notional_usdc?: number
 }
 
-/** Constraints on how much or how often: counted in `limits`, where alone they can be exact. */
+/** Constraints on amount or count per window. They are counted in `limits`, which is exact under concurrency. */
 export const velocityConstraints = {
   max_per_day_usdc: { window: 'day', measure: 'money' },
   max_per_month_usdc: { window: 'month', measure: 'money' },
@@ -87,7 +87,7 @@ export const velocityConstraints = {
 
 export type VelocityConstraint = keyof typeof velocityConstraints
 
-/** JSON cannot say that an amount has at most six decimals, nor that a range of hours is not empty. */
+/** Checks that JSON schema cannot express: at most six decimals, and a range of hours that is not empty. */
 export function checkConstraints(constraints: Constraints): void {
   for (const [name, value] of Object.entries(constraints)) {
     if (name.endsWith('_usdc') && microFromUsdc(value as number) === undefined)
@@ -98,51 +98,53 @@ export function checkConstraints(constraints: Constraints): void {
     throw invalid('body/constraints/allowed_hours_utc: start and end are the same hour.')
 }
 
-export const microOf = (usdcAmount: number): bigint => microFromUsdc(usdcAmount)!
+export const toMicro = (usdcAmount: number): bigint => microFromUsdc(usdcAmount)!
 
-/** What the stateless constraints say; undefined where a constraint does not speak of this kind of payment. */
-const judges: {
+/** Evaluates the constraints without counters; undefined when a constraint does not apply to this kind of payment. */
+const evaluators: {
   [C in keyof Constraints]?: (value: NonNullable<Constraints[C]>, facts: PaymentFacts) => Finding | undefined
 } = {
-  max_per_run_usdc: (max, { amountMicro }) => atMost('max_per_run_usdc', amountMicro, microOf(max)),
-  allowed_agents: (allowed, { agentId }) => among('allowed_agents', 'agent', [agentId], allowed),
-  denied_agents: (denied, { agentId }) => notAmong('denied_agents', 'agent', [agentId], denied),
-  allowed_merchants: (allowed, { merchants }) => among('allowed_merchants', 'merchant', merchants, allowed),
-  denied_merchants: (denied, { merchants }) => notAmong('denied_merchants', 'merchant', merchants, denied),
+  max_per_run_usdc: (max, { amountMicro }) => evaluateMaximum('max_per_run_usdc', amountMicro, toMicro(max)),
+  allowed_agents: (allowed, { agentId }) => evaluateAllowList('allowed_agents', 'agent', [agentId], allowed),
+  denied_agents: (denied, { agentId }) => evaluateDenyList('denied_agents', 'agent', [agentId], denied),
+  allowed_merchants: (allowed, { merchants }) => evaluateAllowList('allowed_merchants', 'merchant', merchants, allowed),
+  denied_merchants: (denied, { merchants }) => evaluateDenyList('denied_merchants', 'merchant', merchants, denied),
   allowed_networks: (allowed, { network }) =>
-    network === null ? undefined : among('allowed_networks', 'network', [network], allowed),
-  allowed_hours_utc: (hours, { at }) => duringHours(hours, at),
-  require_approval_above_usdc: (limit, { amountMicro }) => approvalAbove(amountMicro, microOf(limit)),
+    network === null ? undefined : evaluateAllowList('allowed_networks', 'network', [network], allowed),
+  allowed_hours_utc: (hours, { at }) => evaluateHours(hours, at),
+  require_approval_above_usdc: (limit, { amountMicro }) => evaluateApprovalThreshold(amountMicro, toMicro(limit)),
   require_preauth: (required, { preauthorised, kind }) =>
-    required && kind !== 'action' ? afterPreauth(preauthorised) : undefined,
+    required && kind !== 'action' ? evaluatePreauth(preauthorised) : undefined,
   allowed_instruments: (allowed, { instrument }) =>
-    instrument === undefined ? undefined : among('allowed_instruments', 'instrument', [instrument], allowed),
+    instrument === undefined
+      ? undefined
+      : evaluateAllowList('allowed_instruments', 'instrument', [instrument], allowed),
   denied_instruments: (denied, { instrument }) =>
-    instrument === undefined ? undefined : notAmong('denied_instruments', 'instrument', [instrument], denied),
-  max_leverage: (max, { leverage }) => (leverage === undefined ? undefined : leverageAtMost(leverage, max)),
+    instrument === undefined ? undefined : evaluateDenyList('denied_instruments', 'instrument', [instrument], denied),
+  max_leverage: (max, { leverage }) => (leverage === undefined ? undefined : evaluateLeverage(leverage, max)),
   max_notional_usdc: (max, { notionalMicro }) =>
-    notionalMicro === undefined ? undefined : atMost('max_notional_usdc', notionalMicro, microOf(max)),
+    notionalMicro === undefined ? undefined : evaluateMaximum('max_notional_usdc', notionalMicro, toMicro(max)),
 }
 
-/** Each constraint that has something to say about this payment, in the order they are listed above. */
+/** The findings of all constraints that apply to the payment, in the order listed above. */
 export function evaluateConstraints(
   constraints: Constraints,
   facts: PaymentFacts,
 ): { rule: string; finding: Finding }[] {
-  return Object.entries(judges).flatMap(([name, judge]) => {
+  return Object.entries(evaluators).flatMap(([name, evaluate]) => {
     const value = constraints[name as keyof Constraints]
     const finding =
       value === undefined
         ? undefined
-        : (judge as (value: unknown, facts: PaymentFacts) => Finding | undefined)(value, facts)
+        : (evaluate as (value: unknown, facts: PaymentFacts) => Finding | undefined)(value, facts)
     return finding ? [{ rule: name, finding }] : []
   })
 }
 
-function atMost(name: string, askedMicro: bigint, limitMicro: bigint): Finding {
-  const asked = usdcFromMicro(askedMicro)
+function evaluateMaximum(name: string, amountMicro: bigint, limitMicro: bigint): Finding {
+  const asked = usdcFromMicro(amountMicro)
   const limit = usdcFromMicro(limitMicro)
-  if (askedMicro <= limitMicro)
+  if (amountMicro <= limitMicro)
     return { verdict: 'pass', reason: `${asked} USDC is within ${name} ${limit}.`, asked, limit }
   return {
     verdict: 'blocked',
@@ -153,22 +155,22 @@ function atMost(name: string, askedMicro: bigint, limitMicro: bigint): Finding {
   }
 }
 
-function approvalAbove(askedMicro: bigint, limitMicro: bigint): Finding {
+function evaluateApprovalThreshold(amountMicro: bigint, limitMicro: bigint): Finding {
   const name = 'require_approval_above_usdc'
-  const asked = usdcFromMicro(askedMicro)
+  const asked = usdcFromMicro(amountMicro)
   const limit = usdcFromMicro(limitMicro)
-  if (askedMicro <= limitMicro)
+  if (amountMicro <= limitMicro)
     return { verdict: 'pass', reason: `${asked} USDC needs no approval: ${name} is ${limit}.`, asked, limit }
   return {
     verdict: 'review_required',
-    reason: `${asked} USDC is more than ${name} ${limit}: a person has to approve it.`,
+    reason: `${asked} USDC is more than ${name} ${limit}: an approval is required.`,
     asked,
     limit,
     smallest_change: raise(name, limit, asked),
   }
 }
 
-function leverageAtMost(asked: number, limit: number): Finding {
+function evaluateLeverage(asked: number, limit: number): Finding {
   if (asked <= limit)
     return { verdict: 'pass', reason: `Leverage ${asked} is within max_leverage ${limit}.`, asked, limit }
   return {
@@ -180,9 +182,9 @@ function leverageAtMost(asked: number, limit: number): Finding {
   }
 }
 
-function among(name: string, noun: string, asked: readonly string[], allowed: readonly string[]): Finding {
-  const first = asked[0]!
-  if (asked.some((one) => holds(allowed, one)))
+function evaluateAllowList(name: string, noun: string, names: readonly string[], allowed: readonly string[]): Finding {
+  const first = names[0]!
+  if (names.some((candidate) => includesName(allowed, candidate)))
     return { verdict: 'pass', reason: `The ${noun} '${first}' is in ${name}.`, asked: first, limit: allowed }
   return {
     verdict: 'blocked',
@@ -198,30 +200,30 @@ function among(name: string, noun: string, asked: readonly string[], allowed: re
   }
 }
 
-function notAmong(name: string, noun: string, asked: readonly string[], denied: readonly string[]): Finding {
-  const hit = asked.find((one) => holds(denied, one))
-  if (hit === undefined)
-    return { verdict: 'pass', reason: `The ${noun} '${asked[0]}' is not in ${name}.`, asked: asked[0], limit: denied }
+function evaluateDenyList(name: string, noun: string, names: readonly string[], denied: readonly string[]): Finding {
+  const deniedName = names.find((candidate) => includesName(denied, candidate))
+  if (deniedName === undefined)
+    return { verdict: 'pass', reason: `The ${noun} '${names[0]}' is not in ${name}.`, asked: names[0], limit: denied }
   return {
     verdict: 'blocked',
-    reason: `The ${noun} '${hit}' is in ${name}.`,
-    asked: hit,
+    reason: `The ${noun} '${deniedName}' is in ${name}.`,
+    asked: deniedName,
     limit: denied,
     smallest_change: {
-      text: `Remove '${hit}' from ${name}.`,
+      text: `Remove '${deniedName}' from ${name}.`,
       path: `constraints.${name}`,
       from: denied,
-      to: denied.filter((one) => !holds([one], hit)),
+      to: denied.filter((entry) => !includesName([entry], deniedName)),
     },
   }
 }
 
-const holds = (list: readonly string[], one: string) =>
-  list.some((entry) => normalizeName(entry) === normalizeName(one))
+const includesName = (list: readonly string[], name: string) =>
+  list.some((entry) => normalizeName(entry) === normalizeName(name))
 
-function duringHours(hours: Hours, at: Date): Finding {
+function evaluateHours(hours: Hours, at: Date): Finding {
   const asked = at.getUTCHours()
-  const allowed = hoursOf(hours)
+  const allowed = toHourSet(hours)
   const limit = [...allowed].sort((a, b) => a - b)
   if (allowed.has(asked)) return { verdict: 'pass', reason: `${asked}:00 UTC is in allowed_hours_utc.`, asked, limit }
   const wait = Array.from({ length: 24 }, (_, ahead) => ahead).find((ahead) => allowed.has((asked + ahead) % 24))
@@ -243,17 +245,17 @@ function duringHours(hours: Hours, at: Date): Finding {
   }
 }
 
-function hoursOf(hours: Hours): Set<number> {
+function toHourSet(hours: Hours): Set<number> {
   if (!('start' in hours)) return new Set(hours)
   const length = (hours.end - hours.start + 24) % 24 || 24
   return new Set(Array.from({ length }, (_, index) => (hours.start + index) % 24))
 }
 
-function afterPreauth(preauthorised: boolean): Finding {
-  if (preauthorised) return { verdict: 'pass', reason: 'A pre-authorisation came first.', asked: true, limit: true }
+function evaluatePreauth(preauthorised: boolean): Finding {
+  if (preauthorised) return { verdict: 'pass', reason: 'The payment is pre-authorised.', asked: true, limit: true }
   return {
     verdict: 'blocked',
-    reason: 'A pre-authorisation has to come first.',
+    reason: 'The payment must be pre-authorised.',
     asked: false,
     limit: true,
     smallest_change: { text: 'POST /api/pre-auth first, and send its token as preauth_token.', path: 'preauth_token' },

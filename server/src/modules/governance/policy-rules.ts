@@ -4,7 +4,7 @@ import { invalid } from '../../platform/problem.ts'
 import { normalizeName, type PaymentFacts } from './payment-facts.ts'
 import type { Finding } from './rule-result.ts'
 
-/** What a rule of the legacy shape can ask about; money is compared in micro-USDC, never as a float. */
+/** The fields that a rule of the legacy shape can compare. Money is compared in micro-USDC, never as a float. */
 const fields = {
   agent_id: { type: 'text', read: (facts: PaymentFacts) => facts.agentId },
   merchant: { type: 'name', read: (facts: PaymentFacts) => facts.merchants },
@@ -22,7 +22,7 @@ const fields = {
 type FieldName = keyof typeof fields
 type Comparable = string | number | bigint
 
-const spellings = {
+const opAliases = {
   '=': 'eq',
   '==': 'eq',
   '!=': 'ne',
@@ -35,18 +35,18 @@ const spellings = {
 } as const
 
 const ops = {
-  eq: (asked: Comparable, [value]: Comparable[]) => asked === value,
-  ne: (asked: Comparable, [value]: Comparable[]) => asked !== value,
-  gt: (asked: Comparable, [value]: Comparable[]) => asked > value!,
-  gte: (asked: Comparable, [value]: Comparable[]) => asked >= value!,
-  lt: (asked: Comparable, [value]: Comparable[]) => asked < value!,
-  lte: (asked: Comparable, [value]: Comparable[]) => asked <= value!,
-  in: (asked: Comparable, values: Comparable[]) => values.includes(asked),
-  not_in: (asked: Comparable, values: Comparable[]) => !values.includes(asked),
+  eq: (actual: Comparable, [value]: Comparable[]) => actual === value,
+  ne: (actual: Comparable, [value]: Comparable[]) => actual !== value,
+  gt: (actual: Comparable, [value]: Comparable[]) => actual > value!,
+  gte: (actual: Comparable, [value]: Comparable[]) => actual >= value!,
+  lt: (actual: Comparable, [value]: Comparable[]) => actual < value!,
+  lte: (actual: Comparable, [value]: Comparable[]) => actual <= value!,
+  in: (actual: Comparable, values: Comparable[]) => values.includes(actual),
+  not_in: (actual: Comparable, values: Comparable[]) => !values.includes(actual),
 } as const
 
 type Op = keyof typeof ops
-const words: Record<Op, string> = {
+const opWords: Record<Op, string> = {
   eq: 'is',
   ne: 'is not',
   gt: 'is above',
@@ -72,7 +72,7 @@ export const RuleSchema = Type.Object(
       description: `One of ${Object.keys(ops).join(', ')}, or their signs.`,
     }),
     value: Type.Union([scalar, Type.Array(scalar, { minItems: 1, maxItems: 500 })]),
-    effect: Type.Union(['allow', 'deny', 'review'].map((one) => Type.Literal(one))),
+    effect: Type.Union(['allow', 'deny', 'review'].map((effect) => Type.Literal(effect))),
     reason: Type.Optional(Type.String({ maxLength: 500 })),
   },
   {
@@ -90,64 +90,67 @@ export type RuleInput = {
 }
 export type Rule = Omit<RuleInput, 'field' | 'op'> & { field: FieldName; op: Op }
 
-/** The rule in one spelling, or a refusal that names what cannot be compared. */
+/** Normalises the operator and rejects fields, operators and values that cannot be compared. */
 export function readRule(rule: RuleInput, index: number): Rule {
-  const where = `body/rules/${index}`
+  const path = `body/rules/${index}`
   if (!Object.hasOwn(fields, rule.field))
-    throw invalid(`${where}/field '${rule.field}' is unknown; it is one of ${Object.keys(fields).join(', ')}.`)
-  const op = (Object.hasOwn(spellings, rule.op) ? spellings[rule.op as keyof typeof spellings] : rule.op) as Op
+    throw invalid(`${path}/field '${rule.field}' is unknown; it is one of ${Object.keys(fields).join(', ')}.`)
+  const op = (Object.hasOwn(opAliases, rule.op) ? opAliases[rule.op as keyof typeof opAliases] : rule.op) as Op
   if (!Object.hasOwn(ops, op))
-    throw invalid(`${where}/op '${rule.op}' is unknown; it is one of ${Object.keys(ops).join(', ')}.`)
+    throw invalid(`${path}/op '${rule.op}' is unknown; it is one of ${Object.keys(ops).join(', ')}.`)
   const field = rule.field as FieldName
-  const many = op === 'in' || op === 'not_in'
-  if (many !== Array.isArray(rule.value))
-    throw invalid(`${where}/value must be ${many ? 'a list' : 'a single value'} with '${rule.op}'.`)
+  const isList = op === 'in' || op === 'not_in'
+  if (isList !== Array.isArray(rule.value))
+    throw invalid(`${path}/value must be ${isList ? 'a list' : 'a single value'} with '${rule.op}'.`)
   const { type } = fields[field]
-  const text = type === 'text' || type === 'name'
-  if (text && ['gt', 'gte', 'lt', 'lte'].includes(op))
-    throw invalid(`${where}/op '${rule.op}' does not fit the text '${field}'.`)
+  const isText = type === 'text' || type === 'name'
+  if (isText && ['gt', 'gte', 'lt', 'lte'].includes(op))
+    throw invalid(`${path}/op '${rule.op}' does not fit the text '${field}'.`)
   for (const value of [rule.value].flat()) {
-    if (text ? typeof value !== 'string' : typeof value !== 'number')
-      throw invalid(`${where}/value does not fit '${field}'.`)
+    if (isText ? typeof value !== 'string' : typeof value !== 'number')
+      throw invalid(`${path}/value does not fit '${field}'.`)
     if (type === 'money' && microFromUsdc(value as number) === undefined)
-      throw invalid(`${where}/value must be a non-negative amount with at most six decimals.`)
+      throw invalid(`${path}/value must be a non-negative amount with at most six decimals.`)
   }
   return { ...rule, field, op }
 }
 
-/** A merchant goes by several names: it is one of these when any of its names is, and none of them when no name is. */
+/** A merchant has several names: it equals a value when any name does, and differs when every name does. */
 const matches = ({ field, op, value }: Rule, facts: PaymentFacts): boolean => {
   const { type, read } = fields[field]
-  const asked = read(facts)
-  if (asked === undefined) return false
+  const actual = read(facts)
+  if (actual === undefined) return false
   const values = [value].flat()
   if (type === 'name') {
-    const names = values.map((one) => normalizeName(one as string))
-    const fits = (name: string) => ops[op](normalizeName(name), names)
-    return op === 'ne' || op === 'not_in' ? facts.merchants.every(fits) : facts.merchants.some(fits)
+    const names = values.map((name) => normalizeName(name as string))
+    const matchesName = (name: string) => ops[op](normalizeName(name), names)
+    return op === 'ne' || op === 'not_in' ? facts.merchants.every(matchesName) : facts.merchants.some(matchesName)
   }
-  return ops[op](asked as Comparable, type === 'money' ? values.map((one) => microFromUsdc(one as number)!) : values)
+  return ops[op](actual as Comparable, type === 'money' ? values.map((usdc) => microFromUsdc(usdc as number)!) : values)
 }
 
-type Told = { rule: string; finding: Finding }
+type RuleFinding = { rule: string; finding: Finding }
 
-/** Deny and review rules speak when they match; of the allow rules one has to match. */
-export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): Told[] {
+/** Deny and review rules apply when they match. If there are allow rules, one of them has to match. */
+export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): RuleFinding[] {
   const allows = rules.filter((rule) => rule.effect === 'allow')
-  const found = rules.flatMap((rule, index): Told[] => {
+  const findings = rules.flatMap((rule, index): RuleFinding[] => {
     if (rule.effect === 'allow') return []
-    const spoke = matches(rule, facts)
-    const condition = say(rule)
-    const common = { asked: shown(rule.field, facts), limit: rule.value }
-    if (!spoke)
+    const isMatch = matches(rule, facts)
+    const condition = describeCondition(rule)
+    const common = { asked: readFieldForDisplay(rule.field, facts), limit: rule.value }
+    if (!isMatch)
       return [
         {
           rule: `rules[${index}]`,
-          finding: { verdict: 'pass', reason: `It is not so that ${condition}.`, ...common },
+          finding: { verdict: 'pass', reason: `The condition does not hold: ${condition}.`, ...common },
         },
       ]
     const verdict = rule.effect === 'deny' ? 'blocked' : 'review_required'
-    const smallest_change = { text: `Let it not be that ${condition}, or remove the rule.`, path: `rules[${index}]` }
+    const smallest_change = {
+      text: `Change the request so that this does not hold: ${condition}. Or remove the rule.`,
+      path: `rules[${index}]`,
+    }
     return [
       {
         rule: `rules[${index}]`,
@@ -160,31 +163,37 @@ export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): T
       },
     ]
   })
-  return allows.length === 0 ? found : [...found, { rule: 'rules.allow', finding: evaluateAllowRules(allows, facts) }]
+  return allows.length === 0
+    ? findings
+    : [...findings, { rule: 'rules.allow', finding: evaluateAllowRules(allows, facts) }]
 }
 
 function evaluateAllowRules(allows: readonly Rule[], facts: PaymentFacts): Finding {
-  const hit = allows.find((rule) => matches(rule, facts))
-  if (hit)
+  const matchingRule = allows.find((rule) => matches(rule, facts))
+  if (matchingRule)
     return {
       verdict: 'pass',
-      reason: hit.reason ?? `Allowed, since ${say(hit)}.`,
-      asked: shown(hit.field, facts),
-      limit: hit.value,
+      reason: matchingRule.reason ?? `Allowed: ${describeCondition(matchingRule)}.`,
+      asked: readFieldForDisplay(matchingRule.field, facts),
+      limit: matchingRule.value,
     }
   const first = allows[0]!
   return {
     verdict: 'blocked',
-    reason: 'No allow rule of this policy holds.',
-    asked: shown(first.field, facts),
+    reason: 'No allow rule of this policy matches.',
+    asked: readFieldForDisplay(first.field, facts),
     limit: first.value,
-    smallest_change: { text: `Let it be that ${say(first)}, or add an allow rule.`, path: 'rules' },
+    smallest_change: {
+      text: `Change the request so that this holds: ${describeCondition(first)}. Or add an allow rule.`,
+      path: 'rules',
+    },
   }
 }
 
-const say = ({ field, op, value }: Rule) => `${field} ${words[op]} ${Array.isArray(value) ? value.join(', ') : value}`
+const describeCondition = ({ field, op, value }: Rule) =>
+  `${field} ${opWords[op]} ${Array.isArray(value) ? value.join(', ') : value}`
 
-function shown(field: FieldName, facts: PaymentFacts): unknown {
-  const asked = field === 'merchant' ? facts.merchants[0] : fields[field].read(facts)
-  return typeof asked === 'bigint' ? usdcFromMicro(asked) : (asked ?? null)
+function readFieldForDisplay(field: FieldName, facts: PaymentFacts): unknown {
+  const value = field === 'merchant' ? facts.merchants[0] : fields[field].read(facts)
+  return typeof value === 'bigint' ? usdcFromMicro(value) : (value ?? null)
 }

@@ -4,7 +4,7 @@ import type { PaymentFacts } from './payment-facts.ts'
 import {
   type Constraints,
   evaluateConstraints,
-  microOf,
+  toMicro,
   type VelocityConstraint,
   velocityConstraints,
 } from './policy-constraints.ts'
@@ -14,7 +14,7 @@ import { periodOf } from './windows.ts'
 
 export type IdentityType = 'tenant' | 'api_key' | 'agent'
 
-/** What a policy says. Its hash stands in receipts, so everything that can change a verdict is part of it. */
+/** The content of a policy. Its hash is part of receipts, so it includes everything that can change a verdict. */
 export type PolicyContent = {
   name: string
   mode: Mode
@@ -31,23 +31,23 @@ export type Policy = PolicyContent & {
   id: string
   version: number
   content_hash: string
-  /** The key it is for and those that took that key's place: rotating a key does not shake off its policy. */
+  /** The key that the policy is for and its rotated successors: rotating a key does not remove its policy. */
   keyIds: ReadonlySet<string>
 }
 
 export const contentHash = (content: PolicyContent): string => {
-  const { key_prefix: _, ...rest } = content
-  return hashJson(rest)
+  const { key_prefix: _, ...hashedContent } = content
+  return hashJson(hashedContent)
 }
 
-/** Whether the policy speaks about what this key wants to do with this agent. */
-export function appliesTo(policy: Policy, asked: { keyId: string | null; agentId: string }): boolean {
+/** Whether the policy applies to payments of this key and agent. */
+export function appliesTo(policy: Policy, payment: { keyId: string | null; agentId: string }): boolean {
   if (policy.identity_type === 'tenant') return true
-  if (policy.identity_type === 'agent') return policy.agent_id === asked.agentId
-  return asked.keyId !== null && policy.keyIds.has(asked.keyId)
+  if (policy.identity_type === 'agent') return policy.agent_id === payment.agentId
+  return payment.keyId !== null && policy.keyIds.has(payment.keyId)
 }
 
-/** The counters of this policy that a payment has to fit under. */
+/** The counters of this policy that the payment has to fit under. */
 export function policyDemands(policy: Policy, facts: PaymentFacts, mode: Mode): CounterDemand[] {
   return velocityOf(policy.constraints).map(({ name, limitMicro }) => {
     const { window, measure } = velocityConstraints[name]
@@ -58,7 +58,7 @@ export function policyDemands(policy: Policy, facts: PaymentFacts, mode: Mode): 
       amountMicro: measure === 'count' ? 1n : facts.amountMicro,
       measure,
       enforce: mode === 'enforce',
-      foreseenLimitMicro: limitMicro,
+      expectedLimitMicro: limitMicro,
       rule: name,
       path: `constraints.${name}`,
     }
@@ -67,17 +67,17 @@ export function policyDemands(policy: Policy, facts: PaymentFacts, mode: Mode): 
 
 export const velocityScope = (policyId: string, name: VelocityConstraint) => `policy:${policyId}:${name}`
 
-/** The constraints of a policy that are counted, with what may be reached. */
+/** The counted constraints of a policy, with their limits. */
 export const velocityOf = (constraints: Constraints): { name: VelocityConstraint; limitMicro: bigint }[] =>
   (Object.keys(velocityConstraints) as VelocityConstraint[]).flatMap((name) => {
     const value = constraints[name]
     if (value === undefined) return []
-    return [{ name, limitMicro: velocityConstraints[name].measure === 'count' ? BigInt(value) : microOf(value) }]
+    return [{ name, limitMicro: velocityConstraints[name].measure === 'count' ? BigInt(value) : toMicro(value) }]
   })
 
 /**
- * Every rule of a policy on one payment, each with its reason. `stateOf` tells where a counter stands; a counter that
- * the payment's pre-authorisation already counts in is not asked again.
+ * Evaluates every rule of a policy on one payment. `stateOf` returns the state of a counter, or 'held' when the
+ * payment's pre-authorisation is already counted in it.
  */
 export function evaluatePolicy(
   policy: Policy,
@@ -85,7 +85,7 @@ export function evaluatePolicy(
   mode: Mode,
   stateOf: (demand: CounterDemand) => CounterState | 'held' | undefined,
 ): RuleResult[] {
-  const told = (rule: string, finding: Finding, counter?: string): RuleResult => ({
+  const toResult = (rule: string, finding: Finding, counter?: string): RuleResult => ({
     policy_id: policy.id,
     policy_name: policy.name,
     policy_version: policy.version,
@@ -98,7 +98,7 @@ export function evaluatePolicy(
   const stateless = [...evaluateConstraints(policy.constraints, facts), ...evaluateRuleList(policy.rules, facts)]
   const counted = policyDemands(policy, facts, mode).flatMap((demand) => {
     const state = stateOf(demand)
-    return state === undefined ? [] : [told(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
+    return state === undefined ? [] : [toResult(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
   })
-  return [...stateless.map(({ rule, finding }) => told(rule, finding)), ...counted]
+  return [...stateless.map(({ rule, finding }) => toResult(rule, finding)), ...counted]
 }

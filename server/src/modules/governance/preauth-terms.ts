@@ -20,7 +20,7 @@ export type PreauthInput = {
   idempotency_key?: string
 }
 
-/** What is pre-authorised, read from the request; nothing judged yet. */
+/** The payment to pre-authorise, as read from the request and not assessed yet. */
 export type PreauthTerms = {
   agentId: string
   mandateId: string | null
@@ -37,14 +37,17 @@ const MAX_TTL_SECONDS = 600
 
 const isAddress = (text: string) => /^0x[0-9a-fA-F]{40}$/.test(text)
 
-export function readTerms(input: PreauthInput, own: { network: string; asset: string; payTo: string }): PreauthTerms {
-  const network = input.network ?? own.network
+export function readTerms(
+  input: PreauthInput,
+  service: { network: string; asset: string; payTo: string },
+): PreauthTerms {
+  const network = input.network ?? service.network
   return {
     agentId: input.agent_id,
     mandateId: input.mandate_id ?? null,
-    merchant: readMerchant(input.merchant, network, own),
+    merchant: readMerchant(input.merchant, network, service),
     amountMicro: readAmount('amount', input.amount, input.amount_usdc),
-    asset: readAsset(input.asset, network, own),
+    asset: readAsset(input.asset, network, service),
     network,
     purpose: input.purpose ?? null,
     requestHash: input.request_hash ?? null,
@@ -52,19 +55,19 @@ export function readTerms(input: PreauthInput, own: { network: string; asset: st
   }
 }
 
-/** Rules know a merchant by any of its names, so none of them may be another's address. */
-function readMerchant(merchant: Merchant, network: string, own: { network: string; payTo: string }): Merchant {
+/** Rules match a merchant by any of its names, so none of them may be the address of another merchant. */
+function readMerchant(merchant: Merchant, network: string, service: { network: string; payTo: string }): Merchant {
   const { id, url, pay_to: payTo } = merchant
-  if (url !== undefined && !URL.canParse(url)) throw invalid('body/merchant/url is not an address.')
-  if (network === own.network && payTo !== undefined && !isAddress(payTo))
+  if (url !== undefined && !URL.canParse(url)) throw invalid('body/merchant/url is not a URL.')
+  if (network === service.network && payTo !== undefined && !isAddress(payTo))
     throw invalid('body/merchant/pay_to is not an EVM address.')
-  const known = id === OWN_MERCHANT ? own.payTo : isAddress(id) ? id : undefined
-  if (known !== undefined && payTo !== undefined && payTo.toLowerCase() !== known.toLowerCase())
-    throw invalid(`body/merchant/pay_to is not where '${id}' is paid, ${known}.`)
+  const expectedPayTo = id === OWN_MERCHANT ? service.payTo : isAddress(id) ? id : undefined
+  if (expectedPayTo !== undefined && payTo !== undefined && payTo.toLowerCase() !== expectedPayTo.toLowerCase())
+    throw invalid(`body/merchant/pay_to is not where '${id}' is paid, ${expectedPayTo}.`)
   return isAddress(id) ? { ...merchant, pay_to: id } : merchant
 }
 
-/** `amount` is atomic units and authoritative; `amount_usdc` is the same for reading. Both may be given when they agree. */
+/** `amount` is in atomic units and authoritative; `amount_usdc` is the same in USDC. If both are given they must agree. */
 export function readAmount(name: string, atomic: string | undefined, usdc: number | undefined): bigint {
   const fromUsdc = usdc === undefined ? undefined : microFromUsdc(usdc)
   if (usdc !== undefined && fromUsdc === undefined)
@@ -77,11 +80,11 @@ export function readAmount(name: string, atomic: string | undefined, usdc: numbe
   return amount
 }
 
-/** Money is counted in USDC and in nothing else. On our own network it is the one contract; elsewhere its name has to do. */
-function readAsset(asset: string | undefined, network: string, own: { network: string; asset: string }): string {
-  const ours = network === own.network ? own.asset : 'USDC'
-  if (asset === undefined || asset === 'USDC' || asset.toLowerCase() === ours.toLowerCase()) return ours
-  throw invalid(`body/asset must be USDC${network === own.network ? ` (${own.asset})` : ''}, not '${asset}'.`)
+/** Only USDC is accepted: by its contract on the service's network, by its name on other networks. */
+function readAsset(asset: string | undefined, network: string, service: { network: string; asset: string }): string {
+  const serviceAsset = network === service.network ? service.asset : 'USDC'
+  if (asset === undefined || asset === 'USDC' || asset.toLowerCase() === serviceAsset.toLowerCase()) return serviceAsset
+  throw invalid(`body/asset must be USDC${network === service.network ? ` (${service.asset})` : ''}, not '${asset}'.`)
 }
 
 export const preauthFacts = (
@@ -99,7 +102,7 @@ export const preauthFacts = (
   preauthorised: true,
 })
 
-/** Two payments may be alike and still be two: the id is part of what is approved. */
+/** Two payments can have the same terms, so the id is part of the hash that is approved. */
 export const preauthActionHash = (tenant: TenantCaller, id: string, terms: PreauthTerms): string =>
   hashJson({
     tenant_id: tenant.tenantId,
@@ -115,7 +118,7 @@ export const preauthActionHash = (tenant: TenantCaller, id: string, terms: Preau
     purpose: terms.purpose,
   })
 
-/** A stored pre-authorisation read as terms again, to judge it anew when people have approved it. */
+/** Reads the terms from a stored row, to assess it again once it is approved. */
 export const readStoredTerms = (row: PreauthRow): PreauthTerms => ({
   agentId: row.agent_id,
   mandateId: row.mandate_id,

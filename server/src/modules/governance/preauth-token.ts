@@ -1,7 +1,7 @@
 import type { Signer } from '../../platform/keys.ts'
 import { parseStrictJson } from '../../platform/strict-json.ts'
 
-/** `amount` is in atomic units, as text; times are whole seconds since 1970. */
+/** `amount` is in atomic units, as a string; times are Unix seconds. */
 export type PreauthClaims = {
   iss: string
   sub: string
@@ -19,21 +19,21 @@ export type PreauthClaims = {
 }
 
 const MAX_TOKEN = 8_192
-const part = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
+const encodePart = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64url')
 
-/** An EdDSA JWT whose key is in the public key set. Ed25519 has no randomness, so the same claims are the same token. */
+/** An EdDSA JWT whose key is in the public key set. Ed25519 is deterministic, so the same claims give the same token. */
 export function signPreauthToken(signer: Signer, claims: PreauthClaims): string {
-  const signed = `${part({ alg: 'EdDSA', typ: 'JWT', kid: signer.keyId })}.${part(claims)}`
-  return `${signed}.${signer.sign(signed).toString('base64url')}`
+  const signingInput = `${encodePart({ alg: 'EdDSA', typ: 'JWT', kid: signer.keyId })}.${encodePart(claims)}`
+  return `${signingInput}.${signer.sign(signingInput).toString('base64url')}`
 }
 
-/** The claims, if it is ours to the last bit. Whether it is still good, its row tells. */
+/** The claims of a token signed by this service. Whether it can still be used is decided by its row. */
 export function readPreauthToken(signer: Signer, token: string): PreauthClaims | undefined {
   if (token.length > MAX_TOKEN) return undefined
-  const [header, payload, signature, ...rest] = token.split('.')
-  if (!header || !payload || !signature || rest.length > 0) return undefined
+  const [header, payload, signature, ...extraParts] = token.split('.')
+  if (!header || !payload || !signature || extraParts.length > 0) return undefined
   const bytes = Buffer.from(signature, 'base64url')
-  // Base64 has several spellings of the same bytes; ours is the one that counts.
+  // Base64url has several spellings of the same bytes; only the canonical one is accepted.
   if (bytes.toString('base64url') !== signature || !signer.verify(`${header}.${payload}`, bytes)) return undefined
   return parseStrictJson(Buffer.from(payload, 'base64url').toString('utf8')) as PreauthClaims
 }

@@ -1,18 +1,13 @@
 import { Type } from 'typebox'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-
-const one = (...choices: string[]) => Type.Union(choices.map((choice) => Type.Literal(choice)))
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
-const open = (description: string) => Type.Object({}, { additionalProperties: true, description })
+import { Id, IdempotencyKey, nullable, oneOf, openObject } from './schema-helpers.ts'
 
 const Atomic = Type.String({
   pattern: '^(0|[1-9][0-9]{0,15})$',
   description: 'Atomic units (micro-USDC); authoritative.',
 })
 const Usdc = Type.Number({ minimum: 0, maximum: 1_000_000_000 })
-const IdempotencyKey = Type.Optional(Type.String({ minLength: 1, maxLength: 255 }))
-const Id = Type.String({ minLength: 1, maxLength: 80 })
 const Token = Type.String({ minLength: 1, maxLength: 8_192 })
 const statuses = ['pending_approval', 'open', 'in_use', 'escalated', 'closed', 'rejected']
 
@@ -52,14 +47,14 @@ export const PreauthRecord = Type.Object({
   run_id: Type.String({
     description: 'Under which `/api/runs` shows it, and which a run that uses the token takes over.',
   }),
-  decision: one('approved', 'rejected', 'review_required'),
-  status: one(...statuses),
+  decision: oneOf('approved', 'rejected', 'review_required'),
+  status: oneOf(...statuses),
   token: nullable(
     Type.String({ description: 'EdDSA JWT, single use; its key is in the public key set with the purpose `preauth`.' }),
   ),
   agent_id: Type.String(),
   mandate_id: nullable(Type.String()),
-  merchant: open('Who is paid.'),
+  merchant: openObject('Who is paid.'),
   amount: Type.String(),
   amount_usdc: Type.Number(),
   asset: Type.String(),
@@ -69,7 +64,7 @@ export const PreauthRecord = Type.Object({
   reserved: Type.String(),
   reserved_usdc: Type.Number(),
   policy_hash: nullable(Type.String()),
-  policy_results: Type.Array(open('What one rule said, and why.')),
+  policy_results: Type.Array(openObject('What one rule said, and why.')),
   decision_id: nullable(Type.String()),
   approval_id: nullable(Type.String()),
   override_id: nullable(Type.String()),
@@ -77,18 +72,18 @@ export const PreauthRecord = Type.Object({
   expires_at: nullable(Type.String()),
   close_by: nullable(Type.String()),
   escalated_at: nullable(Type.String()),
-  closed: nullable(open('What came of it.')),
+  closed: nullable(openObject('What came of it.')),
 })
 
 export const PreauthCreated = Type.Object(
   {
     preauth_id: Type.String(),
-    decision: one('approved', 'review_required'),
-    status: one(...statuses),
+    decision: oneOf('approved', 'review_required'),
+    status: oneOf(...statuses),
     token: nullable(Type.String()),
     reserved: Type.String(),
     remaining: nullable(Type.String({ description: 'What the tightest limit leaves, in atomic units.' })),
-    policy_results: Type.Array(open('What one rule said, and why.')),
+    policy_results: Type.Array(openObject('What one rule said, and why.')),
     expires_at: nullable(Type.String()),
     close_by: nullable(Type.String()),
     approval_id: nullable(Type.String()),
@@ -101,7 +96,7 @@ export const PreauthRejected = Type.Object(
     ...ErrorResponse.properties,
     decision: Type.Optional(Type.Literal('rejected')),
     decision_id: Type.Optional(Type.String()),
-    policy_results: Type.Optional(Type.Array(open('What one rule said, and why.'))),
+    policy_results: Type.Optional(Type.Array(openObject('What one rule said, and why.'))),
   },
   { additionalProperties: true, description: 'Refused by a policy, a budget or a mandate; nothing is held.' },
 )
@@ -110,7 +105,7 @@ export const PreauthClose = Type.Object(
   {
     preauth_id: Type.Optional(Id),
     token: Type.Optional(Token),
-    outcome: one('settled', 'failed', 'voided'),
+    outcome: oneOf('settled', 'failed', 'voided'),
     actual_amount: Type.Optional(Atomic),
     actual_amount_usdc: Type.Optional(Usdc),
     transaction: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -127,14 +122,14 @@ export const PreauthClosed = Type.Object({
   preauth_id: Type.String(),
   run_id: Type.String(),
   status: Type.Literal('closed'),
-  outcome: one('settled', 'failed', 'voided'),
+  outcome: oneOf('settled', 'failed', 'voided'),
   charged: Type.String(),
   released: Type.String(),
   late: Type.Boolean(),
   verified_onchain: nullable(Type.Boolean({ description: 'null: no chain was asked, or none could be.' })),
   transaction: nullable(Type.String()),
   receipt_url: Type.String(),
-  receipt: open('The signed receipt.'),
+  receipt: openObject('The signed receipt.'),
 })
 
 export const PreauthParams = Type.Object({ id: Id })
@@ -143,7 +138,7 @@ export const PreauthsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('pa'),
-    status: Type.Optional(one(...statuses)),
+    status: Type.Optional(oneOf(...statuses)),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
   },
   { additionalProperties: false },

@@ -14,18 +14,18 @@ export async function listPreauths(tx: Tx, tenantId: string, query: PreauthsQuer
     .execute()
 }
 
-/** What should have been closed by now. The index holds only what is open, so this costs what is open. */
-export const listOverdue = (tx: Tx, now: Date, most: number): Promise<PreauthRow[]> =>
+/** Pre-authorisations past their `close_by`. The index covers open rows only, so the cost depends on those alone. */
+export const listOverdue = (tx: Tx, now: Date, limit: number): Promise<PreauthRow[]> =>
   tx
     .selectFrom('preauths')
     .selectAll()
     .where('status', 'in', ['open', 'in_use'])
     .where('close_by', '<=', now)
     .orderBy('close_by')
-    .limit(most)
+    .limit(limit)
     .execute()
 
-/** A close that was refused named a transaction: the orphan detector will look at it. */
+/** Keeps the transaction of a refused close, so that the sweep of orphaned pre-authorisations can check it. */
 export const recordReportedTransaction = (tx: Tx, id: string, transaction: string) =>
   tx
     .updateTable('preauths')

@@ -8,12 +8,13 @@ import { conflict, invalid, notFound, Problem, unavailable } from '../../platfor
 import { type AllowedPayment, assessPayment } from './assess-payment.ts'
 import type { AssessDeps } from './assess-run.ts'
 import type { Hold, RefusedAssessment } from './assessment.ts'
-import { findUsableOverride } from './check-grants.ts'
+import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from './assessment-retry.ts'
 import { openPreauthStep, recordRefusalStep } from './governance.steps.ts'
 import { findMandate, findPreauth, type PreauthRow, toMandate } from './grants.store.ts'
 import { readCounters } from './limit-counters.store.ts'
 import { usedOf } from './limit-counters.ts'
 import { toLimitHoldItem } from './limit-hold-item.ts'
+import { findUsableOverride } from './overrides.ts'
 import { type PreauthInput, type PreauthTerms, preauthActionHash, preauthFacts, readTerms } from './preauth-terms.ts'
 import { type PreauthClaims, signPreauthToken } from './preauth-token.ts'
 import { listPreauths } from './preauths.store.ts'
@@ -26,7 +27,6 @@ import {
   refusalLocks,
 } from './refusals.ts'
 import { policyIds } from './rule-result.ts'
-import { beforeNextLook, MAX_LOOKS, shouldLookAgain } from './steps.ts'
 
 export type PreauthsDeps = AssessDeps &
   Pick<RefusalDeps, 'approvalWindowSeconds'> & {
@@ -34,7 +34,7 @@ export type PreauthsDeps = AssessDeps &
     record(
       tenant: TenantCaller,
       subject: RefusalSubject,
-      ruling: RefusedAssessment,
+      assessment: RefusedAssessment,
     ): Promise<RecordedRefusal | undefined>
     asset: string
     publicUrl: () => string
@@ -43,73 +43,78 @@ export type PreauthsDeps = AssessDeps &
 
 export type Preauths = ReturnType<typeof createPreauths>
 
-/** Pre-authorise, execute, close: here the first of the three. A signed token, with its money held. */
-export function createPreauths(d: PreauthsDeps) {
-  const ask = async (
+/** Creates and lists pre-authorisations: a signed token for one payment, with its amount held. */
+export function createPreauths(deps: PreauthsDeps) {
+  const attemptCreate = async (
     tenant: TenantCaller,
     input: PreauthInput,
     idempotencyKey: string | undefined,
   ): Promise<IdempotentResponse> => {
-    const terms = readTerms(input, d)
-    const frozen = await d.frozen(tenant.tenantId, terms.agentId)
-    const asked = { scope: `tenant:${tenant.tenantId}`, route: 'POST /api/pre-auth', key: idempotencyKey, body: input }
-    return d.idempotency.once(asked, async (tx) => {
-      const mandate = await mandateNamed(tx, tenant, terms)
+    const terms = readTerms(input, deps)
+    const frozen = await deps.frozen(tenant.tenantId, terms.agentId)
+    const request = {
+      scope: `tenant:${tenant.tenantId}`,
+      route: 'POST /api/pre-auth',
+      key: idempotencyKey,
+      body: input,
+    }
+    return deps.idempotency.once(request, async (tx) => {
+      const mandate = await findNamedMandate(tx, tenant, terms)
       const override =
         input.override_token === undefined
           ? undefined
-          : await findUsableOverride({ ...d, db: tx }, tenant, input.override_token)
-      const at = d.clock.now()
-      const id = d.ids.next('pa')
+          : await findUsableOverride({ ...deps, db: tx }, tenant, input.override_token)
+      const at = deps.clock.now()
+      const id = deps.ids.next('pa')
       const hash = preauthActionHash(tenant, id, terms)
-      const ruling = await assessPayment(d, tx, tenant, {
+      const assessment = await assessPayment(deps, tx, tenant, {
         facts: preauthFacts(terms, at),
         actionHash: hash,
         mandate,
         override,
         frozen,
       })
-      const row = draftRow(tenant, { id, runId: d.ids.next('run'), terms, hash, at })
-      if (ruling.refused) {
-        const { policy_hash, override_id } = ruling.summary
-        const subject = { preauth: { ...row, policy_hash, override_id, policy_results: ruling.results } }
-        if (!ruling.review) throw new Rejected(subject, ruling)
-        const refusal = draftRefusal(d, tenant, subject, ruling, at)
-        const recorded = await takeStep(tx, recordRefusalStep, refusal, refusalLocks(ruling))
-        return { status: 201, body: waiting(row, ruling, recorded) }
+      const row = draftRow(tenant, { id, runId: deps.ids.next('run'), terms, hash, at })
+      if (assessment.refused) {
+        const { policy_hash, override_id } = assessment.summary
+        const subject = { preauth: { ...row, policy_hash, override_id, policy_results: assessment.results } }
+        if (!assessment.review) throw new PreauthRejected(subject, assessment)
+        const refusal = draftRefusal(deps, tenant, subject, assessment, at)
+        const recorded = await takeStep(tx, recordRefusalStep, refusal, refusalLocks(assessment))
+        return { status: 201, body: toPendingResponse(row, assessment, recorded) }
       }
-      const { item, locks } = openingOf(d, row, ruling, terms, at)
+      const { item, locks } = draftOpenPreauth(deps, row, assessment, terms, at)
       await takeStep(tx, openPreauthStep, item, locks)
       const stored = (await findPreauth(tx, tenant.tenantId, id))!
       return {
         status: 201,
-        body: { ...preauthRecord(d, tenant, stored), remaining: await remainingOf(tx, ruling.holds) },
+        body: { ...toPreauthRecord(deps, tenant, stored), remaining: await readRemaining(tx, assessment.holds) },
       }
     })
   }
 
   return {
-    /** Looks again when a limit or a rule moved between judging and holding. */
+    /** Retries when a limit or a rule changed between the assessment and the hold. */
     async create(
       tenant: TenantCaller,
       input: PreauthInput,
       idempotencyKey: string | undefined,
     ): Promise<IdempotentResponse> {
-      for (let look = 0; look < MAX_LOOKS; look += 1) {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         try {
-          return await ask(tenant, input, idempotencyKey)
+          return await attemptCreate(tenant, input, idempotencyKey)
         } catch (error) {
-          if (error instanceof Rejected) {
-            const problem = await reject(d, tenant, error)
+          if (error instanceof PreauthRejected) {
+            const problem = await recordRejection(deps, tenant, error)
             if (problem) throw problem
-            await beforeNextLook(look)
+            await waitBeforeRetry(attempt)
             continue
           }
           if (error instanceof StepRefused && error.message === 'override_used')
             throw conflict('This override has been used; it works once.')
-          if (!shouldLookAgain(error)) throw error
-          d.books.forget(tenant.tenantId)
-          await beforeNextLook(look)
+          if (!shouldAssessAgain(error)) throw error
+          deps.rulesCache.invalidate(tenant.tenantId)
+          await waitBeforeRetry(attempt)
         }
       }
       throw unavailable('The limits of this payment keep changing; nothing was held.', 1)
@@ -117,28 +122,28 @@ export function createPreauths(d: PreauthsDeps) {
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string; agent_id?: string }) {
       const limit = query.limit ?? 50
-      const { rows, ...paging } = toPage(await listPreauths(d.db, tenant.tenantId, { ...query, limit }), limit)
-      return { preauths: rows.map((row) => preauthRecord(d, tenant, row)), ...paging }
+      const { rows, ...paging } = toPage(await listPreauths(deps.db, tenant.tenantId, { ...query, limit }), limit)
+      return { preauths: rows.map((row) => toPreauthRecord(deps, tenant, row)), ...paging }
     },
 
     async get(tenant: TenantCaller, id: string) {
-      const row = await findPreauth(d.db, tenant.tenantId, id)
+      const row = await findPreauth(deps.db, tenant.tenantId, id)
       if (!row) throw notFound('pre-authorisation')
-      return preauthRecord(d, tenant, row)
+      return toPreauthRecord(deps, tenant, row)
     },
   }
 }
 
-async function mandateNamed(tx: Tx, tenant: TenantCaller, { mandateId }: PreauthTerms) {
+async function findNamedMandate(tx: Tx, tenant: TenantCaller, { mandateId }: PreauthTerms) {
   if (mandateId === null) return null
   const row = await findMandate(tx, tenant.tenantId, mandateId)
   if (!row) throw invalid(`There is no mandate '${mandateId}'.`)
   return toMandate(tx, row)
 }
 
-type Draft = { id: string; runId: string; terms: PreauthTerms; hash: string; at: Date }
+type PreauthDraft = { id: string; runId: string; terms: PreauthTerms; hash: string; at: Date }
 
-const draftRow = (tenant: TenantCaller, { id, runId, terms, hash, at }: Draft) => ({
+const draftRow = (tenant: TenantCaller, { id, runId, terms, hash, at }: PreauthDraft) => ({
   id,
   run_id: runId,
   tenant_id: tenant.tenantId,
@@ -158,43 +163,54 @@ const draftRow = (tenant: TenantCaller, { id, runId, terms, hash, at }: Draft) =
   locks: [] as string[],
 })
 
-type Row = ReturnType<typeof draftRow>
+type DraftRow = ReturnType<typeof draftRow>
 
-/** Ends the transaction in which it was judged; it is written down in one of its own. */
-class Rejected extends Error {
+/** Rolls back the transaction of the assessment; the rejection is recorded in a transaction of its own. */
+class PreauthRejected extends Error {
   readonly subject: RefusalSubject
   readonly ruling: RefusedAssessment
-  constructor(subject: RefusalSubject, ruling: RefusedAssessment) {
-    super(ruling.message)
+  constructor(subject: RefusalSubject, assessment: RefusedAssessment) {
+    super(assessment.message)
     this.subject = subject
-    this.ruling = ruling
+    this.ruling = assessment
   }
 }
 
-/** A rejection leaves its row too; the answer says why, rule by rule. Undefined when it has to be judged anew. */
-async function reject(
-  d: PreauthsDeps,
+/** Records the rejection and returns its error with every rule result; undefined when it has to be assessed again. */
+async function recordRejection(
+  deps: PreauthsDeps,
   tenant: TenantCaller,
-  { subject, ruling }: Rejected,
+  { subject, ruling: assessment }: PreauthRejected,
 ): Promise<Problem | undefined> {
-  const recorded = await d.record(tenant, subject, ruling)
+  const recorded = await deps.record(tenant, subject, assessment)
   if (!recorded) return undefined
-  const extra = { ...refusalFields(ruling, recorded), decision: 'rejected', outcome: 'rejected', status: 'rejected' }
-  return new Problem(ruling.error, ruling.message, { status: 422, extra })
+  const extra = {
+    ...refusalFields(assessment, recorded),
+    decision: 'rejected',
+    outcome: 'rejected',
+    status: 'rejected',
+  }
+  return new Problem(assessment.error, assessment.message, { status: 422, extra })
 }
 
-/** When the token begins and ends, and until when the payment has to be closed. */
-export function preauthTimes(d: Pick<PreauthsDeps, 'closeSeconds'>, ttlSeconds: number, at: Date) {
+/** When the token is issued and expires, and when the payment has to be closed. */
+export function preauthTimes(deps: Pick<PreauthsDeps, 'closeSeconds'>, ttlSeconds: number, at: Date) {
   const seconds = (count: number) => new Date(at.getTime() + count * 1000).toISOString()
-  return { issued_at: at.toISOString(), expires_at: seconds(ttlSeconds), close_by: seconds(d.closeSeconds) }
+  return { issued_at: at.toISOString(), expires_at: seconds(ttlSeconds), close_by: seconds(deps.closeSeconds) }
 }
 
 export const limitLocks = (holds: readonly Hold[]) => holds.map(({ scope }) => `limit:${scope}`)
 
-function openingOf(d: PreauthsDeps, row: Row, ruling: AllowedPayment, terms: PreauthTerms, at: Date) {
-  const times = preauthTimes(d, terms.ttlSeconds, at)
-  const locks = limitLocks(ruling.holds)
-  const told = {
+function draftOpenPreauth(
+  deps: PreauthsDeps,
+  row: DraftRow,
+  assessment: AllowedPayment,
+  terms: PreauthTerms,
+  at: Date,
+) {
+  const times = preauthTimes(deps, terms.ttlSeconds, at)
+  const locks = limitLocks(assessment.holds)
+  const eventData = {
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
@@ -207,45 +223,45 @@ function openingOf(d: PreauthsDeps, row: Row, ruling: AllowedPayment, terms: Pre
     preauth: {
       ...row,
       ...times,
-      policy_hash: ruling.policyHash,
-      policy_results: ruling.results,
-      override_id: ruling.overrideId,
+      policy_hash: assessment.policyHash,
+      policy_results: assessment.results,
+      override_id: assessment.overrideId,
       locks,
     },
-    holds: ruling.holds.map(toLimitHoldItem),
+    holds: assessment.holds.map(toLimitHoldItem),
     grants: {
-      rules_version: ruling.rulesVersion,
-      override_id: ruling.overrideId,
+      rules_version: assessment.rulesVersion,
+      override_id: assessment.overrideId,
       agent_id: row.agent_id,
       merchant: row.merchant_id,
       amount_micro: terms.amountMicro,
     },
     audit: {
-      id: d.ids.next('aud'),
+      id: deps.ids.next('aud'),
       tenant_id: row.tenant_id,
       type: 'preauth.created',
       occurred_at: at.toISOString(),
       actor: row.asked_by,
       subject: row.id,
       decision: 'approved',
-      policy_ids: policyIds(ruling.results),
+      policy_ids: policyIds(assessment.results),
       input_hash: row.action_hash,
-      data: { ...told, ...(ruling.overrideId && { override_id: ruling.overrideId }) },
+      data: { ...eventData, ...(assessment.overrideId && { override_id: assessment.overrideId }) },
     },
     events: [
       {
-        id: d.ids.next('evt'),
+        id: deps.ids.next('evt'),
         tenant_id: row.tenant_id,
         type: 'preauth.created',
-        data: told,
+        data: eventData,
         created_at: at.toISOString(),
       },
     ],
   }
-  return { item, locks: [...locks, ...(ruling.overrideId ? [`override:${ruling.overrideId}`] : [])] }
+  return { item, locks: [...locks, ...(assessment.overrideId ? [`override:${assessment.overrideId}`] : [])] }
 }
 
-const waiting = (row: Row, ruling: RefusedAssessment, recorded: RecordedRefusal) => ({
+const toPendingResponse = (row: DraftRow, assessment: RefusedAssessment, recorded: RecordedRefusal) => ({
   preauth_id: recorded.preauth_id,
   run_id: recorded.run_id,
   decision: 'review_required',
@@ -253,38 +269,42 @@ const waiting = (row: Row, ruling: RefusedAssessment, recorded: RecordedRefusal)
   token: null,
   approval_id: recorded.approval_id,
   decision_id: recorded.decision_id,
-  message: ruling.message,
+  message: assessment.message,
   reserved: '0',
   reserved_usdc: 0,
   remaining: null,
   amount: row.amount_micro.toString(),
   amount_usdc: usdcFromMicro(row.amount_micro),
-  policy_results: ruling.results,
+  policy_results: assessment.results,
   expires_at: null,
   close_by: null,
 })
 
-/** What the tightest counter of money leaves, after this hold; null when none limits it. */
-async function remainingOf(tx: Tx, holds: readonly Hold[]): Promise<string | null> {
+/** The lowest remaining amount of all held money limits; null when there is none. */
+async function readRemaining(tx: Tx, holds: readonly Hold[]): Promise<string | null> {
   const states = await readCounters(
     tx,
     holds.filter((hold) => hold.measure !== 'count'),
   )
   if (states.length === 0) return null
-  const left = states.map((state) => state.limitMicro - usedOf(state))
-  return left.reduce((least, one) => (one < least ? one : least)).toString()
+  const remaining = states.map((state) => state.limitMicro - usedOf(state))
+  return remaining.reduce((lowest, amount) => (amount < lowest ? amount : lowest)).toString()
 }
 
-/** The token is shown as long as it can be used, to who may spend; it is signed anew and comes out the same. */
-function preauthRecord(d: Pick<PreauthsDeps, 'keys' | 'clock' | 'publicUrl'>, tenant: TenantCaller, row: PreauthRow) {
-  const usable = row.status === 'open' && row.expires_at! > d.clock.now() && tenant.scopes.includes('run')
+/** The token is shown while it can be used, to keys with the `run` scope. It is signed again, which gives the same token. */
+function toPreauthRecord(
+  deps: Pick<PreauthsDeps, 'keys' | 'clock' | 'publicUrl'>,
+  tenant: TenantCaller,
+  row: PreauthRow,
+) {
+  const usable = row.status === 'open' && row.expires_at! > deps.clock.now() && tenant.scopes.includes('run')
   const reserved = ['open', 'in_use', 'escalated'].includes(row.status) ? row.amount_micro : 0n
   return {
     preauth_id: row.id,
     run_id: row.run_id,
-    decision: decisionOf(row),
+    decision: toDecision(row),
     status: row.status,
-    token: usable ? signPreauthToken(d.keys.signer('tokens'), claimsOf(d, row)) : null,
+    token: usable ? signPreauthToken(deps.keys.signer('tokens'), toClaims(deps, row)) : null,
     agent_id: row.agent_id,
     mandate_id: row.mandate_id,
     merchant: row.merchant as Record<string, unknown>,
@@ -321,20 +341,20 @@ function preauthRecord(d: Pick<PreauthsDeps, 'keys' | 'clock' | 'publicUrl'>, te
   }
 }
 
-function decisionOf(row: PreauthRow): 'approved' | 'rejected' | 'review_required' {
+function toDecision(row: PreauthRow): 'approved' | 'rejected' | 'review_required' {
   if (row.status === 'pending_approval') return 'review_required'
   return row.status === 'rejected' ? 'rejected' : 'approved'
 }
 
-const secondsOf = (at: Date) => Math.floor(at.getTime() / 1000)
+const toEpochSeconds = (at: Date) => Math.floor(at.getTime() / 1000)
 
-const claimsOf = (d: Pick<PreauthsDeps, 'publicUrl'>, row: PreauthRow): PreauthClaims => ({
-  iss: d.publicUrl(),
+const toClaims = (deps: Pick<PreauthsDeps, 'publicUrl'>, row: PreauthRow): PreauthClaims => ({
+  iss: deps.publicUrl(),
   sub: row.agent_id,
   aud: row.merchant_id,
   jti: row.id,
-  iat: secondsOf(row.issued_at!),
-  exp: secondsOf(row.expires_at!),
+  iat: toEpochSeconds(row.issued_at!),
+  exp: toEpochSeconds(row.expires_at!),
   amount: row.amount_micro.toString(),
   asset: row.asset,
   network: row.network,

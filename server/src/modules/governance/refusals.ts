@@ -6,86 +6,86 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { StepAnswer, StepInput } from '../../platform/step.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
 import { smallestChanges } from './assessment-outcome.ts'
+import { shouldAssessAgain } from './assessment-retry.ts'
 import type { recordRefusalStep } from './governance.steps.ts'
 import { policyIds } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
-import { shouldLookAgain } from './steps.ts'
 
 export type RefusalDeps = {
   clock: Clock
   ids: Ids
-  books: Pick<RulesCache, 'forget'>
+  rulesCache: Pick<RulesCache, 'invalidate'>
   record: Step<StepInput<typeof recordRefusalStep>, RecordedRefusal>
   approvalWindowSeconds: number
 }
 
 export type RecordedRefusal = StepAnswer<typeof recordRefusalStep>
 
-/** What is refused: a run with what was asked, or a pre-authorisation with its row. */
+/** The refused run with its request, or the refused pre-authorisation with its row. */
 export type RefusalSubject =
   | { run: { requestHash: string; request: unknown; sessionId: string | undefined; kind: AssessmentRequest['kind'] } }
   | { preauth: Record<string, unknown> & { id: string; run_id: string } }
 
 /**
- * Writes a tenant's refusal down: the row, the decision with its reasons, the approval it asks for, audit and events.
- * Undefined when the world has moved meanwhile (room again, other rules): then it has to be judged anew.
+ * Records a refusal: the row, the decision with its reasons, the approval it requires, audit and events.
+ * Returns undefined when limits or rules changed meanwhile, and the request has to be assessed again.
  */
 export const createRefusals =
-  (d: RefusalDeps) =>
+  (deps: RefusalDeps) =>
   async (
     tenant: TenantCaller,
     subject: RefusalSubject,
-    ruling: RefusedAssessment,
+    assessment: RefusedAssessment,
   ): Promise<RecordedRefusal | undefined> => {
-    const at = d.clock.now()
-    const item = draftRefusal(d, tenant, subject, ruling, at)
+    const at = deps.clock.now()
+    const item = draftRefusal(deps, tenant, subject, assessment, at)
     try {
-      return await d.record(item, refusalLocks(ruling))
+      return await deps.record(item, refusalLocks(assessment))
     } catch (error) {
-      if (!shouldLookAgain(error)) throw error
-      d.books.forget(tenant.tenantId)
+      if (!shouldAssessAgain(error)) throw error
+      deps.rulesCache.invalidate(tenant.tenantId)
       return undefined
     }
   }
 
-export const refusalLocks = (ruling: RefusedAssessment): string[] => [
-  `action:${ruling.actionHash}`,
-  ...ruling.counterChecks.map(({ scope }) => `limit:${scope}`),
+export const refusalLocks = (assessment: RefusedAssessment): string[] => [
+  `action:${assessment.actionHash}`,
+  ...assessment.counterChecks.map(({ scope }) => `limit:${scope}`),
 ]
 
-/** What SQL `record_refusal` writes. */
+/** The input of SQL `record_refusal`. */
 export function draftRefusal(
-  d: Pick<RefusalDeps, 'ids' | 'approvalWindowSeconds'>,
+  deps: Pick<RefusalDeps, 'ids' | 'approvalWindowSeconds'>,
   tenant: TenantCaller,
   subject: RefusalSubject,
-  ruling: RefusedAssessment,
+  assessment: RefusedAssessment,
   at: Date,
 ) {
-  const { facts, results, review } = ruling
+  const { facts, results, review } = assessment
   const kind = 'run' in subject ? subject.run.kind : 'preauth'
-  const runId = 'run' in subject ? d.ids.next('run') : subject.preauth.run_id
-  const decisionId = d.ids.next('dec')
-  const approvalId = review ? d.ids.next('apr') : null
-  const expiresAt = new Date(at.getTime() + d.approvalWindowSeconds * 1000).toISOString()
+  const runId = 'run' in subject ? deps.ids.next('run') : subject.preauth.run_id
+  const decisionId = deps.ids.next('dec')
+  const approvalId = review ? deps.ids.next('apr') : null
+  const expiresAt = new Date(at.getTime() + deps.approvalWindowSeconds * 1000).toISOString()
   const amount = facts.amountMicro.toString()
-  const told = {
+  const eventData = {
     run_id: runId,
     ...('preauth' in subject && { preauth_id: subject.preauth.id }),
     decision_id: decisionId,
     agent_id: facts.agentId,
     merchant: facts.merchants[0],
     amount,
-    outcome: ruling.outcome,
-    reason: ruling.message,
+    outcome: assessment.outcome,
+    reason: assessment.message,
   }
   const event = (type: string, data: Record<string, unknown>) => ({
-    id: d.ids.next('evt'),
+    id: deps.ids.next('evt'),
     tenant_id: tenant.tenantId,
     type,
     data,
     created_at: at.toISOString(),
   })
-  const exceeded = results.filter(
+  const exceededBudgets = results.filter(
     (result) => result.budget_id !== undefined && result.verdict !== 'pass' && result.granted_by === undefined,
   )
   return {
@@ -94,11 +94,11 @@ export function draftRefusal(
         ? {
             id: runId,
             kind,
-            session_id: subject.run.sessionId ?? d.ids.next('ses'),
-            loop_id: d.ids.next('loop'),
+            session_id: subject.run.sessionId ?? deps.ids.next('ses'),
+            loop_id: deps.ids.next('loop'),
             request_hash: subject.run.requestHash,
             request: subject.run.request,
-            terms: { ruling: ruling.summary },
+            terms: { ruling: assessment.summary },
           }
         : null,
     preauth: 'preauth' in subject ? { ...subject.preauth, decision_id: decisionId } : null,
@@ -111,53 +111,53 @@ export function draftRefusal(
       agent_id: facts.agentId,
       merchant: facts.merchants[0],
       amount_micro: amount,
-      outcome: ruling.outcome,
-      error: ruling.error,
-      message: ruling.message,
-      overridable: ruling.overridable,
+      outcome: assessment.outcome,
+      error: assessment.error,
+      message: assessment.message,
+      overridable: assessment.overridable,
       results,
-      action_hash: ruling.actionHash,
+      action_hash: assessment.actionHash,
       asked_by: tenant.keyId,
       created_at: at.toISOString(),
     },
     approval: review && {
       id: approvalId,
       action: facts.action,
-      reason: ruling.message,
-      risk_summary: riskSummary(ruling),
-      action_hash: ruling.actionHash,
+      reason: assessment.message,
+      risk_summary: riskSummary(assessment),
+      action_hash: assessment.actionHash,
       approvals_required: review.approvalsRequired,
       separate_approver: review.separateApprover,
       expires_at: expiresAt,
     },
-    needs: ruling.counterChecks.map(({ amountMicro, ...need }) => ({ ...need, amount_micro: amountMicro })),
-    rules_version: ruling.rulesVersion,
+    needs: assessment.counterChecks.map(({ amountMicro, ...check }) => ({ ...check, amount_micro: amountMicro })),
+    rules_version: assessment.rulesVersion,
     audit: {
-      id: d.ids.next('aud'),
+      id: deps.ids.next('aud'),
       tenant_id: tenant.tenantId,
-      type: `${kind}.${ruling.outcome}`,
+      type: `${kind}.${assessment.outcome}`,
       occurred_at: at.toISOString(),
       actor: tenant.keyId,
       subject: 'preauth' in subject ? subject.preauth.id : runId,
-      decision: ruling.outcome,
+      decision: assessment.outcome,
       policy_ids: policyIds(results),
-      input_hash: ruling.actionHash,
-      data: told,
+      input_hash: assessment.actionHash,
+      data: eventData,
     },
     events: [
       ...(review
         ? [
             event('approval.requested', {
-              ...told,
+              ...eventData,
               approval_id: approvalId,
-              action_hash: ruling.actionHash,
+              action_hash: assessment.actionHash,
               expires_at: expiresAt,
             }),
           ]
-        : [event('run.blocked', told)]),
-      ...exceeded.map((result) =>
+        : [event('run.blocked', eventData)]),
+      ...exceededBudgets.map((result) =>
         event('budget.exceeded', {
-          ...told,
+          ...eventData,
           budget_id: result.budget_id,
           limit_usdc: result.limit,
           used_usdc: result.used,
@@ -167,7 +167,7 @@ export function draftRefusal(
   }
 }
 
-/** What a person needs to see before saying yes. */
+/** The summary shown to the approver. */
 const riskSummary = ({ facts, results, decided_by }: RefusedAssessment) => ({
   amount_usdc: usdcFromMicro(facts.amountMicro),
   agent_id: facts.agentId,
@@ -181,19 +181,19 @@ const riskSummary = ({ facts, results, decided_by }: RefusedAssessment) => ({
   decided_by: decided_by?.rule ?? null,
 })
 
-/** Top-level fields of a governance refusal, the same on every endpoint. */
-export const refusalFields = (ruling: RefusedAssessment, recorded: RecordedRefusal | null) => ({
-  outcome: ruling.outcome,
+/** The response fields of a refusal, the same on every endpoint. */
+export const refusalFields = (assessment: RefusedAssessment, recorded: RecordedRefusal | null) => ({
+  outcome: assessment.outcome,
   decision_id: recorded?.decision_id ?? null,
-  approval_id: recorded?.approval_id ?? ruling.summary.approval_id,
+  approval_id: recorded?.approval_id ?? assessment.summary.approval_id,
   ...(recorded && { run_id: recorded.run_id }),
   ...(recorded?.preauth_id && { preauth_id: recorded.preauth_id }),
-  decided_by: ruling.decided_by && {
-    policy_id: ruling.decided_by.policy_id,
-    budget_id: ruling.decided_by.budget_id ?? null,
-    mandate_id: ruling.decided_by.mandate_id ?? null,
-    rule: ruling.decided_by.rule,
+  decided_by: assessment.decided_by && {
+    policy_id: assessment.decided_by.policy_id,
+    budget_id: assessment.decided_by.budget_id ?? null,
+    mandate_id: assessment.decided_by.mandate_id ?? null,
+    rule: assessment.decided_by.rule,
   },
-  policy_results: ruling.results,
-  smallest_change: smallestChanges(ruling.results),
+  policy_results: assessment.results,
+  smallest_change: smallestChanges(assessment.results),
 })

@@ -1,13 +1,13 @@
 export type Mode = 'enforce' | 'warn' | 'shadow'
-/** What a rule says by itself. */
+/** The result of a rule, before its mode is applied. */
 export type Verdict = 'pass' | 'blocked' | 'review_required'
-/** What follows from it: a rule that only warns cannot stop anything, one in the shadow is not even heard. */
+/** The result after the mode is applied: `warn` turns a refusal into a warning, `shadow` into a pass. */
 export type Outcome = Verdict | 'warning'
 
-/** The least that would have to be different for the rule to let this pass. */
+/** The smallest change with which the rule would pass. */
 export type SmallestChange = { text: string; path?: string; from?: unknown; to?: unknown; retry_at?: string }
 
-/** What one rule found: what was asked, what the limit was, and what would have changed its mind. */
+/** The verdict of one rule, with the requested value, the limit, and the change that would pass. */
 export type Finding = {
   verdict: Verdict
   reason: string
@@ -17,7 +17,7 @@ export type Finding = {
   smallest_change?: SmallestChange
 }
 
-/** A finding with where it came from: a policy, a budget, a mandate, or the request itself. */
+/** A finding with its source: a policy, a budget, a mandate, or the request itself. */
 export type RuleResult = Finding & {
   policy_id: string | null
   policy_name?: string
@@ -27,9 +27,9 @@ export type RuleResult = Finding & {
   rule: string
   mode: Mode
   outcome: Outcome
-  /** The counter that decided, where one did. */
+  /** The scope of the counter, for counted rules. */
   counter?: string
-  /** The approval or override by which it passed after all. */
+  /** The approval or override that allowed it to pass. */
   granted_by?: string
 }
 
@@ -40,11 +40,11 @@ export function applyMode(verdict: Verdict, mode: Mode): Outcome {
 
 const strictness: Record<Mode, number> = { shadow: 0, warn: 1, enforce: 2 }
 
-/** A request may ask to be judged more strictly than the tenant's rules would, never less. */
-export const stricterMode = (own: Mode, wished: Mode | undefined): Mode =>
-  wished !== undefined && strictness[wished] > strictness[own] ? wished : own
+/** A request can make a policy's mode stricter, never weaker. */
+export const stricterMode = (policyMode: Mode, requestedMode: Mode | undefined): Mode =>
+  requestedMode !== undefined && strictness[requestedMode] > strictness[policyMode] ? requestedMode : policyMode
 
-/** Deny wins, then review, then a warning. */
+/** Deny wins over review, review over a warning. */
 export function worstOutcome(results: readonly Pick<RuleResult, 'outcome'>[]): Outcome {
   const order: Outcome[] = ['blocked', 'review_required', 'warning']
   return order.find((outcome) => results.some((result) => result.outcome === outcome)) ?? 'pass'

@@ -8,16 +8,16 @@ import type { Rule } from './policy-rules.ts'
 import type { Mode } from './rule-result.ts'
 import type { BudgetWindow } from './windows.ts'
 
-/** A tenant's rules as they stood at a version. */
+/** A tenant's active policies and budgets at one rules version. */
 export type TenantRules = {
   version: bigint
   policies: readonly Policy[]
   budgets: readonly Budget[]
-  /** The keys that existed then. A key that is not among them may have taken the place of one that a policy is for. */
+  /** The tenant's keys at that version. A newer key may be the rotated successor of a key that a policy is for. */
   keyIds: ReadonlySet<string>
 }
 
-/** The version is read first: should the rules change in between, the newer rules go under the older number and are judged again. */
+/** The version is read first: if the rules change in between, the stale version makes admission fail and retry. */
 export async function readRules(tx: Tx, tenantId: string): Promise<TenantRules> {
   const version = await tx
     .selectFrom('governance_versions')
@@ -48,15 +48,15 @@ export type KeyLink = { id: string; replaced_by: string | null }
 export const readKeys = (tx: Tx, tenantId: string): Promise<KeyLink[]> =>
   tx.selectFrom('api_keys').select(['id', 'replaced_by']).where('tenant_id', '=', tenantId).execute()
 
-/** A key, and every key that took its place by rotation. */
+/** The key and its rotated successors. */
 export function keySuccessors(keyId: string, keys: readonly KeyLink[]): Set<string> {
   const next = new Map(keys.map((key) => [key.id, key.replaced_by]))
-  const found = new Set<string>()
-  for (let id: string | null | undefined = keyId; id && !found.has(id); id = next.get(id)) found.add(id)
-  return found
+  const keyIds = new Set<string>()
+  for (let id: string | null | undefined = keyId; id && !keyIds.has(id); id = next.get(id)) keyIds.add(id)
+  return keyIds
 }
 
-/** Every key that is the same person as this one: those before it and those after it in its rotations. */
+/** All keys of the same holder: predecessors and successors of the key in its rotations. */
 export function keysOfSameHolder(keyId: string, keys: readonly KeyLink[]): Set<string> {
   return new Set([
     ...keys.filter((key) => keySuccessors(key.id, keys).has(keyId)).map((key) => key.id),
@@ -85,21 +85,21 @@ export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): P
 
 async function readBudgets(tx: Tx, tenantId: string): Promise<Budget[]> {
   const rows = await tx
-    .selectFrom('budgets as b')
-    .innerJoin('limit_definitions as d', 'd.scope', 'b.scope')
+    .selectFrom('budgets')
+    .innerJoin('limit_definitions', 'limit_definitions.scope', 'budgets.scope')
     .select([
-      'b.budget_id',
-      'b.scope',
-      'b.scope_type',
-      'b.scope_id',
-      'b.window',
-      'b.on_breach',
-      'd.limit_micro',
-      'd.soft_limit_micro',
-      'd.thresholds_micro',
+      'budgets.budget_id',
+      'budgets.scope',
+      'budgets.scope_type',
+      'budgets.scope_id',
+      'budgets.window',
+      'budgets.on_breach',
+      'limit_definitions.limit_micro',
+      'limit_definitions.soft_limit_micro',
+      'limit_definitions.thresholds_micro',
     ])
-    .where('b.tenant_id', '=', tenantId)
-    .orderBy('b.budget_id')
+    .where('budgets.tenant_id', '=', tenantId)
+    .orderBy('budgets.budget_id')
     .execute()
   return rows.map((row) => ({
     budgetId: row.budget_id,
@@ -110,6 +110,6 @@ async function readBudgets(tx: Tx, tenantId: string): Promise<Budget[]> {
     limitMicro: row.limit_micro,
     softLimitMicro: row.soft_limit_micro,
     onBreach: row.on_breach as OnBreach,
-    announces: row.thresholds_micro.length > 0,
+    emitsThresholdEvents: row.thresholds_micro.length > 0,
   }))
 }

@@ -3,35 +3,36 @@ import type { Notifications } from '../../platform/notifications.ts'
 import { readRules, type TenantRules } from './rules-cache.store.ts'
 
 const RULES_CHANNEL = 'governance'
-const MAX_BOOKS = 20_000
+const MAX_TENANTS = 20_000
 
 /**
- * Each tenant's rules, kept in this process, so that judging costs no round trip. A change is heard through `notify`;
- * should that come late, the version that an admission names is compared where it is admitted, and it is judged again.
+ * Caches each tenant's rules in this process, so that an assessment costs no round trip. Changes arrive through
+ * `notifications`; if one arrives late, admission compares the rules version in SQL and the request is assessed again.
  */
 export function createRulesCache({ db, notifications }: { db: Db; notifications: Pick<Notifications, 'listen'> }) {
-  const books = new Map<string, Promise<TenantRules>>()
-  const invalidate = (tenantId: string | undefined) => (tenantId === undefined ? books.clear() : books.delete(tenantId))
+  const entries = new Map<string, Promise<TenantRules>>()
+  const invalidate = (tenantId: string | undefined) =>
+    tenantId === undefined ? entries.clear() : entries.delete(tenantId)
   notifications.listen(RULES_CHANNEL, invalidate)
 
-  const open = (tenantId: string, tx: Tx): Promise<TenantRules> => {
-    const known = books.get(tenantId)
-    if (known) return known
-    const fresh = readRules(tx, tenantId)
-    if (books.size >= MAX_BOOKS) books.delete(books.keys().next().value!)
-    books.set(tenantId, fresh)
-    fresh.catch(() => books.get(tenantId) === fresh && books.delete(tenantId))
-    return fresh
+  const load = (tenantId: string, tx: Tx): Promise<TenantRules> => {
+    const cached = entries.get(tenantId)
+    if (cached) return cached
+    const loading = readRules(tx, tenantId)
+    if (entries.size >= MAX_TENANTS) entries.delete(entries.keys().next().value!)
+    entries.set(tenantId, loading)
+    loading.catch(() => entries.get(tenantId) === loading && entries.delete(tenantId))
+    return loading
   }
 
   return {
-    forget: invalidate,
-    /** Who is in a transaction passes it: waiting for a second connection while holding one can stop everybody. */
-    async of(tenantId: string, keyId: string, tx: Tx = db): Promise<TenantRules> {
-      const book = await open(tenantId, tx)
-      if (book.keyIds.has(keyId)) return book
+    invalidate,
+    /** Callers inside a transaction pass it: waiting for a second connection while holding one can exhaust the pool. */
+    async get(tenantId: string, keyId: string, tx: Tx = db): Promise<TenantRules> {
+      const rules = await load(tenantId, tx)
+      if (rules.keyIds.has(keyId)) return rules
       invalidate(tenantId)
-      return open(tenantId, tx)
+      return load(tenantId, tx)
     },
   }
 }

@@ -4,9 +4,9 @@ import type { AssessmentSummary } from './assessment.ts'
 import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import type { RuleResult } from './rule-result.ts'
 
-/** Something that was decided: what it was, when in the true order, how it was judged and what came of it. */
+/** A past decision: its payment, its position in the order of decisions, its rule results and its end. */
 export type PastDecision = {
-  /** Under which it holds: its own id, be it a run's or a pre-authorisation's. */
+  /** The id of the run or pre-authorisation; its holds are kept under this id. */
   id: string
   runId: string
   facts: PaymentFacts
@@ -14,42 +14,45 @@ export type PastDecision = {
   decidedSeq: bigint
   endedSeq: bigint | null
   ran: boolean
-  /** How it ended; null while it has not. */
+  /** The result of the payment; null while it has not ended. */
   end: { success: boolean; chargedMicro: bigint } | null
   outcome: string
   results: RuleResult[]
   approvalId: string | null
   overrideId: string | null
-  /** The pre-authorisation whose holds it went on with. */
+  /** The pre-authorisation whose holds the run took over. */
   preauthId: string | null
 }
 
 export type PastDecisionsQuery = { since?: Date; until?: Date; limit: number }
 
-/** Where our own runs are paid: a rule may name the address as well as the merchant. */
+/** The network and address that this service is paid on; rules can match the address too. */
 export type ServicePayee = { network: string; payTo: string }
 
-/** The newest decisions about runs, loops and pre-authorisations, in the order in which they were taken. */
+/** The newest decisions about runs, loops and pre-authorisations, in their original order. */
 export async function readPastDecisions(
   tx: Tx,
   tenantId: string,
   query: PastDecisionsQuery,
-  own: ServicePayee,
+  servicePayee: ServicePayee,
 ): Promise<{ past: PastDecision[]; has_more: boolean }> {
-  const [runs, preauths] = await Promise.all([pastRuns(tx, tenantId, query, own), pastPreauths(tx, tenantId, query)])
-  // Ids begin with their time, whatever their prefix: without it they sort as one.
-  const newest = [...runs, ...preauths].sort((a, b) => (timeOf(b.id) < timeOf(a.id) ? -1 : 1))
+  const [runs, preauths] = await Promise.all([
+    readPastRuns(tx, tenantId, query, servicePayee),
+    readPastPreauths(tx, tenantId, query),
+  ])
+  // After their prefix, ids begin with their time, so runs and pre-authorisations sort together.
+  const newest = [...runs, ...preauths].sort((a, b) => (sortableTime(b.id) < sortableTime(a.id) ? -1 : 1))
   const { rows, has_more } = toPage(newest, query.limit)
   return { past: rows.sort((a, b) => (a.decidedSeq < b.decidedSeq ? -1 : 1)), has_more }
 }
 
-const timeOf = (id: string) => id.slice(id.indexOf('_') + 1)
+const sortableTime = (id: string) => id.slice(id.indexOf('_') + 1)
 
-async function pastRuns(
+async function readPastRuns(
   tx: Tx,
   tenantId: string,
   { since, until, limit }: PastDecisionsQuery,
-  own: ServicePayee,
+  servicePayee: ServicePayee,
 ): Promise<PastDecision[]> {
   let query = tx
     .selectFrom('runs')
@@ -77,7 +80,7 @@ async function pastRuns(
     .limit(limit + 1)
     .execute()
   return rows.map((row) => {
-    const ruling = (row.terms as { ruling: AssessmentSummary }).ruling
+    const assessment = (row.terms as { ruling: AssessmentSummary }).ruling
     return {
       id: row.id,
       runId: row.id,
@@ -86,13 +89,13 @@ async function pastRuns(
         action: row.action,
         agentId: row.agent_id,
         amountMicro: row.price_micro,
-        merchants: [ruling.merchant ?? OWN_MERCHANT, own.payTo.toLowerCase()],
-        network: own.network,
+        merchants: [assessment.merchant ?? OWN_MERCHANT, servicePayee.payTo.toLowerCase()],
+        network: servicePayee.network,
         sessionId: (row.request as { session_id?: string }).session_id ?? null,
-        at: new Date(ruling.decided_at ?? row.created_at),
-        preauthorised: ruling.preauth_id !== null,
+        at: new Date(assessment.decided_at ?? row.created_at),
+        preauthorised: assessment.preauth_id !== null,
       },
-      keyId: ruling.asked_by ?? null,
+      keyId: assessment.asked_by ?? null,
       decidedSeq: row.decided_seq!,
       endedSeq: row.ended_seq,
       ran: ['executing', 'settling', 'completed', 'failed'].includes(row.state),
@@ -103,15 +106,15 @@ async function pastRuns(
             ? { success: false, chargedMicro: 0n }
             : null,
       outcome: row.outcome,
-      results: ruling.policy_applied,
-      approvalId: ruling.approval_id,
-      overrideId: ruling.override_id,
-      preauthId: ruling.preauth_id,
+      results: assessment.policy_applied,
+      approvalId: assessment.approval_id,
+      overrideId: assessment.override_id,
+      preauthId: assessment.preauth_id,
     }
   })
 }
 
-async function pastPreauths(
+async function readPastPreauths(
   tx: Tx,
   tenantId: string,
   { since, until, limit }: PastDecisionsQuery,

@@ -1,4 +1,4 @@
-/** Windows are calendar windows in UTC: every process and every reader of a budget agrees when one ends. */
+/** Windows are calendar windows in UTC, so every process agrees when one ends. */
 export const budgetWindows = ['run', 'day', 'week', 'month', 'total'] as const
 export type BudgetWindow = (typeof budgetWindows)[number]
 
@@ -6,14 +6,14 @@ export type Window = 'minute' | 'day' | 'week' | 'two_weeks' | 'month' | 'quarte
 
 const MINUTE = 60_000
 const DAY = 86_400_000
-// A Monday, from which weeks and pairs of weeks are counted.
+// The Monday from which weeks and two-week windows are counted.
 const FIRST_MONDAY = Date.UTC(1970, 0, 5)
 
-/** The name of the window that a moment lies in. A hold belongs to the window it was taken in, whenever it ends. */
+/** The name of the window at a time. A hold belongs to the window it was taken in, even if it ends later. */
 export const periodOf = (window: Window, at: Date): string =>
   window === 'total' ? 'total' : `${window}:${startOf(window, at).toISOString().slice(0, 16)}`
 
-/** When a fresh window begins; null when it never does. */
+/** When the window ends; null for `total`, which never ends. */
 export function endOf(window: Window, at: Date): Date | null {
   const start = startOf(window, at)
   switch (window) {
@@ -26,11 +26,11 @@ export function endOf(window: Window, at: Date): Date | null {
     case 'two_weeks':
       return new Date(start.getTime() + 14 * DAY)
     case 'month':
-      return monthsOn(start, 1)
+      return addMonths(start, 1)
     case 'quarter':
-      return monthsOn(start, 3)
+      return addMonths(start, 3)
     case 'year':
-      return monthsOn(start, 12)
+      return addMonths(start, 12)
     case 'total':
       return null
   }
@@ -45,9 +45,9 @@ function startOf(window: Window, at: Date): Date {
     case 'day':
       return new Date(Math.floor(time / DAY) * DAY)
     case 'week':
-      return since(FIRST_MONDAY, 7 * DAY, time)
+      return startOfPeriod(FIRST_MONDAY, 7 * DAY, time)
     case 'two_weeks':
-      return since(FIRST_MONDAY, 14 * DAY, time)
+      return startOfPeriod(FIRST_MONDAY, 14 * DAY, time)
     case 'month':
       return new Date(Date.UTC(at.getUTCFullYear(), month, 1))
     case 'quarter':
@@ -59,8 +59,8 @@ function startOf(window: Window, at: Date): Date {
   }
 }
 
-const since = (first: number, length: number, time: number) =>
+const startOfPeriod = (first: number, length: number, time: number) =>
   new Date(first + Math.floor((time - first) / length) * length)
 
-const monthsOn = (start: Date, months: number) =>
+const addMonths = (start: Date, months: number) =>
   new Date(Date.UTC(start.getUTCFullYear(), start.getUTCMonth() + months, 1))
