@@ -7,7 +7,7 @@
 import { connect } from 'node:net'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
 import fastify from 'fastify'
-import type { Signers } from '../src/modules/basis/attest.ts'
+import type { AttestationSigners } from '../src/modules/basis/attestation.ts'
 import { basisRoutes } from '../src/modules/basis/basis.routes.ts'
 import { createBasis } from '../src/modules/basis/basis.ts'
 import { loadCoverage } from '../src/modules/basis/coverage.ts'
@@ -33,12 +33,12 @@ async function main() {
   const log = createLog('silent')
   const metrics = createMetrics()
   const authenticate = { key: async () => undefined, admin: () => false }
-  const nobody: Signers['live'] = {
+  const nobody: AttestationSigners['live'] = {
     evmAddress: async () => '0x0000000000000000000000000000000000000000',
     sign: () => {
       throw new Error('Nothing is signed here.')
     },
-    cosign: async () => {
+    signTypedData: async () => {
       throw new Error('Nothing is signed here.')
     },
   }
@@ -67,7 +67,7 @@ async function main() {
     limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
     publicUrl: () => 'http://localhost',
   })
-  const text = basis.quoteText('TSLAx')
+  const text = basis.getQuoteJson('TSLAx')
   app.get('/bare', { config: { unmetered: true } }, (_request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(text)
   })

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
-import { configuredSources } from '../adapters/prices/configured-sources.ts'
+import { createConfiguredSources } from '../adapters/prices/configured-sources.ts'
 import { createHttpFetch } from '../adapters/prices/http-fetch.ts'
+import { createAttestationSigners } from '../modules/basis/attestation-signers.ts'
 import { basisRoutes } from '../modules/basis/basis.routes.ts'
 import { createBasis } from '../modules/basis/basis.ts'
 import { loadCoverage } from '../modules/basis/coverage.ts'
-import { createSigners } from '../modules/basis/signers.ts'
 import type { Authenticate } from '../platform/auth-context.ts'
 import type { Tx } from '../platform/db.ts'
 import type { App } from '../platform/http-app.ts'
@@ -13,15 +13,15 @@ import type { AppContext, Limits } from './context.ts'
 const ROUND_MS = 5_000
 const PRUNE_MS = 3_600_000
 
-export async function composeBasis(f: AppContext) {
-  const { config, db, clock, notifications, keys, ids } = f
+export async function composeBasis(context: AppContext) {
+  const { config, db, clock, notifications, keys, ids } = context
 
-  /** A change of the market concerns nobody in particular: everyone who asked for it is told. */
+  /** A market event belongs to no tenant, so it goes to every tenant with a subscription for it. */
   const emit = async (tx: Tx, event: { type: string; data: Record<string, unknown>; at: Date }) => {
     const { rows } = await sql<{ tenant_id: string }>`
       select distinct tenant_id from webhook_subscriptions
       where is_active and deleted_at is null and events && ${[event.type, '*']}::text[]`.execute(tx)
-    for (const { tenant_id } of rows) await f.outbox.emit(tx, { tenantId: tenant_id, ...event })
+    for (const { tenant_id } of rows) await context.outbox.emit(tx, { tenantId: tenant_id, ...event })
   }
 
   const basis = createBasis({
@@ -29,7 +29,7 @@ export async function composeBasis(f: AppContext) {
     clock,
     notifications,
     coverage: loadCoverage(config.BASIS_COVERAGE_FILE),
-    sources: configuredSources({
+    sources: createConfiguredSources({
       pythUrl: config.PYTH_HERMES_URL,
       pythApiKey: config.PYTH_API_KEY,
       baseRpcUrl: config.BASE_RPC_URL,
@@ -44,19 +44,19 @@ export async function composeBasis(f: AppContext) {
       alpacaSecretKey: config.ALPACA_SECRET_KEY,
     }),
     fetch: createHttpFetch({ clock }),
-    signers: createSigners(keys),
+    signers: createAttestationSigners(keys),
     holder: ids.next('ing'),
     emit,
   })
-  if (basis.ingests) await basis.reload()
+  if (basis.hasSources) await basis.reload()
 
   return {
     basis,
     routes: (app: App, authenticate: Authenticate, limits: Limits) =>
       basisRoutes(app, { basis, authenticate, metered: false, limits }),
     start() {
-      if (basis.ingests) f.jobs.every('basis', ROUND_MS, basis.round)
-      f.jobs.every('basis-prune', PRUNE_MS, basis.prune)
+      if (basis.hasSources) context.jobs.every('basis', ROUND_MS, basis.runIngestRound)
+      context.jobs.every('basis-prune', PRUNE_MS, basis.prune)
     },
   }
 }

@@ -32,7 +32,7 @@ export function composeBrokerage(f: AppContext, { basis, governance, ledger, rec
 
   const basisReading = async (symbol: string) => {
     const covered = basis.coverage.find(symbol)
-    return covered && rwaReading(covered, basis.reading(covered.symbol, covered.chain))
+    return covered && rwaReading(covered, basis.getReading(covered.symbol, covered.chain))
   }
   const brokers = openBrokers({
     db,

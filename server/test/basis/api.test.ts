@@ -4,7 +4,7 @@ import { verifyAttestation } from '@countersign/proof'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
-import { type BasisNode, GOOD_KEY, openBasisNode } from './node.ts'
+import { type BasisNode, openBasisNode, VALID_KEY } from './basis-node.ts'
 
 let scratch: Awaited<ReturnType<typeof createTestDatabase>>
 let database: Database
@@ -39,10 +39,10 @@ const quoteFields = [
   'source',
   'preview',
 ]
-const verdict = /verdict|accept|reject|recommend|buy|sell|signal/i
+const verdictWords = /verdict|accept|reject|recommend|buy|sell|signal/i
 
 describe('without any source configured', () => {
-  test('the contract has every field it promises', async () => {
+  test('the contract has every documented field', async () => {
     const { status, body } = await node.get('/api/basis/v1')
     expect(status).toBe(200)
     expect(Object.keys(body)).toEqual(
@@ -71,7 +71,7 @@ describe('without any source configured', () => {
     expect(body.note).toMatch(/illustrative and flagged preview:true/)
   })
 
-  test('symbols lists the coverage', async () => {
+  test('symbols lists the covered wrappers', async () => {
     const { body } = await node.get('/api/basis/v1/symbols')
     expect(body.count).toBe(14)
     expect(body.symbols[0]).toEqual({
@@ -82,7 +82,7 @@ describe('without any source configured', () => {
     })
   })
 
-  test('every quote has exactly the fields of the interface and is a preview', async () => {
+  test('every quote has exactly the documented fields and is a preview', async () => {
     for (const { symbol } of node.basis.coverage.symbols) {
       const { status, body, headers } = await node.get(`/api/basis/v1/quote/${symbol}`)
       expect(status).toBe(200)
@@ -101,7 +101,7 @@ describe('without any source configured', () => {
     }
   })
 
-  test('the board ranks all wrappers, explains itself and gives no verdict', async () => {
+  test('the board ranks all wrappers, explains its scores and gives no verdict', async () => {
     const { body } = await node.get('/api/basis/v1/board')
     expect(Object.keys(body)).toEqual(['status', 'as_of', 'scoring', 'rows', 'preview'])
     expect(body).toMatchObject({ status: 'preview', preview: true })
@@ -127,12 +127,12 @@ describe('without any source configured', () => {
           'as_of',
         ]),
       )
-      expect(Object.keys(row).filter((name) => verdict.test(name))).toEqual([])
+      expect(Object.keys(row).filter((name) => verdictWords.test(name))).toEqual([])
       expect(body.scoring.statuses[row.window_status]).toEqual(expect.any(String))
     }
   })
 
-  test('an attestation verifies offline, as a preview and as nothing else', async () => {
+  test('a preview attestation verifies offline, but not as live', async () => {
     const { status, body } = await node.get('/api/basis/v1/attestation/AAPLc')
     expect(status).toBe(200)
     expect(body).toMatchObject({
@@ -145,7 +145,7 @@ describe('without any source configured', () => {
     expect(verifyAttestation(body, { jwks: node.jwks, now, requireLive: true }).ok).toBe(false)
   })
 
-  test('the quote and the attestation of one moment say the same', async () => {
+  test('the quote and the attestation of one moment have the same figures', async () => {
     const { body: quote } = await node.get('/api/basis/v1/quote/TSLAx')
     const { body: attestation } = await node.get('/api/basis/v1/attestation/TSLAx')
     const { wrapper_price, reference_price, basis_bps, underlying_state } = quote
@@ -153,7 +153,7 @@ describe('without any source configured', () => {
     expect(attestation.snapshot).toEqual({ wrapper_price, reference_price, basis_bps, underlying_state })
   })
 
-  test('history is the preview’s own past', async () => {
+  test('without live readings the history consists of previews', async () => {
     const { status, body } = await node.get(
       '/api/basis/v1/history/TSLAx?from=2026-11-16T12:00:00Z&to=2026-11-16T15:00:00Z&interval=15m',
     )
@@ -164,38 +164,38 @@ describe('without any source configured', () => {
     expect(body.points[11].underlying_state).toBe('open')
   })
 
-  test('history ends now, whatever was asked for, and reaches back as far as the calendar', async () => {
-    const ahead = await node.get(
+  test('history ends now at the latest and starts with the calendar in 1990', async () => {
+    const future = await node.get(
       '/api/basis/v1/history/TSLAx?from=2026-11-16T14:00:00Z&to=9999-12-31T00:00:00Z&interval=15m',
     )
-    expect(ahead.body.points).toHaveLength(4)
-    expect(ahead.body.to).toBe('2026-11-16T15:00:00.000Z')
-    const back = await node.get(
+    expect(future.body.points).toHaveLength(4)
+    expect(future.body.to).toBe('2026-11-16T15:00:00.000Z')
+    const earliest = await node.get(
       '/api/basis/v1/history/TSLAx?from=1990-01-01T00:00:00Z&to=1990-01-03T00:00:00Z&interval=1d',
     )
-    expect(back.body.points).toHaveLength(2)
+    expect(earliest.body.points).toHaveLength(2)
   })
 
   test.each([
-    ['a range the wrong way round', '?from=2026-11-16T15:00:00Z&to=2026-11-16T12:00:00Z', /before/],
+    ['a range that ends before it starts', '?from=2026-11-16T15:00:00Z&to=2026-11-16T12:00:00Z', /before/],
     [
       'a range too long for its interval',
       '?from=2020-01-01T00:00:00Z&to=2026-11-16T12:00:00Z&interval=1m',
       /1500 are allowed/,
     ],
-    ['a range that lies ahead', '?from=2026-11-16T15:00:01Z&to=2026-11-17T00:00:00Z', /in the past/],
-    ['the year one', '?from=0001-01-01T00:00:00Z&to=0001-02-01T00:00:00Z&interval=1d', /begins 1990/],
-    ['a range that ends in the year nought', '?to=0000-01-01T00:00:00Z&interval=1d', /begins 1990/],
-    ['an interval nobody offers', '?interval=7m', /one of|must/],
-    ['a time that is none', '?from=yesterday', /date-time|must/],
-  ])('%s is refused', async (_name, query, message) => {
+    ['a range in the future', '?from=2026-11-16T15:00:01Z&to=2026-11-17T00:00:00Z', /in the past/],
+    ['a range in year 1', '?from=0001-01-01T00:00:00Z&to=0001-02-01T00:00:00Z&interval=1d', /begins 1990/],
+    ['a range that ends in year 0', '?to=0000-01-01T00:00:00Z&interval=1d', /begins 1990/],
+    ['an unknown interval', '?interval=7m', /must be one of 1m, 5m, 15m, 1h, 1d/],
+    ['an invalid time', '?from=yesterday', /must match format "date-time"/],
+  ])('%s is rejected', async (_name, query, message) => {
     const { status, body } = await node.get(`/api/basis/v1/history/TSLAx${query}`)
     expect(status).toBe(400)
     expect(body).toMatchObject({ error: 'invalid_request', message: expect.stringMatching(message) })
   })
 })
 
-describe('what is not there', () => {
+describe('unknown symbols, chains and hashes', () => {
   test.each([
     '/api/basis/v1/quote/NOPE',
     '/api/basis/v1/quote/AAPLc?chain=solana',
@@ -207,29 +207,32 @@ describe('what is not there', () => {
   ])('%s is not_found', async (url) => {
     const { status, body } = await node.get(url)
     expect(status).toBe(404)
-    expect(body).toMatchObject({ error: 'error', code: 'not_found', message: expect.any(String) })
+    expect(body).toMatchObject({ error: 'error', code: 'not_found', message: expect.stringMatching(/^No such /) })
   })
 
-  test('a symbol is found on the chain it is on, whatever its case', async () => {
+  test('symbols are found by chain and regardless of case', async () => {
     expect((await node.get('/api/basis/v1/quote/aaplc?chain=base')).body.symbol).toBe('AAPLc')
     expect((await node.get('/api/basis/v1/board?chain=base')).body.rows).toHaveLength(5)
   })
 
-  test('evidence by something that is no hash is a 400', async () => {
+  test('evidence with an invalid hash is a 400', async () => {
     expect((await node.get('/api/basis/v1/evidence/..%2fetc')).status).toBe(400)
   })
 })
 
 describe('keys', () => {
-  test('a Bearer key is accepted, a wrong one is 401, none is fine', async () => {
-    const ask = (headers: Record<string, string>) => node.get('/api/basis/v1/quote/TSLAx', headers)
-    expect((await ask({})).status).toBe(200)
-    expect((await ask({ authorization: `Bearer ${GOOD_KEY}` })).status).toBe(200)
-    expect((await ask({ authorization: 'Bearer another_key' })).status).toBe(401)
-    expect((await ask({ authorization: 'Basic abc' })).body).toMatchObject({ error: 'error', code: 'unauthorized' })
+  test('a valid Bearer key and no key are accepted, an invalid key is a 401', async () => {
+    const getQuote = (headers: Record<string, string>) => node.get('/api/basis/v1/quote/TSLAx', headers)
+    expect((await getQuote({})).status).toBe(200)
+    expect((await getQuote({ authorization: `Bearer ${VALID_KEY}` })).status).toBe(200)
+    expect((await getQuote({ authorization: 'Bearer another_key' })).status).toBe(401)
+    expect((await getQuote({ authorization: 'Basic abc' })).body).toMatchObject({
+      error: 'error',
+      code: 'unauthorized',
+    })
   })
 
-  test('in preview nothing is counted; metered, RateLimit headers say how much is left', async () => {
+  test('requests are not counted in preview; when metered, RateLimit headers are sent and the limit is enforced', async () => {
     for (let index = 0; index < 5; index += 1)
       expect((await node.get('/api/basis/v1/symbols')).headers.ratelimit).toBeUndefined()
     const metered = await openBasisNode(database, { metered: true })
@@ -242,23 +245,23 @@ describe('keys', () => {
 })
 
 describe('the stream', () => {
-  test('one address has so many, and another one after it lets go of one', async () => {
+  test('one address may open 20 streams, and another one after closing one', async () => {
     const streaming = await openBasisNode(database)
     const address = await streaming.app.listen({ host: '127.0.0.1', port: 0 })
-    const ask = (leave: AbortController) =>
-      fetch(`${address}/api/basis/v1/stream?symbols=TSLAx`, { signal: leave.signal })
-    const leaving = Array.from({ length: 20 }, () => new AbortController())
-    for (const one of leaving) expect((await ask(one)).status).toBe(200)
-    const refused = await ask(new AbortController())
-    expect([refused.status, (await refused.json()).code]).toEqual([429, 'rate_limited'])
-    leaving[0]!.abort()
-    await vi.waitFor(() => expect(streaming.basis.listening()).toBe(19), 5_000)
-    expect((await ask(leaving[1]!)).status).toBe(200)
-    for (const one of leaving) one.abort()
+    const openStream = (controller: AbortController) =>
+      fetch(`${address}/api/basis/v1/stream?symbols=TSLAx`, { signal: controller.signal })
+    const controllers = Array.from({ length: 20 }, () => new AbortController())
+    for (const controller of controllers) expect((await openStream(controller)).status).toBe(200)
+    const rejected = await openStream(new AbortController())
+    expect([rejected.status, (await rejected.json()).code]).toEqual([429, 'rate_limited'])
+    controllers[0]!.abort()
+    await vi.waitFor(() => expect(streaming.basis.subscriberCount()).toBe(19), 5_000)
+    expect((await openStream(controllers[1]!)).status).toBe(200)
+    for (const controller of controllers) controller.abort()
     await streaming.close()
   })
 
-  test('sends the present readings, then new ones, and ends with the server', async () => {
+  test('sends the current readings, then new ones, and ends when the server stops', async () => {
     const streaming = await openBasisNode(database)
     const address = await streaming.app.listen({ host: '127.0.0.1', port: 0 })
     const response = await fetch(`${address}/api/basis/v1/stream?symbols=tslax,AAPLc`)
@@ -266,18 +269,18 @@ describe('the stream', () => {
     expect(response.headers.get('x-request-id')).toBeTruthy()
     const reader = response.body!.pipeThrough(new TextDecoderStream()).getReader()
     let text = ''
-    const until = async (pattern: RegExp) => {
+    const readUntil = async (pattern: RegExp) => {
       while (!pattern.test(text)) {
         const { done, value } = await reader.read()
         if (done) throw new Error(`The stream ended: ${text}`)
         text += value
       }
     }
-    await until(/id: TSLAx@2026-11-16T15:00:00.000Z[\s\S]*id: AAPLc@/)
+    await readUntil(/id: TSLAx@2026-11-16T15:00:00.000Z[\s\S]*id: AAPLc@/)
     expect(text).not.toMatch(/NVDAx/)
     streaming.clock.advance(15_000)
-    streaming.basis.tickPreviews()
-    await until(/id: TSLAx@2026-11-16T15:00:15.000Z/)
+    streaming.basis.publishPreviews()
+    await readUntil(/id: TSLAx@2026-11-16T15:00:15.000Z/)
     const ended = reader.read().then(async function drain(chunk): Promise<boolean> {
       return chunk.done ? true : drain(await reader.read())
     })
@@ -285,61 +288,64 @@ describe('the stream', () => {
     expect(await ended).toBe(true)
   })
 
-  test('a reader who never reads is cut off, and one who hung up too early is not waited for', async () => {
+  test('a client that never reads is disconnected, and one that disconnects early leaves no subscription', async () => {
     const streaming = await openBasisNode(database, { keyDelayMs: 50 })
     await streaming.app.listen({ host: '127.0.0.1', port: 0 })
     const { port } = streaming.app.server.address() as AddressInfo
-    const ask = (headers: string) => {
+    const connectClient = (headers: string) => {
       const socket = connect(port, '127.0.0.1').on('error', () => {})
       socket.write(`GET /api/basis/v1/stream HTTP/1.1\r\nhost: here\r\n${headers}\r\n`)
       return socket
     }
-    const hasty = ask(`authorization: Bearer ${GOOD_KEY}\r\n`)
+    const earlyLeaver = connectClient(`authorization: Bearer ${VALID_KEY}\r\n`)
     await sleep(20)
-    hasty.resetAndDestroy()
+    earlyLeaver.resetAndDestroy()
     await sleep(100)
-    expect(streaming.basis.listening()).toBe(0)
+    expect(streaming.basis.subscriberCount()).toBe(0)
 
-    const idle = ask('').pause()
-    await vi.waitFor(() => expect(streaming.basis.listening()).toBe(1))
-    for (let ticks = 0; ticks < 2_000 && streaming.basis.listening() > 0; ticks += 1) {
+    const idleClient = connectClient('').pause()
+    await vi.waitFor(() => expect(streaming.basis.subscriberCount()).toBe(1))
+    for (let ticks = 0; ticks < 2_000 && streaming.basis.subscriberCount() > 0; ticks += 1) {
       streaming.clock.advance(15_000)
-      streaming.basis.tickPreviews()
+      streaming.basis.publishPreviews()
       await new Promise(setImmediate)
     }
-    expect(streaming.basis.listening()).toBe(0)
-    idle.destroy()
+    expect(streaming.basis.subscriberCount()).toBe(0)
+    idleClient.destroy()
     await streaming.close()
   })
 
-  test('a server that stops does not wait for a reader who does not read', async () => {
+  test('a stopping server does not wait for a client that does not read', async () => {
     const streaming = await openBasisNode(database)
     await streaming.app.listen({ host: '127.0.0.1', port: 0 })
     const { port } = streaming.app.server.address() as AddressInfo
-    const idle = connect(port, '127.0.0.1')
+    const idleClient = connect(port, '127.0.0.1')
       .on('error', () => {})
       .pause()
-    idle.write('GET /api/basis/v1/stream HTTP/1.1\r\nhost: here\r\n\r\n')
-    await vi.waitFor(() => expect(streaming.basis.listening()).toBe(1))
-    const [waiting] = streaming.waiting()
-    while (waiting!.writableLength === 0) {
+    idleClient.write('GET /api/basis/v1/stream HTTP/1.1\r\nhost: here\r\n\r\n')
+    await vi.waitFor(() => expect(streaming.basis.subscriberCount()).toBe(1))
+    const [socket] = streaming.openSockets()
+    while (socket!.writableLength === 0) {
       streaming.clock.advance(15_000)
-      streaming.basis.tickPreviews()
+      streaming.basis.publishPreviews()
     }
     const closed = await Promise.race([streaming.close().then(() => true), sleep(3_000).then(() => false)])
     expect(closed).toBe(true)
-    idle.destroy()
+    idleClient.destroy()
   })
 
-  test('of an unknown wrapper is a 404', async () => {
+  test('an unknown wrapper is a 404 and an empty list a 400', async () => {
     expect((await node.get('/api/basis/v1/stream?symbols=NOPE')).status).toBe(404)
     expect((await node.get('/api/basis/v1/stream?symbols=,')).status).toBe(400)
   })
 })
 
-test('the machine description has every basis path', async () => {
+test('the OpenAPI document has every basis path', async () => {
   const { paths } = node.app.swagger() as unknown as {
-    paths: Record<string, { get: { responses: Record<string, unknown> } }>
+    paths: Record<
+      string,
+      { get: { responses: Record<string, { content: { 'application/json': { schema: { required: string[] } } } }> } }
+    >
   }
   const basis = Object.keys(paths).filter((path) => path.startsWith('/api/basis/v1'))
   expect(basis.sort()).toEqual(
@@ -354,5 +360,6 @@ test('the machine description has every basis path', async () => {
       '/symbols',
     ].map((path) => `/api/basis/v1${path}`),
   )
-  expect(JSON.stringify(paths['/api/basis/v1/quote/{symbol}'])).toMatch(/near_reference_usd|BasisQuote/)
+  const quoteSchema = paths['/api/basis/v1/quote/{symbol}']!.get.responses['200']!.content['application/json'].schema
+  expect(quoteSchema.required).toEqual(quoteFields)
 })

@@ -4,7 +4,7 @@ import { createTestClock } from '../../../test/clock.ts'
 import { createTestDatabase } from '../../../test/harness.ts'
 import { lastSession, marketState, nextOpen } from '../../modules/basis/calendar.ts'
 import { loadCoverage } from '../../modules/basis/coverage.ts'
-import { previewReading } from '../../modules/basis/preview.ts'
+import { buildPreviewReading } from '../../modules/basis/preview.ts'
 import { INSTRUMENT_TYPES } from '../../modules/brokerage/broker.ts'
 import { rwaReading } from '../../modules/brokerage/rwa-reading.ts'
 import { createVenues } from '../../modules/brokerage/venues.ts'
@@ -26,7 +26,7 @@ afterAll(async () => {
 
 const readBasis = async (symbol: string) => {
   const covered = coverage.find(symbol)
-  return covered && rwaReading(covered, previewReading(covered, coverage.bandBps, clock.now()))
+  return covered && rwaReading(covered, buildPreviewReading(covered, coverage.bandBps, clock.now()))
 }
 const open = (settings: BrokerSettings) =>
   openBrokers({ db: database.db, clock, calendar: { marketState, nextOpen, lastSession }, readBasis, settings })

@@ -1,10 +1,20 @@
-import { type PriceSource, type SourceReading, SourceRefused } from '../../modules/basis/price-source.ts'
-import { boolean, get, list, object, pastTime, price, readJson, text, unique } from './reading.ts'
+import { type ParsedResponse, type PriceSource, PriceSourceError } from '../../modules/basis/price-source.ts'
+import {
+  getRequest,
+  parseJson,
+  requireBoolean,
+  requireList,
+  requireObject,
+  requirePastTime,
+  requirePrice,
+  requireText,
+  unique,
+} from './response-parsing.ts'
 
-type AlpacaMemo = { about: 'quote' | 'clock' | 'calendar'; underlying?: string }
+type AlpacaContext = { topic: 'quote' | 'clock' | 'calendar'; underlying?: string }
 
-/** Wider apart than this, bid and ask are not a market. */
-const WIDEST_SPREAD = 0.1
+/** A quote with a wider relative spread is rejected. */
+const MAX_RELATIVE_SPREAD = 0.1
 
 export type AlpacaOptions = {
   dataUrl: string
@@ -17,73 +27,76 @@ export type AlpacaOptions = {
 /** Alpaca: the best bid and offer of each underlying, the exchange's clock and its calendar of the day. */
 export function createAlpaca(options: AlpacaOptions): PriceSource {
   const headers = { 'apca-api-key-id': options.keyId, 'apca-api-secret-key': options.secretKey }
-  const ask = (url: string, memo: AlpacaMemo) => get(url, { headers, memo })
+  const buildRequest = (url: string, context: AlpacaContext) => getRequest(url, { headers, context })
   return {
     id: 'alpaca',
     everySeconds: options.everySeconds ?? 15,
 
-    ask(covered, now) {
-      const today = newYorkDay.format(now)
+    buildRequests(wrappers, now) {
+      const today = newYorkDate.format(now)
       return [
-        ask(`${options.tradingUrl}/v2/clock`, { about: 'clock' }),
-        ask(`${options.tradingUrl}/v2/calendar?start=${today}&end=${today}`, { about: 'calendar' }),
-        ...unique(covered.map(({ underlying }) => underlying)).map((underlying) =>
-          ask(`${options.dataUrl}/v2/stocks/${encodeURIComponent(underlying)}/quotes/latest`, {
-            about: 'quote',
+        buildRequest(`${options.tradingUrl}/v2/clock`, { topic: 'clock' }),
+        buildRequest(`${options.tradingUrl}/v2/calendar?start=${today}&end=${today}`, { topic: 'calendar' }),
+        ...unique(wrappers.map(({ underlying }) => underlying)).map((underlying) =>
+          buildRequest(`${options.dataUrl}/v2/stocks/${encodeURIComponent(underlying)}/quotes/latest`, {
+            topic: 'quote',
             underlying,
           }),
         ),
       ]
     },
 
-    read(request, answer) {
-      const memo = request.memo as AlpacaMemo
-      const body = readJson(answer)
-      if (memo.about === 'clock') return readClock(body, answer.fetchedAt)
-      if (memo.about === 'calendar') return readCalendar(body, answer.fetchedAt)
-      return readQuote(body, memo.underlying!, answer.fetchedAt)
+    parseResponse(request, response) {
+      const context = request.context as AlpacaContext
+      const body = parseJson(response)
+      if (context.topic === 'clock') return parseClock(body, response.fetchedAt)
+      if (context.topic === 'calendar') return parseCalendar(body, response.fetchedAt)
+      return parseQuote(body, context.underlying!, response.fetchedAt)
     },
   }
 }
 
-function readQuote(body: unknown, underlying: string, fetchedAt: Date): SourceReading {
-  const answer = object(body, 'the answer')
-  if (text(answer.symbol, 'symbol') !== underlying) throw new SourceRefused('the quote is of another symbol')
-  const quote = object(answer.quote, 'the quote')
-  const bid = price(quote.bp, 'the bid')
-  const ask = price(quote.ap, 'the offer')
-  if (ask < bid || ask / bid - 1 > WIDEST_SPREAD)
-    throw new SourceRefused(`bid ${bid} and offer ${ask} are not a market`)
-  const publishedAt = pastTime(quote.t, 'the time of the quote', fetchedAt)
+function parseQuote(body: unknown, underlying: string, fetchedAt: Date): ParsedResponse {
+  const response = requireObject(body, 'the response')
+  if (requireText(response.symbol, 'symbol') !== underlying)
+    throw new PriceSourceError('the quote is for another symbol')
+  const quote = requireObject(response.quote, 'the quote')
+  const bid = requirePrice(quote.bp, 'the bid')
+  const ask = requirePrice(quote.ap, 'the offer')
+  if (ask < bid || ask / bid - 1 > MAX_RELATIVE_SPREAD)
+    throw new PriceSourceError(`bid ${bid} and offer ${ask} are not a market`)
+  const publishedAt = requirePastTime(quote.t, 'the time of the quote', fetchedAt)
   return {
     publishedAt,
     observations: [{ kind: 'share_price', underlying, price: (bid + ask) / 2, conf: (ask - bid) / 2, publishedAt }],
   }
 }
 
-function readClock(body: unknown, fetchedAt: Date): SourceReading {
-  const clock = object(body, 'the clock')
-  const publishedAt = pastTime(clock.timestamp, 'the time of the clock', fetchedAt)
+function parseClock(body: unknown, fetchedAt: Date): ParsedResponse {
+  const clock = requireObject(body, 'the clock')
+  const publishedAt = requirePastTime(clock.timestamp, 'the time of the clock', fetchedAt)
   return {
     publishedAt,
-    observations: [{ kind: 'exchange_clock', by: 'clock', open: boolean(clock.is_open, 'is_open'), publishedAt }],
+    observations: [
+      { kind: 'exchange_clock', by: 'clock', open: requireBoolean(clock.is_open, 'is_open'), publishedAt },
+    ],
   }
 }
 
-/** A day without a line is a day without a session, whatever our own calendar thought. */
-function readCalendar(body: unknown, fetchedAt: Date): SourceReading {
-  const today = newYorkDay.format(fetchedAt)
+/** A day that Alpaca's calendar does not list has no session, even if our own calendar has one. */
+function parseCalendar(body: unknown, fetchedAt: Date): ParsedResponse {
+  const today = newYorkDate.format(fetchedAt)
   const time = newYorkTime.format(fetchedAt)
-  const days = list(body, 'the calendar', 10).map((entry) => object(entry, 'a day'))
+  const days = requireList(body, 'the calendar', 10).map((entry) => requireObject(entry, 'a day'))
   const session = days.find(({ date }) => date === today)
-  const open = session ? time >= text(session.open, 'open') && time < text(session.close, 'close') : false
+  const open = session ? time >= requireText(session.open, 'open') && time < requireText(session.close, 'close') : false
   return {
     publishedAt: fetchedAt,
     observations: [{ kind: 'exchange_clock', by: 'calendar', open, publishedAt: fetchedAt }],
   }
 }
 
-const newYorkDay = new Intl.DateTimeFormat('en-CA', {
+const newYorkDate = new Intl.DateTimeFormat('en-CA', {
   timeZone: 'America/New_York',
   year: 'numeric',
   month: '2-digit',

@@ -1,27 +1,32 @@
-import { type Covered, type Observation, type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
 import {
-  argument,
-  askEvm,
+  type CoveredWrapper,
+  type Observation,
+  type PriceSource,
+  PriceSourceError,
+} from '../../modules/basis/price-source.ts'
+import {
+  decodeWord,
+  decodeWords,
   type EvmEndpoint,
+  encodeArgument,
   ethCall,
+  evmBatchRequest,
   getBlock,
-  readBlock,
-  readEvm,
+  parseBlock,
+  parseEvmBatch,
   SELECTOR,
-  signed,
-  word,
-  words,
+  toSigned,
 } from './evm-rpc.ts'
 
-type FeedMemo = {
+type FeedContext = {
   asset: string
   underlying: string
   decimals: number
   includesMultiplier: boolean
-  registry: boolean
+  hasRegistry: boolean
 }
 
-/** The registry writes shares per token with this many decimals. */
+/** The registry stores shares per token with this many decimals. */
 const REGISTRY_DECIMALS = 18
 
 /** Chainlink feeds of an EVM chain. For some wrappers the feed is already multiplied by shares per token. */
@@ -31,86 +36,88 @@ export function createChainlink(options: { endpoint: EvmEndpoint; everySeconds?:
     id: 'chainlink',
     everySeconds: options.everySeconds ?? 15,
 
-    ask(covered) {
-      return covered
+    buildRequests(wrappers) {
+      return wrappers
         .filter(
-          (each): each is Covered & { feed: NonNullable<Covered['feed']> } =>
-            each.chain === endpoint.chain && each.feed !== null,
+          (wrapper): wrapper is CoveredWrapper & { feed: NonNullable<CoveredWrapper['feed']> } =>
+            wrapper.chain === endpoint.chain && wrapper.feed !== null,
         )
         .map(({ asset, address, underlying, feed, registry }) => {
-          const memo: FeedMemo = {
+          const context: FeedContext = {
             asset,
             underlying,
             decimals: feed.decimals,
             includesMultiplier: feed.includesMultiplier,
-            registry: registry !== null,
+            hasRegistry: registry !== null,
           }
           const calls = [
             getBlock('latest'),
             ethCall(feed.address, SELECTOR.latestRoundData, 'latest'),
             ethCall(feed.address, SELECTOR.decimals, 'latest'),
           ]
-          if (registry) calls.push(ethCall(registry, SELECTOR.getOracleParams + argument(address), 'latest'))
-          return askEvm(endpoint, calls, memo)
+          if (registry) calls.push(ethCall(registry, SELECTOR.getOracleParams + encodeArgument(address), 'latest'))
+          return evmBatchRequest(endpoint, calls, context)
         })
     },
 
-    read(request, answer) {
-      const memo = request.memo as FeedMemo
-      const results = readEvm(request, answer)
-      const block = readBlock(results[0], answer.fetchedAt)
-      const [roundId, rawPrice, , updatedAt, answeredIn] = words(results[1], 5, 'latestRoundData') as [
+    parseResponse(request, response) {
+      const context = request.context as FeedContext
+      const results = parseEvmBatch(request, response)
+      const block = parseBlock(results[0], response.fetchedAt)
+      const [roundId, rawPrice, , updatedAt, answeredInRound] = decodeWords(results[1], 5, 'latestRoundData') as [
         bigint,
         bigint,
         bigint,
         bigint,
         bigint,
       ]
-      if (word(results[2], 'decimals') !== BigInt(memo.decimals))
-        throw new SourceRefused('the feed has other decimals than the coverage list says')
-      const price = Number(signed(rawPrice)) / 10 ** memo.decimals
+      if (decodeWord(results[2], 'decimals') !== BigInt(context.decimals))
+        throw new PriceSourceError('the feed has other decimals than the coverage list says')
+      const price = Number(toSigned(rawPrice)) / 10 ** context.decimals
       if (!(price > 0) || !Number.isFinite(price))
-        throw new SourceRefused(`the feed says ${price}, which is not a price`)
-      if (answeredIn < roundId) throw new SourceRefused('the feed carries the answer of an older round')
-      const publishedAt = timeOf(updatedAt, answer.fetchedAt)
-      const reference: Observation = memo.includesMultiplier
-        ? { kind: 'token_reference', asset: memo.asset, price, conf: 0, publishedAt }
-        : { kind: 'share_price', underlying: memo.underlying, price, conf: 0, publishedAt }
-      const params = memo.registry ? readParams(memo, results[3], block.at) : { paused: false, observations: [] }
-      // A paused feed stands still on purpose, around a corporate action: its price is not one.
-      const observations = params.paused ? params.observations : [reference, ...params.observations]
+        throw new PriceSourceError(`the feed says ${price}, which is not a price`)
+      if (answeredInRound < roundId) throw new PriceSourceError('the feed carries the answer of an older round')
+      const publishedAt = parseUpdateTime(updatedAt, response.fetchedAt)
+      const reference: Observation = context.includesMultiplier
+        ? { kind: 'token_reference', asset: context.asset, price, conf: 0, publishedAt }
+        : { kind: 'share_price', underlying: context.underlying, price, conf: 0, publishedAt }
+      const oracleParams = context.hasRegistry
+        ? parseOracleParams(context, results[3], block.at)
+        : { paused: false, observations: [] }
+      // A feed is paused on purpose around a corporate action; its price is not valid then.
+      const observations = oracleParams.paused ? oracleParams.observations : [reference, ...oracleParams.observations]
       return { observations, publishedAt, block: block.number }
     },
   }
 }
 
-function timeOf(seconds: bigint, fetchedAt: Date): Date {
+function parseUpdateTime(seconds: bigint, fetchedAt: Date): Date {
   const ms = Number(seconds) * 1000
   if (seconds === 0n || !Number.isFinite(ms) || ms > 8.64e15)
-    throw new SourceRefused('the feed does not say when it was updated')
+    throw new PriceSourceError('the feed does not say when it was updated')
   if (ms > fetchedAt.getTime() + 60_000)
-    throw new SourceRefused(`the feed is dated ${new Date(ms).toISOString()}, in the future`)
+    throw new PriceSourceError(`the feed is dated ${new Date(ms).toISOString()}, in the future`)
   return new Date(ms)
 }
 
-function readParams(
-  memo: FeedMemo,
+function parseOracleParams(
+  context: FeedContext,
   result: unknown,
   publishedAt: Date,
 ): { paused: boolean; observations: Observation[] } {
-  const [rawMultiplier, rawPaused] = words(result, 2, 'getOracleParams') as [bigint, bigint]
+  const [rawMultiplier, rawPaused] = decodeWords(result, 2, 'getOracleParams') as [bigint, bigint]
   const current = Number(rawMultiplier) / 10 ** REGISTRY_DECIMALS
-  if (!(current > 0)) throw new SourceRefused('the registry knows no multiplier for the token')
+  if (!(current > 0)) throw new PriceSourceError('the registry has no multiplier for the token')
   const paused = rawPaused !== 0n
   const observations: Observation[] = [
-    { kind: 'multiplier', asset: memo.asset, current, next: null, onChain: true, publishedAt },
+    { kind: 'multiplier', asset: context.asset, current, next: null, onChain: true, publishedAt },
   ]
   if (paused)
     observations.push({
       kind: 'issuer',
-      asset: memo.asset,
+      asset: context.asset,
       accepting: false,
-      why: 'the oracle registry is paused',
+      reason: 'the oracle registry is paused',
       publishedAt,
     })
   return { paused, observations }

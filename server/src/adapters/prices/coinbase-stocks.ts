@@ -1,59 +1,78 @@
-import { type Covered, type Observation, type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
-import { get, integer, type Json, list, number, object, pastTime, price, readJson, readRows, text } from './reading.ts'
+import {
+  type CoveredWrapper,
+  type Observation,
+  type PriceSource,
+  PriceSourceError,
+} from '../../modules/basis/price-source.ts'
+import {
+  getRequest,
+  type JsonObject,
+  parseJson,
+  parseRows,
+  requireInteger,
+  requireList,
+  requireNumber,
+  requireObject,
+  requirePastTime,
+  requirePrice,
+  requireText,
+} from './response-parsing.ts'
 
-type ListMemo = { wanted: { address: string; asset: string; symbol: string; decimals: number }[] }
+type ListedToken = Pick<CoveredWrapper, 'address' | 'asset' | 'symbol' | 'decimals'>
+type ListContext = { tokens: ListedToken[] }
 
 /**
- * Coinbase's list of its tokenised stocks. It reports supply, not reserves: that a share stands behind each is the
- * issuer's claim, and is passed on as one.
+ * Coinbase's list of its tokenised stocks. It reports supply, not reserves: that each token is backed by shares is the
+ * issuer's claim, and is published as a claim.
  */
 export function createCoinbaseStocks(options: { url: string; everySeconds?: number }): PriceSource {
-  const isOurs = (each: Covered) => each.issuerApi === 'coinbase'
   return {
     id: 'coinbase',
     everySeconds: options.everySeconds ?? 60,
 
-    ask(covered) {
-      const wanted = covered
-        .filter(isOurs)
+    buildRequests(wrappers) {
+      const tokens = wrappers
+        .filter(({ issuerApi }) => issuerApi === 'coinbase')
         .map(({ address, asset, symbol, decimals }) => ({ address, asset, symbol, decimals }))
-      return wanted.length === 0 ? [] : [get(options.url, { memo: { wanted } })]
+      return tokens.length === 0 ? [] : [getRequest(options.url, { context: { tokens } })]
     },
 
-    read(request, answer) {
-      const { wanted } = request.memo as ListMemo
-      const tokens = list(object(readJson(answer), 'the answer').tokens, 'tokens').map((entry) =>
-        object(entry, 'a token'),
+    parseResponse(request, response) {
+      const { tokens } = request.context as ListContext
+      const entries = requireList(requireObject(parseJson(response), 'the response').tokens, 'tokens').map((entry) =>
+        requireObject(entry, 'a token'),
       )
-      const listed = new Map(
-        tokens.map((token) => [text(token.contract_address, 'contract_address').toLowerCase(), token]),
+      const entriesByAddress = new Map(
+        entries.map((entry) => [requireText(entry.contract_address, 'contract_address').toLowerCase(), entry]),
       )
-      const { observations, refused } = readRows(wanted, (each) => {
-        const token = listed.get(each.address.toLowerCase())
-        return token ? readToken(each, token, request.shownUrl, answer.fetchedAt) : []
+      const { observations, rejected } = parseRows(tokens, (token) => {
+        const entry = entriesByAddress.get(token.address.toLowerCase())
+        return entry ? parseToken(token, entry, request.publicUrl, response.fetchedAt) : []
       })
-      if (observations.length === 0) throw new SourceRefused('it lists none of the covered tokens')
-      return { observations, refused, publishedAt: answer.fetchedAt }
+      if (observations.length === 0) throw new PriceSourceError('it lists none of the covered tokens')
+      return { observations, rejected, publishedAt: response.fetchedAt }
     },
   }
 }
 
-function readToken(wanted: ListMemo['wanted'][number], token: Json, reportUrl: string, fetchedAt: Date): Observation[] {
-  const { asset } = wanted
-  if (integer(token.decimals, 'decimals') !== wanted.decimals)
-    throw new SourceRefused(`${wanted.symbol} has other decimals than the coverage list says`)
-  const multiplier = price(token.multiplier, 'multiplier')
-  const navAt = pastTime(token.nav_price_updated_at, 'nav_price_updated_at', fetchedAt)
-  const paused = list(token.paused_features, 'paused_features', 50).map((feature) => text(feature, 'a paused feature'))
+function parseToken(token: ListedToken, entry: JsonObject, reportUrl: string, fetchedAt: Date): Observation[] {
+  const { asset, symbol, decimals } = token
+  if (requireInteger(entry.decimals, 'decimals') !== decimals)
+    throw new PriceSourceError(`${symbol} has other decimals than the coverage list says`)
+  const multiplier = requirePrice(entry.multiplier, 'multiplier')
+  const navAt = requirePastTime(entry.nav_price_updated_at, 'nav_price_updated_at', fetchedAt)
+  const pausedFeatures = requireList(entry.paused_features, 'paused_features', 50).map((feature) =>
+    requireText(feature, 'a paused feature'),
+  )
   return [
-    { kind: 'token_reference', asset, price: price(token.nav_price, 'nav_price'), conf: 0, publishedAt: navAt },
+    { kind: 'token_reference', asset, price: requirePrice(entry.nav_price, 'nav_price'), conf: 0, publishedAt: navAt },
     { kind: 'multiplier', asset, current: multiplier, next: null, onChain: false, publishedAt: fetchedAt },
-    { kind: 'supply', asset, tokens: supplyOf(token.total_supply, wanted.decimals), block: 0, publishedAt: fetchedAt },
+    { kind: 'supply', asset, tokens: parseSupply(entry.total_supply, decimals), block: 0, publishedAt: fetchedAt },
     {
       kind: 'issuer',
       asset,
-      accepting: paused.length === 0,
-      why: `the issuer has paused ${paused.join(', ').slice(0, 200)}`,
+      accepting: pausedFeatures.length === 0,
+      reason: `the issuer has paused ${pausedFeatures.join(', ').slice(0, 200)}`,
       publishedAt: fetchedAt,
     },
     {
@@ -68,9 +87,9 @@ function readToken(wanted: ListMemo['wanted'][number], token: Json, reportUrl: s
   ]
 }
 
-/** Whole digits are atomic units, as in every token interface; a decimal point means whole tokens. */
-function supplyOf(value: unknown, decimals: number): number {
-  const read = number(value, 'total_supply')
-  if (read < 0) throw new SourceRefused('total_supply is negative')
-  return String(value).includes('.') ? read : read / 10 ** decimals
+/** A value without a decimal point is in atomic units; with one, it is in whole tokens. */
+function parseSupply(value: unknown, decimals: number): number {
+  const supply = requireNumber(value, 'total_supply')
+  if (supply < 0) throw new PriceSourceError('total_supply is negative')
+  return String(value).includes('.') ? supply : supply / 10 ** decimals
 }

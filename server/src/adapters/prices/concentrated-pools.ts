@@ -1,42 +1,47 @@
 import {
-  type Covered,
+  type CoveredWrapper,
+  type ParsedResponse,
   type PriceSource,
-  type SourceReading,
-  SourceRefused,
+  PriceSourceError,
   type SourceRequest,
 } from '../../modules/basis/price-source.ts'
 import {
-  addressOf,
-  argument,
-  askEvm,
+  decodeWord,
+  decodeWords,
   type EvmCall,
   type EvmEndpoint,
+  encodeArgument,
   ethCall,
+  evmBatchRequest,
   getBlock,
-  readBlock,
-  readEvm,
+  parseBlock,
+  parseEvmBatch,
   SELECTOR,
-  signed,
-  word,
-  words,
+  toAddress,
+  toSigned,
 } from './evm-rpc.ts'
 
 /**
- * Reads pools of concentrated liquidity at one block: first the block, then the pool's state, then the words of the
- * bitmap around its price, then the ticks those words mark. Uniswap v3 and its kin differ only in how wide their
- * answers are, and an answer of another width is refused, since read as the wrong kind it would decode to nonsense.
+ * Reads pools of concentrated liquidity at one block: first the block, then the pool's state, then the bitmap words
+ * around its price, then the ticks those words mark. Uniswap v3 and its forks differ only in the number of words of
+ * their results; a result with another number of words is rejected, because it would be decoded wrongly.
  */
-export type PoolLayout = { id: string; kind: Covered['pools'][number]['kind']; slot0Words: number; tickWords: number }
+export type PoolLayout = {
+  id: string
+  kind: CoveredWrapper['pools'][number]['kind']
+  slot0Words: number
+  tickWords: number
+}
 
-/** About a quarter of the price to each side: the band and any gap worth scoring lie inside. */
-const REACH_TICKS = 2_500
-const MOST_TICKS = 2_000
-const CALLS_A_BATCH = 100
+/** About a quarter of the price to each side, which contains the band and any gap worth scoring. */
+const TICK_RANGE = 2_500
+const MAX_TICKS = 2_000
+const CALLS_PER_BATCH = 100
 const MIN_TICK = -887_272
 const MAX_TICK = 887_272
-const WORD = 256
+const WORD_SIZE = 256
 
-type PoolMemo = {
+type PoolContext = {
   stage: 'block' | 'state' | 'bitmap' | 'ticks'
   asset: string
   pool: string
@@ -46,9 +51,8 @@ type PoolMemo = {
   quoteDecimals: number
   block?: { number: number; hex: string; at: string }
   state?: PoolState
-  firstWord?: number
-  waiting?: number[]
-  read?: [tick: number, net: string][]
+  pendingTicks?: number[]
+  readTicks?: [tick: number, liquidityNet: string][]
 }
 
 type PoolState = {
@@ -67,150 +71,169 @@ export function createConcentratedPools(
   options: { endpoint: EvmEndpoint; everySeconds?: number },
 ): PriceSource {
   const { endpoint } = options
-  const ask = (calls: EvmCall[], memo: PoolMemo): SourceRequest => askEvm(endpoint, calls, memo)
+  const buildRequest = (calls: EvmCall[], context: PoolContext): SourceRequest =>
+    evmBatchRequest(endpoint, calls, context)
 
   return {
     id: layout.id,
     everySeconds: options.everySeconds ?? 15,
 
-    ask(covered) {
-      return covered
-        .filter((each) => each.chain === endpoint.chain)
-        .flatMap((each) => each.pools.filter(({ kind }) => kind === layout.kind).map((pool) => ({ each, pool })))
-        .map(({ each, pool }) =>
-          ask([getBlock('latest')], {
+    buildRequests(wrappers) {
+      return wrappers
+        .filter((wrapper) => wrapper.chain === endpoint.chain)
+        .flatMap((wrapper) =>
+          wrapper.pools.filter(({ kind }) => kind === layout.kind).map((pool) => ({ wrapper, pool })),
+        )
+        .map(({ wrapper, pool }) =>
+          buildRequest([getBlock('latest')], {
             stage: 'block',
-            asset: each.asset,
+            asset: wrapper.asset,
             pool: pool.address,
-            wrapper: each.address,
-            wrapperDecimals: each.decimals,
+            wrapper: wrapper.address,
+            wrapperDecimals: wrapper.decimals,
             quote: pool.quoteAddress,
             quoteDecimals: pool.quoteDecimals,
           }),
         )
     },
 
-    read(request, answer) {
-      const memo = request.memo as PoolMemo
-      const results = readEvm(request, answer)
-      if (memo.stage === 'block') return follow(ask, afterBlock(memo, readBlock(results[0], answer.fetchedAt)))
-      const at = { publishedAt: new Date(memo.block!.at), block: memo.block!.number }
-      if (memo.stage === 'state') return { ...follow(ask, afterState(memo, results, layout)), ...at }
-      if (memo.stage === 'bitmap') {
-        const next = afterBitmap(memo, results)
-        return next.waiting!.length > 0 ? { ...follow(ask, next), ...at } : { ...finished(next), ...at }
+    parseResponse(request, response) {
+      const context = request.context as PoolContext
+      const results = parseEvmBatch(request, response)
+      if (context.stage === 'block')
+        return followUp(buildRequest, afterBlock(context, parseBlock(results[0], response.fetchedAt)))
+      const blockInfo = { publishedAt: new Date(context.block!.at), block: context.block!.number }
+      if (context.stage === 'state')
+        return { ...followUp(buildRequest, afterState(context, results, layout)), ...blockInfo }
+      if (context.stage === 'bitmap') {
+        const next = afterBitmap(context, results)
+        return next.pendingTicks!.length > 0
+          ? { ...followUp(buildRequest, next), ...blockInfo }
+          : { ...toVenueObservation(next), ...blockInfo }
       }
-      const next = afterTicks(memo, results, layout)
-      return next.waiting!.length > 0 ? { ...follow(ask, next), ...at } : { ...finished(next), ...at }
+      const next = afterTicks(context, results, layout)
+      return next.pendingTicks!.length > 0
+        ? { ...followUp(buildRequest, next), ...blockInfo }
+        : { ...toVenueObservation(next), ...blockInfo }
     },
   }
 }
 
-const follow = (ask: (calls: EvmCall[], memo: PoolMemo) => SourceRequest, memo: PoolMemo): SourceReading => ({
+const followUp = (
+  buildRequest: (calls: EvmCall[], context: PoolContext) => SourceRequest,
+  context: PoolContext,
+): ParsedResponse => ({
   observations: [],
-  follow: [ask(callsOf(memo), memo)],
+  followUps: [buildRequest(stageCalls(context), context)],
 })
 
-function callsOf(memo: PoolMemo): EvmCall[] {
-  const { hex } = memo.block!
+function stageCalls(context: PoolContext): EvmCall[] {
+  const { hex } = context.block!
   const call = (to: string, data: string) => ethCall(to, data, hex)
-  if (memo.stage === 'state')
+  if (context.stage === 'state')
     return [
       ...[SELECTOR.slot0, SELECTOR.liquidity, SELECTOR.fee, SELECTOR.tickSpacing, SELECTOR.token0, SELECTOR.token1].map(
-        (selector) => call(memo.pool, selector),
+        (selector) => call(context.pool, selector),
       ),
-      call(memo.wrapper, SELECTOR.decimals),
-      call(memo.quote, SELECTOR.decimals),
+      call(context.wrapper, SELECTOR.decimals),
+      call(context.quote, SELECTOR.decimals),
     ]
-  if (memo.stage === 'bitmap')
-    return wordRange(memo.state!).map((index) => call(memo.pool, SELECTOR.tickBitmap + argument(index)))
-  return memo.waiting!.slice(0, CALLS_A_BATCH).map((tick) => call(memo.pool, SELECTOR.ticks + argument(tick)))
+  if (context.stage === 'bitmap')
+    return wordRange(context.state!).map((index) => call(context.pool, SELECTOR.tickBitmap + encodeArgument(index)))
+  return context
+    .pendingTicks!.slice(0, CALLS_PER_BATCH)
+    .map((tick) => call(context.pool, SELECTOR.ticks + encodeArgument(tick)))
 }
 
-const afterBlock = (memo: PoolMemo, block: { number: number; hex: string; at: Date }): PoolMemo => ({
-  ...memo,
+const afterBlock = (context: PoolContext, block: { number: number; hex: string; at: Date }): PoolContext => ({
+  ...context,
   stage: 'state',
   block: { number: block.number, hex: block.hex, at: block.at.toISOString() },
 })
 
-function afterState(memo: PoolMemo, results: unknown[], layout: PoolLayout): PoolMemo {
-  const [sqrtPriceX96, rawTick] = words(results[0], layout.slot0Words, 'slot0') as [bigint, bigint]
-  const token0 = addressOf(word(results[4], 'token0'))
-  const token1 = addressOf(word(results[5], 'token1'))
-  const wrapperIsToken0 = token0 === memo.wrapper
-  if (!(wrapperIsToken0 ? token1 === memo.quote : token1 === memo.wrapper && token0 === memo.quote))
-    throw new SourceRefused(`the pool ${memo.pool} does not trade the wrapper against its quote currency`)
+function afterState(context: PoolContext, results: unknown[], layout: PoolLayout): PoolContext {
+  const [sqrtPriceX96, rawTick] = decodeWords(results[0], layout.slot0Words, 'slot0') as [bigint, bigint]
+  const token0 = toAddress(decodeWord(results[4], 'token0'))
+  const token1 = toAddress(decodeWord(results[5], 'token1'))
+  const wrapperIsToken0 = token0 === context.wrapper
+  if (!(wrapperIsToken0 ? token1 === context.quote : token1 === context.wrapper && token0 === context.quote))
+    throw new PriceSourceError(`the pool ${context.pool} does not trade the wrapper against its quote currency`)
   for (const [index, decimals] of [
-    [6, memo.wrapperDecimals],
-    [7, memo.quoteDecimals],
+    [6, context.wrapperDecimals],
+    [7, context.quoteDecimals],
   ] as const)
-    if (word(results[index], 'decimals') !== BigInt(decimals))
-      throw new SourceRefused(`a token of the pool ${memo.pool} has other decimals than the coverage list says`)
-  if (sqrtPriceX96 === 0n) throw new SourceRefused(`the pool ${memo.pool} has no price yet`)
-  const tick = Number(signed(rawTick))
-  const tickSpacing = Number(signed(word(results[3], 'tickSpacing')))
-  const feePips = Number(word(results[2], 'fee'))
+    if (decodeWord(results[index], 'decimals') !== BigInt(decimals))
+      throw new PriceSourceError(`a token of the pool ${context.pool} has other decimals than the coverage list says`)
+  if (sqrtPriceX96 === 0n) throw new PriceSourceError(`the pool ${context.pool} has no price yet`)
+  const tick = Number(toSigned(rawTick))
+  const tickSpacing = Number(toSigned(decodeWord(results[3], 'tickSpacing')))
+  const feePips = Number(decodeWord(results[2], 'fee'))
   if (tick < MIN_TICK || tick > MAX_TICK || tickSpacing < 1 || tickSpacing > 32_768 || feePips >= 1_000_000)
-    throw new SourceRefused(`the pool ${memo.pool} answers what no pool can`)
+    throw new PriceSourceError(`the pool ${context.pool} returned values that no pool can have`)
   const state: PoolState = {
     sqrtPriceX96: String(sqrtPriceX96),
     tick,
-    liquidity: String(word(results[1], 'liquidity')),
+    liquidity: String(decodeWord(results[1], 'liquidity')),
     feePips,
     tickSpacing,
     wrapperIsToken0,
-    readFrom: Math.max(MIN_TICK, tick - REACH_TICKS),
-    readTo: Math.min(MAX_TICK, tick + REACH_TICKS),
+    readFrom: Math.max(MIN_TICK, tick - TICK_RANGE),
+    readTo: Math.min(MAX_TICK, tick + TICK_RANGE),
   }
-  return { ...memo, stage: 'bitmap', state }
+  return { ...context, stage: 'bitmap', state }
 }
 
 function wordRange({ readFrom, readTo, tickSpacing }: PoolState): number[] {
-  const wordOf = (tick: number) => Math.floor(Math.floor(tick / tickSpacing) / WORD)
-  const first = wordOf(readFrom)
-  return Array.from({ length: wordOf(readTo) - first + 1 }, (_, index) => first + index)
+  const wordOf = (tick: number) => Math.floor(Math.floor(tick / tickSpacing) / WORD_SIZE)
+  const firstWord = wordOf(readFrom)
+  return Array.from({ length: wordOf(readTo) - firstWord + 1 }, (_, index) => firstWord + index)
 }
 
-function afterBitmap(memo: PoolMemo, results: unknown[]): PoolMemo {
-  const { readFrom, readTo, tickSpacing } = memo.state!
-  const waiting: number[] = []
-  wordRange(memo.state!).forEach((wordIndex, index) => {
-    const bits = word(results[index], 'tickBitmap')
-    for (let bit = 0; bit < WORD; bit += 1) {
-      const tick = (wordIndex * WORD + bit) * tickSpacing
-      if ((bits >> BigInt(bit)) & 1n && tick >= readFrom && tick <= readTo) waiting.push(tick)
+function afterBitmap(context: PoolContext, results: unknown[]): PoolContext {
+  const { readFrom, readTo, tickSpacing } = context.state!
+  const pendingTicks: number[] = []
+  wordRange(context.state!).forEach((wordIndex, index) => {
+    const bits = decodeWord(results[index], 'tickBitmap')
+    for (let bit = 0; bit < WORD_SIZE; bit += 1) {
+      const tick = (wordIndex * WORD_SIZE + bit) * tickSpacing
+      if ((bits >> BigInt(bit)) & 1n && tick >= readFrom && tick <= readTo) pendingTicks.push(tick)
     }
   })
-  if (waiting.length > MOST_TICKS) throw new SourceRefused(`the pool ${memo.pool} marks more than ${MOST_TICKS} ticks`)
-  return { ...memo, stage: 'ticks', waiting, read: [] }
+  if (pendingTicks.length > MAX_TICKS)
+    throw new PriceSourceError(`the pool ${context.pool} marks more than ${MAX_TICKS} ticks`)
+  return { ...context, stage: 'ticks', pendingTicks, readTicks: [] }
 }
 
-function afterTicks(memo: PoolMemo, results: unknown[], layout: PoolLayout): PoolMemo {
-  const asked = memo.waiting!.slice(0, CALLS_A_BATCH)
-  const read = asked.map((tick, index): [number, string] => {
-    const fields = words(results[index], layout.tickWords, 'ticks')
-    if (fields.at(-1) !== 1n) throw new SourceRefused(`the tick ${tick} is marked but not initialised`)
-    return [tick, String(signed(fields[1]!))]
+function afterTicks(context: PoolContext, results: unknown[], layout: PoolLayout): PoolContext {
+  const requestedTicks = context.pendingTicks!.slice(0, CALLS_PER_BATCH)
+  const readTicks = requestedTicks.map((tick, index): [number, string] => {
+    const fields = decodeWords(results[index], layout.tickWords, 'ticks')
+    if (fields.at(-1) !== 1n) throw new PriceSourceError(`the tick ${tick} is marked but not initialised`)
+    return [tick, String(toSigned(fields[1]!))]
   })
-  return { ...memo, waiting: memo.waiting!.slice(CALLS_A_BATCH), read: [...memo.read!, ...read] }
+  return {
+    ...context,
+    pendingTicks: context.pendingTicks!.slice(CALLS_PER_BATCH),
+    readTicks: [...context.readTicks!, ...readTicks],
+  }
 }
 
-function finished(memo: PoolMemo): SourceReading {
-  const state = memo.state!
+function toVenueObservation(context: PoolContext): ParsedResponse {
+  const state = context.state!
   return {
     observations: [
       {
         kind: 'venue',
-        asset: memo.asset,
-        publishedAt: new Date(memo.block!.at),
-        block: memo.block!.number,
+        asset: context.asset,
+        publishedAt: new Date(context.block!.at),
+        block: context.block!.number,
         venue: {
           kind: 'concentrated',
-          id: memo.pool,
+          id: context.pool,
           units: {
             wrapperIsToken0: state.wrapperIsToken0,
-            wrapperDecimals: memo.wrapperDecimals,
-            quoteDecimals: memo.quoteDecimals,
+            wrapperDecimals: context.wrapperDecimals,
+            quoteDecimals: context.quoteDecimals,
           },
           pool: {
             sqrtPriceX96: BigInt(state.sqrtPriceX96),
@@ -218,7 +241,7 @@ function finished(memo: PoolMemo): SourceReading {
             liquidity: BigInt(state.liquidity),
             tickSpacing: state.tickSpacing,
             feePips: state.feePips,
-            ticks: memo.read!.map(([tick, net]) => ({ tick, liquidityNet: BigInt(net) })),
+            ticks: context.readTicks!.map(([tick, liquidityNet]) => ({ tick, liquidityNet: BigInt(liquidityNet) })),
             readFrom: state.readFrom,
             readTo: state.readTo,
           },

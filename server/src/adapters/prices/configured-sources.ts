@@ -10,11 +10,11 @@ import { createSolana } from './solana.ts'
 import { createUniswapV3 } from './uniswap-v3.ts'
 import { createXStocks } from './xstocks.ts'
 
-/** Where the sources are found. Each is off until its address is given; with none, every reading is a preview. */
+/** The configured URLs and keys. A source without its URL or keys is off; with no source, every reading is a preview. */
 export type SourceSettings = {
   pythUrl?: string
   pythApiKey?: string
-  /** A node of Base: feeds, pools, supply and mints. */
+  /** A Base node: feeds, pools, supply and mints. */
   baseRpcUrl?: string
   xstocksUrl?: string
   coinbaseStocksUrl?: string
@@ -27,7 +27,7 @@ export type SourceSettings = {
   alpacaSecretKey?: string
 }
 
-export function configuredSources(settings: SourceSettings): PriceSource[] {
+export function createConfiguredSources(settings: SourceSettings): PriceSource[] {
   const sources: PriceSource[] = []
   if (settings.pythUrl) sources.push(createPythHermes({ baseUrl: settings.pythUrl, apiKey: settings.pythApiKey }))
   if (settings.baseRpcUrl) {

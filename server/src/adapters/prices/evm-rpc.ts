@@ -1,39 +1,39 @@
-import { type SourceAnswer, SourceRefused, type SourceRequest } from '../../modules/basis/price-source.ts'
-import { type Json, list, object, readJson, shown } from './reading.ts'
+import { PriceSourceError, type SourceRequest, type SourceResponse } from '../../modules/basis/price-source.ts'
+import { type JsonObject, parseJson, requireList, requireObject, toPublicUrl } from './response-parsing.ts'
 
-/** JSON-RPC of an EVM chain, in batches: questions about one block in one body, so that one hash covers them. */
+/** JSON-RPC of an EVM chain. Calls are batched, so that one response body, and so one hash, covers them. */
 export type EvmEndpoint = { url: string; chain: string }
 export type EvmCall = { method: string; params: unknown[] }
 
 /** Providers put keys into the path of an endpoint, so only its host is published. */
-const shownHost = (url: string) => new URL(shown(url)).origin
+const toPublicHost = (url: string) => new URL(toPublicUrl(url)).origin
 
-export function askEvm(endpoint: EvmEndpoint, calls: readonly EvmCall[], memo: Json): SourceRequest {
+export function evmBatchRequest(endpoint: EvmEndpoint, calls: readonly EvmCall[], context: JsonObject): SourceRequest {
   return {
     method: 'POST',
     url: endpoint.url,
-    shownUrl: shownHost(endpoint.url),
+    publicUrl: toPublicHost(endpoint.url),
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call }))),
-    memo: { ...memo, calls: calls.length },
+    context: { ...context, calls: calls.length },
   }
 }
 
-/** The results in the order of the calls. One error refuses the whole batch: half a pool is no pool. */
-export function readEvm(request: SourceRequest, answer: SourceAnswer): unknown[] {
-  const count = request.memo.calls as number
+/** The results in the order of the calls. One error rejects the whole batch, because a partial result is not usable. */
+export function parseEvmBatch(request: SourceRequest, response: SourceResponse): unknown[] {
+  const count = request.context.calls as number
   const results: unknown[] = new Array(count).fill(undefined)
-  for (const entry of list(readJson(answer), 'the batch')) {
-    const { id, error, result } = object(entry, 'an answer of the batch')
+  for (const entry of requireList(parseJson(response), 'the batch')) {
+    const { id, error, result } = requireObject(entry, 'an entry of the batch')
     if (error !== undefined && error !== null)
-      throw new SourceRefused(
-        `the node refused a call: ${String((error as Json).message ?? 'no reason given').slice(0, 200)}`,
+      throw new PriceSourceError(
+        `the node refused a call: ${String((error as JsonObject).message ?? 'no reason given').slice(0, 200)}`,
       )
     if (typeof id !== 'number' || !(id in results))
-      throw new SourceRefused('the batch answers a call that was not made')
+      throw new PriceSourceError('the batch has a result for a call that was not made')
     results[id] = result
   }
-  if (results.some((result) => result === undefined)) throw new SourceRefused('the batch is not complete')
+  if (results.some((result) => result === undefined)) throw new PriceSourceError('the batch is not complete')
   return results
 }
 
@@ -46,44 +46,47 @@ export const getBlock = (tag: string): EvmCall => ({ method: 'eth_getBlockByNumb
 
 export type Block = { number: number; hex: string; at: Date }
 
-const AHEAD_MS = 60_000
+const MAX_CLOCK_SKEW_MS = 60_000
 
-export function readBlock(value: unknown, fetchedAt: Date): Block {
-  const block = object(value, 'the block')
-  const number = Number(quantity(block.number, 'the number of the block'))
-  const ms = Number(quantity(block.timestamp, 'the time of the block')) * 1000
-  if (!Number.isSafeInteger(number) || ms > 8.64e15) throw new SourceRefused('the block has no sensible number or time')
+export function parseBlock(value: unknown, fetchedAt: Date): Block {
+  const block = requireObject(value, 'the block')
+  const number = Number(parseQuantity(block.number, 'the number of the block'))
+  const ms = Number(parseQuantity(block.timestamp, 'the time of the block')) * 1000
+  if (!Number.isSafeInteger(number) || ms > 8.64e15)
+    throw new PriceSourceError('the number or time of the block is out of range')
   const at = new Date(ms)
-  if (ms > fetchedAt.getTime() + AHEAD_MS)
-    throw new SourceRefused(`the block is dated ${at.toISOString()}, in the future`)
+  if (ms > fetchedAt.getTime() + MAX_CLOCK_SKEW_MS)
+    throw new PriceSourceError(`the block is dated ${at.toISOString()}, in the future`)
   return { number, hex: `0x${number.toString(16)}`, at }
 }
 
-export function quantity(value: unknown, what: string): bigint {
-  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value)) throw new SourceRefused(`${what} is missing`)
+export function parseQuantity(value: unknown, field: string): bigint {
+  if (typeof value !== 'string' || !/^0x[0-9a-fA-F]{1,64}$/.test(value))
+    throw new PriceSourceError(`${field} is missing`)
   return BigInt(value)
 }
 
-/** The 32-byte words of a call's result, exactly as many as the contract's function gives. */
-export function words(value: unknown, count: number, what: string): bigint[] {
+/** The 32-byte words of a call's result. Another number of words than the function returns is an error. */
+export function decodeWords(value: unknown, count: number, field: string): bigint[] {
   if (typeof value !== 'string' || !/^0x([0-9a-fA-F]{64})*$/.test(value))
-    throw new SourceRefused(`${what} gave no result`)
-  const found = (value.length - 2) / 64
-  if (found !== count) throw new SourceRefused(`${what} gave ${found} words where ${count} belong: another contract`)
+    throw new PriceSourceError(`${field} returned no result`)
+  const wordCount = (value.length - 2) / 64
+  if (wordCount !== count)
+    throw new PriceSourceError(`${field} returned ${wordCount} words instead of ${count}, so it is another contract`)
   return Array.from({ length: count }, (_, index) => BigInt(`0x${value.slice(2 + 64 * index, 66 + 64 * index)}`))
 }
 
-export const word = (value: unknown, what: string): bigint => words(value, 1, what)[0]!
+export const decodeWord = (value: unknown, field: string): bigint => decodeWords(value, 1, field)[0]!
 
-/** Two's complement: Solidity widens every signed integer to 256 bits. */
-export const signed = (value: bigint): bigint => BigInt.asIntN(256, value)
+/** Decodes two's complement; Solidity extends every signed integer to 256 bits. */
+export const toSigned = (value: bigint): bigint => BigInt.asIntN(256, value)
 
-export const addressOf = (value: bigint): string => `0x${value.toString(16).padStart(40, '0')}`
+export const toAddress = (value: bigint): string => `0x${value.toString(16).padStart(40, '0')}`
 
-export const argument = (value: bigint | number | string): string =>
+export const encodeArgument = (value: bigint | number | string): string =>
   (typeof value === 'string' ? BigInt(value) : BigInt.asUintN(256, BigInt(value))).toString(16).padStart(64, '0')
 
-/** The first four bytes of the hash of each function's signature. */
+/** Function selectors: the first four bytes of the hash of each function's signature. */
 export const SELECTOR = {
   slot0: '0x3850c7bd',
   liquidity: '0x1a686502',

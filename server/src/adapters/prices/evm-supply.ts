@@ -1,35 +1,35 @@
 import {
   type Issuance,
+  type ParsedResponse,
   type PriceSource,
-  type SourceReading,
-  SourceRefused,
+  PriceSourceError,
   type SourceRequest,
 } from '../../modules/basis/price-source.ts'
 import {
-  argument,
-  askEvm,
+  decodeWord,
   type EvmCall,
   type EvmEndpoint,
+  encodeArgument,
   ethCall,
+  evmBatchRequest,
   getBlock,
-  quantity,
-  readBlock,
-  readEvm,
+  parseBlock,
+  parseEvmBatch,
+  parseQuantity,
   SELECTOR,
-  word,
 } from './evm-rpc.ts'
-import { list, object } from './reading.ts'
+import { requireList, requireObject } from './response-parsing.ts'
 
-const TRANSFER = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
+const TRANSFER_TOPIC = '0xddf252ad1be2c89b69c2b068fc378daa952ba7f163c4a11628f55a4df523b3ef'
 const ZERO_TOPIC = `0x${'0'.repeat(64)}`
-/** Under what public nodes allow in one question, and more than passes between two questions. */
-const LOOK_BACK_BLOCKS = 1_800
-const MOST_EVENTS = 500
-const MOST_BLOCKS = 50
+/** Below the limit of public nodes for one query, and more blocks than pass between two polls. */
+const LOG_RANGE_BLOCKS = 1_800
+const MAX_EVENTS = 500
+const MAX_BLOCKS = 50
 
 type RawEvent = { block: number; size: number }
 
-type SupplyMemo = {
+type SupplyContext = {
   stage: 'block' | 'state' | 'times'
   asset: string
   address: string
@@ -41,111 +41,120 @@ type SupplyMemo = {
   events?: RawEvent[]
 }
 
-/** What an EVM chain says of a token's supply, at the last final block: how much there is, created, redeemed and locked. */
+/** A token's supply, mints, burns and locked balances on an EVM chain, at the last final block. */
 export function createEvmSupply(options: { endpoint: EvmEndpoint; everySeconds?: number }): PriceSource {
   const { endpoint } = options
-  const ask = (calls: EvmCall[], memo: SupplyMemo): SourceRequest => askEvm(endpoint, calls, memo)
+  const buildRequest = (calls: EvmCall[], context: SupplyContext): SourceRequest =>
+    evmBatchRequest(endpoint, calls, context)
 
   return {
     id: `${endpoint.chain}-supply`,
     everySeconds: options.everySeconds ?? 30,
 
-    ask: (covered) =>
-      covered
-        .filter((each) => each.chain === endpoint.chain)
+    buildRequests: (wrappers) =>
+      wrappers
+        .filter((wrapper) => wrapper.chain === endpoint.chain)
         .map(({ asset, address, decimals, lockedHolders }) => {
           const holders = lockedHolders.map((holder) => holder.address)
-          return ask([getBlock('finalized')], { stage: 'block', asset, address, decimals, holders })
+          return buildRequest([getBlock('finalized')], { stage: 'block', asset, address, decimals, holders })
         }),
 
-    read(request, answer) {
-      const memo = request.memo as SupplyMemo
-      const results = readEvm(request, answer)
-      if (memo.stage === 'block') {
-        const block = readBlock(results[0], answer.fetchedAt)
-        const next: SupplyMemo = { ...memo, stage: 'state', block: { ...block, at: block.at.toISOString() } }
-        return { observations: [], follow: [ask(stateCalls(next), next)], publishedAt: block.at, block: block.number }
-      }
-      const at = { publishedAt: new Date(memo.block!.at), block: memo.block!.number }
-      if (memo.stage === 'state') {
-        const next = afterState(memo, results)
-        const blocks = blocksOf(next)
-        if (blocks.length === 0) return { ...finished(next, new Map()), ...at }
+    parseResponse(request, response) {
+      const context = request.context as SupplyContext
+      const results = parseEvmBatch(request, response)
+      if (context.stage === 'block') {
+        const block = parseBlock(results[0], response.fetchedAt)
+        const next: SupplyContext = { ...context, stage: 'state', block: { ...block, at: block.at.toISOString() } }
         return {
           observations: [],
-          follow: [
-            ask(
+          followUps: [buildRequest(stateCalls(next), next)],
+          publishedAt: block.at,
+          block: block.number,
+        }
+      }
+      const blockInfo = { publishedAt: new Date(context.block!.at), block: context.block!.number }
+      if (context.stage === 'state') {
+        const next = afterState(context, results)
+        const blocks = eventBlocks(next)
+        if (blocks.length === 0) return { ...toObservations(next, new Map()), ...blockInfo }
+        return {
+          observations: [],
+          followUps: [
+            buildRequest(
               blocks.map((number) => getBlock(`0x${number.toString(16)}`)),
               next,
             ),
           ],
-          ...at,
+          ...blockInfo,
         }
       }
       const times = new Map(
-        blocksOf(memo).map((number, index) => [number, readBlock(results[index], answer.fetchedAt).at]),
+        eventBlocks(context).map((number, index) => [number, parseBlock(results[index], response.fetchedAt).at]),
       )
-      return { ...finished(memo, times), ...at }
+      return { ...toObservations(context, times), ...blockInfo }
     },
   }
 }
 
-function stateCalls({ address, block, holders }: SupplyMemo): EvmCall[] {
+function stateCalls({ address, block, holders }: SupplyContext): EvmCall[] {
   const range = {
-    fromBlock: `0x${Math.max(0, block!.number - LOOK_BACK_BLOCKS).toString(16)}`,
+    fromBlock: `0x${Math.max(0, block!.number - LOG_RANGE_BLOCKS).toString(16)}`,
     toBlock: block!.hex,
     address,
   }
   return [
     ethCall(address, SELECTOR.totalSupply, block!.hex),
     ethCall(address, SELECTOR.decimals, block!.hex),
-    { method: 'eth_getLogs', params: [{ ...range, topics: [TRANSFER, ZERO_TOPIC] }] },
-    { method: 'eth_getLogs', params: [{ ...range, topics: [TRANSFER, null, ZERO_TOPIC] }] },
-    ...holders.map((holder) => ethCall(address, SELECTOR.balanceOf + argument(holder), block!.hex)),
+    { method: 'eth_getLogs', params: [{ ...range, topics: [TRANSFER_TOPIC, ZERO_TOPIC] }] },
+    { method: 'eth_getLogs', params: [{ ...range, topics: [TRANSFER_TOPIC, null, ZERO_TOPIC] }] },
+    ...holders.map((holder) => ethCall(address, SELECTOR.balanceOf + encodeArgument(holder), block!.hex)),
   ]
 }
 
-function afterState(memo: SupplyMemo, results: unknown[]): SupplyMemo {
-  if (word(results[1], 'decimals') !== BigInt(memo.decimals))
-    throw new SourceRefused('the token has other decimals than the coverage list says')
-  const tokens = inTokens(word(results[0], 'totalSupply'), memo)
-  const events = [...transfers(results[2], memo, 1), ...transfers(results[3], memo, -1)].sort(
+function afterState(context: SupplyContext, results: unknown[]): SupplyContext {
+  if (decodeWord(results[1], 'decimals') !== BigInt(context.decimals))
+    throw new PriceSourceError('the token has other decimals than the coverage list says')
+  const tokens = toTokens(decodeWord(results[0], 'totalSupply'), context)
+  const events = [...parseTransfers(results[2], context, 1), ...parseTransfers(results[3], context, -1)].sort(
     (a, b) => a.block - b.block,
   )
-  const locked = memo.holders.reduce((sum, _, index) => sum + inTokens(word(results[4 + index], 'balanceOf'), memo), 0)
-  return { ...memo, stage: 'times', tokens, locked, events }
+  const locked = context.holders.reduce(
+    (sum, _, index) => sum + toTokens(decodeWord(results[4 + index], 'balanceOf'), context),
+    0,
+  )
+  return { ...context, stage: 'times', tokens, locked, events }
 }
 
-/** Tokens from nowhere are created, tokens to nowhere redeemed. */
-function transfers(result: unknown, memo: SupplyMemo, sign: 1 | -1): RawEvent[] {
-  return list(result, 'the list of events', MOST_EVENTS).map((entry) => {
-    const log = object(entry, 'an event')
+/** Transfers from the zero address create tokens, transfers to it redeem them. */
+function parseTransfers(result: unknown, context: SupplyContext, sign: 1 | -1): RawEvent[] {
+  return requireList(result, 'the list of events', MAX_EVENTS).map((entry) => {
+    const log = requireObject(entry, 'an event')
     return {
-      block: Number(quantity(log.blockNumber, 'the block of an event')),
-      size: sign * inTokens(word(log.data, 'an event'), memo),
+      block: Number(parseQuantity(log.blockNumber, 'the block of an event')),
+      size: sign * toTokens(decodeWord(log.data, 'an event'), context),
     }
   })
 }
 
-/** A busy hour has more blocks with events than one question should ask for; the newest matter most. */
-const blocksOf = ({ events }: SupplyMemo): number[] =>
-  [...new Set(events!.map(({ block }) => block))].sort((a, b) => a - b).slice(-MOST_BLOCKS)
+/** The newest blocks with events, limited to what one batch may request. */
+const eventBlocks = ({ events }: SupplyContext): number[] =>
+  [...new Set(events!.map(({ block }) => block))].sort((a, b) => a - b).slice(-MAX_BLOCKS)
 
-function finished(memo: SupplyMemo, times: ReadonlyMap<number, Date>): SourceReading {
-  const publishedAt = new Date(memo.block!.at)
-  const events = memo.events!.flatMap(({ block, size }): Issuance[] => {
+function toObservations(context: SupplyContext, times: ReadonlyMap<number, Date>): ParsedResponse {
+  const publishedAt = new Date(context.block!.at)
+  const events = context.events!.flatMap(({ block, size }): Issuance[] => {
     const at = times.get(block)
     return at ? [{ at: at.toISOString(), block, size }] : []
   })
   return {
     observations: [
-      { kind: 'supply', asset: memo.asset, tokens: memo.tokens!, block: memo.block!.number, publishedAt },
-      { kind: 'issuance', asset: memo.asset, events, toBlock: memo.block!.number, publishedAt },
-      ...(memo.holders.length > 0
-        ? [{ kind: 'locked' as const, asset: memo.asset, tokens: memo.locked!, publishedAt }]
+      { kind: 'supply', asset: context.asset, tokens: context.tokens!, block: context.block!.number, publishedAt },
+      { kind: 'issuance', asset: context.asset, events, toBlock: context.block!.number, publishedAt },
+      ...(context.holders.length > 0
+        ? [{ kind: 'locked' as const, asset: context.asset, tokens: context.locked!, publishedAt }]
         : []),
     ],
   }
 }
 
-const inTokens = (units: bigint, { decimals }: SupplyMemo): number => Number(units) / 10 ** decimals
+const toTokens = (units: bigint, { decimals }: SupplyContext): number => Number(units) / 10 ** decimals

@@ -1,9 +1,18 @@
-import { type PriceSource, SourceRefused } from '../../modules/basis/price-source.ts'
-import { chunks, get, integer, number, object, price, readJson, readRows } from './reading.ts'
+import { type PriceSource, PriceSourceError } from '../../modules/basis/price-source.ts'
+import {
+  chunks,
+  getRequest,
+  parseJson,
+  parseRows,
+  requireInteger,
+  requireNumber,
+  requireObject,
+  requirePrice,
+} from './response-parsing.ts'
 
-const MINTS_A_REQUEST = 50
+const MINTS_PER_REQUEST = 50
 
-type PricesMemo = {
+type PricesContext = {
   wrappers: { mint: string; asset: string; decimals: number }[]
   memes: { mint: string; asset: string; symbol: string }[]
 }
@@ -20,42 +29,42 @@ export function createJupiter(options: {
     id: 'jupiter',
     everySeconds: options.everySeconds ?? 15,
 
-    ask: (covered) =>
+    buildRequests: (wrappers) =>
       chunks(
-        covered.filter(({ chain }) => chain === (options.chain ?? 'solana')),
-        MINTS_A_REQUEST / 2,
-      ).map((part) => {
-        const memo: PricesMemo = {
-          wrappers: part.map(({ address, asset, decimals }) => ({ mint: address, asset, decimals })),
-          memes: part.flatMap(({ meme, asset }) => (meme ? [{ mint: meme.address, asset, symbol: meme.symbol }] : [])),
+        wrappers.filter(({ chain }) => chain === (options.chain ?? 'solana')),
+        MINTS_PER_REQUEST / 2,
+      ).map((batch) => {
+        const context: PricesContext = {
+          wrappers: batch.map(({ address, asset, decimals }) => ({ mint: address, asset, decimals })),
+          memes: batch.flatMap(({ meme, asset }) => (meme ? [{ mint: meme.address, asset, symbol: meme.symbol }] : [])),
         }
-        const ids = [...memo.wrappers, ...memo.memes].map(({ mint }) => mint).join(',')
-        return get(`${options.baseUrl}/price/v3?ids=${ids}`, { headers, memo })
+        const ids = [...context.wrappers, ...context.memes].map(({ mint }) => mint).join(',')
+        return getRequest(`${options.baseUrl}/price/v3?ids=${ids}`, { headers, context })
       }),
 
-    read(request, answer) {
-      const { wrappers, memes } = request.memo as PricesMemo
-      const prices = object(readJson(answer), 'the answer')
-      const publishedAt = answer.fetchedAt
-      const { observations, refused } = readRows(wrappers, ({ mint, asset, decimals }) => {
+    parseResponse(request, response) {
+      const { wrappers, memes } = request.context as PricesContext
+      const prices = requireObject(parseJson(response), 'the response')
+      const publishedAt = response.fetchedAt
+      const { observations, rejected } = parseRows(wrappers, ({ mint, asset, decimals }) => {
         if (!prices[mint]) return []
-        const entry = object(prices[mint], 'a price')
-        if (integer(entry.decimals, 'decimals') !== decimals)
-          throw new SourceRefused(`${mint} has other decimals than the coverage list says`)
+        const entry = requireObject(prices[mint], 'a price')
+        if (requireInteger(entry.decimals, 'decimals') !== decimals)
+          throw new PriceSourceError(`${mint} has other decimals than the coverage list says`)
         const liquidity =
-          entry.liquidity === undefined || entry.liquidity === null ? null : number(entry.liquidity, 'liquidity')
-        if (liquidity !== null && liquidity < 0) throw new SourceRefused('liquidity is negative')
-        const usdPrice = price(entry.usdPrice, 'usdPrice')
+          entry.liquidity === undefined || entry.liquidity === null ? null : requireNumber(entry.liquidity, 'liquidity')
+        if (liquidity !== null && liquidity < 0) throw new PriceSourceError('liquidity is negative')
+        const usdPrice = requirePrice(entry.usdPrice, 'usdPrice')
         return [{ kind: 'token_price', asset, price: usdPrice, liquidityUsd: liquidity, publishedAt }]
       })
       for (const { mint, asset, symbol } of memes) {
-        const change = prices[mint] ? object(prices[mint], 'a price').priceChange24h : undefined
-        // Jupiter writes per cent; every *_pct here is a fraction.
+        const change = prices[mint] ? requireObject(prices[mint], 'a price').priceChange24h : undefined
+        // Jupiter reports per cent; every *_pct here is a fraction.
         if (typeof change === 'number' && Number.isFinite(change))
           observations.push({ kind: 'meme', asset, symbol, change24h: change / 100, publishedAt })
       }
-      if (observations.length === 0) throw new SourceRefused('it prices none of the covered tokens')
-      return { observations, refused, publishedAt }
+      if (observations.length === 0) throw new PriceSourceError('it prices none of the covered tokens')
+      return { observations, rejected, publishedAt }
     },
   }
 }

@@ -1,8 +1,8 @@
-import { SourceRefused } from '../../modules/basis/price-source.ts'
+import { PriceSourceError } from '../../modules/basis/price-source.ts'
 
 /**
- * A Solana mint account as bytes. The base is 82 bytes; under Token-2022 it is padded to 165, followed by the kind of
- * account and a list of extensions, each a type, a length and that many bytes.
+ * A decoded Solana mint account. The base layout has 82 bytes; Token-2022 pads it to 165 bytes, followed by the account
+ * type and a list of extensions, each with a type, a length and that many bytes.
  */
 export type Mint = {
   supply: bigint
@@ -11,48 +11,49 @@ export type Mint = {
   paused: boolean
 }
 
-const SUPPLY_AT = 36
-const DECIMALS_AT = 44
-const INITIALISED_AT = 45
+const SUPPLY_OFFSET = 36
+const DECIMALS_OFFSET = 44
+const INITIALISED_OFFSET = 45
 const BASE_BYTES = 82
-const KIND_AT = 165
-const KIND_MINT = 1
-const EXTENSIONS_AT = 166
-const SCALED_UI_AMOUNT = 25
-const PAUSABLE = 26
+const ACCOUNT_TYPE_OFFSET = 165
+const ACCOUNT_TYPE_MINT = 1
+const EXTENSIONS_OFFSET = 166
+const EXTENSION_SCALED_UI_AMOUNT = 25
+const EXTENSION_PAUSABLE = 26
 const AUTHORITY_BYTES = 32
 
 export function decodeMint(bytes: Uint8Array): Mint {
-  if (bytes.length < BASE_BYTES) throw new SourceRefused('the account is too short to be a mint')
+  if (bytes.length < BASE_BYTES) throw new PriceSourceError('the account is too short to be a mint')
   const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.length)
-  if (view.getUint8(INITIALISED_AT) !== 1) throw new SourceRefused('the mint is not initialised')
+  if (view.getUint8(INITIALISED_OFFSET) !== 1) throw new PriceSourceError('the mint is not initialised')
   const mint: Mint = {
-    supply: view.getBigUint64(SUPPLY_AT, true),
-    decimals: view.getUint8(DECIMALS_AT),
+    supply: view.getBigUint64(SUPPLY_OFFSET, true),
+    decimals: view.getUint8(DECIMALS_OFFSET),
     scaled: null,
     paused: false,
   }
-  if (bytes.length <= KIND_AT) return mint
-  if (view.getUint8(KIND_AT) !== KIND_MINT) throw new SourceRefused('the account is not a mint')
-  for (let at = EXTENSIONS_AT; at + 4 <= bytes.length; ) {
-    const type = view.getUint16(at, true)
-    const length = view.getUint16(at + 2, true)
-    const start = at + 4
+  if (bytes.length <= ACCOUNT_TYPE_OFFSET) return mint
+  if (view.getUint8(ACCOUNT_TYPE_OFFSET) !== ACCOUNT_TYPE_MINT) throw new PriceSourceError('the account is not a mint')
+  for (let offset = EXTENSIONS_OFFSET; offset + 4 <= bytes.length; ) {
+    const type = view.getUint16(offset, true)
+    const length = view.getUint16(offset + 2, true)
+    const start = offset + 4
     if (type === 0) break
-    if (start + length > bytes.length) throw new SourceRefused('an extension of the mint is cut short')
-    if (type === SCALED_UI_AMOUNT) mint.scaled = decodeScaled(view, start, length)
-    if (type === PAUSABLE) mint.paused = length > AUTHORITY_BYTES && view.getUint8(start + AUTHORITY_BYTES) === 1
-    at = start + length
+    if (start + length > bytes.length) throw new PriceSourceError('an extension of the mint is cut short')
+    if (type === EXTENSION_SCALED_UI_AMOUNT) mint.scaled = decodeScaledUiAmount(view, start, length)
+    if (type === EXTENSION_PAUSABLE)
+      mint.paused = length > AUTHORITY_BYTES && view.getUint8(start + AUTHORITY_BYTES) === 1
+    offset = start + length
   }
   return mint
 }
 
-function decodeScaled(view: DataView, start: number, length: number): NonNullable<Mint['scaled']> {
-  if (length < AUTHORITY_BYTES + 24) throw new SourceRefused('the multiplier of the mint is cut short')
+function decodeScaledUiAmount(view: DataView, start: number, length: number): NonNullable<Mint['scaled']> {
+  if (length < AUTHORITY_BYTES + 24) throw new PriceSourceError('the multiplier of the mint is cut short')
   const multiplier = view.getFloat64(start + AUTHORITY_BYTES, true)
   const nextAt = Number(view.getBigInt64(start + AUTHORITY_BYTES + 8, true))
   const next = view.getFloat64(start + AUTHORITY_BYTES + 16, true)
   if (!(multiplier > 0 && next > 0 && Number.isFinite(multiplier) && Number.isFinite(next)))
-    throw new SourceRefused('the multiplier of the mint is not one')
+    throw new PriceSourceError('the multiplier of the mint is not a positive number')
   return { multiplier, next, nextAt }
 }

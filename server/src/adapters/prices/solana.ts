@@ -1,50 +1,59 @@
 import {
   type Observation,
   type PriceSource,
-  SourceRefused,
+  PriceSourceError,
   type SourceRequest,
 } from '../../modules/basis/price-source.ts'
-import { integer, type Json, list, object, pastTime, readJson, shown, text } from './reading.ts'
+import {
+  type JsonObject,
+  parseJson,
+  requireInteger,
+  requireList,
+  requireObject,
+  requirePastTime,
+  requireText,
+  toPublicUrl,
+} from './response-parsing.ts'
 import { decodeMint, type Mint } from './solana-mint.ts'
 
 const TOKEN_PROGRAMS = new Set([
   'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
   'TokenkegQfeZyiNwAJbNbGKPFXCWuBvf9Ss623VQ5DA',
 ])
-const MOST_ACCOUNT_BYTES = 20_000
+const MAX_ACCOUNT_BYTES = 20_000
 
-type MintMemo = {
+type MintContext = {
   stage: 'mint' | 'time'
   asset: string
   decimals: number
-  holders: number
+  holderCount: number
   slot?: number
-  observed?: StoredMint
+  mint?: MintState
 }
-type StoredMint = { supply: string; scaled: Mint['scaled']; paused: boolean; locked: number | null }
+type MintState = { supply: string; scaled: Mint['scaled']; paused: boolean; locked: number | null }
 
-/** A Solana node, over plain JSON-RPC: supply, shares per token and locked balances, as far as they are final. */
+/** A Solana node over JSON-RPC: supply, shares per token and locked balances, at finalized commitment. */
 export function createSolana(options: { rpcUrl: string; chain?: string; everySeconds?: number }): PriceSource {
   const chain = options.chain ?? 'solana'
-  const ask = (calls: { method: string; params: unknown[] }[], memo: MintMemo): SourceRequest => ({
+  const buildRequest = (calls: { method: string; params: unknown[] }[], context: MintContext): SourceRequest => ({
     method: 'POST',
     url: options.rpcUrl,
     // Providers put keys into the path of an endpoint, so only its host is published.
-    shownUrl: new URL(shown(options.rpcUrl)).origin,
+    publicUrl: new URL(toPublicUrl(options.rpcUrl)).origin,
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify(calls.map((call, id) => ({ jsonrpc: '2.0', id, ...call }))),
-    memo,
+    context: context,
   })
 
   return {
     id: 'solana',
     everySeconds: options.everySeconds ?? 30,
 
-    ask: (covered) =>
-      covered
-        .filter((each) => each.chain === chain && each.chainKind === 'solana')
+    buildRequests: (wrappers) =>
+      wrappers
+        .filter((wrapper) => wrapper.chain === chain && wrapper.chainKind === 'solana')
         .map(({ asset, address, decimals, lockedHolders }) =>
-          ask(
+          buildRequest(
             [
               { method: 'getAccountInfo', params: [address, { encoding: 'base64', commitment: 'finalized' }] },
               ...lockedHolders.map((holder) => ({
@@ -52,79 +61,85 @@ export function createSolana(options: { rpcUrl: string; chain?: string; everySec
                 params: [holder.address, { commitment: 'finalized' }],
               })),
             ],
-            { stage: 'mint', asset, decimals, holders: lockedHolders.length },
+            { stage: 'mint', asset, decimals, holderCount: lockedHolders.length },
           ),
         ),
 
-    read(request, answer) {
-      const memo = request.memo as MintMemo
-      const results = readBatch(readJson(answer), memo.stage === 'mint' ? 1 + memo.holders : 1)
-      if (memo.stage === 'mint') {
-        const { slot, observed } = readMint(results, memo)
+    parseResponse(request, response) {
+      const context = request.context as MintContext
+      const results = parseBatch(parseJson(response), context.stage === 'mint' ? 1 + context.holderCount : 1)
+      if (context.stage === 'mint') {
+        const { slot, mint } = parseMint(results, context)
         return {
           observations: [],
           block: slot,
-          follow: [ask([{ method: 'getBlockTime', params: [slot] }], { ...memo, stage: 'time', slot, observed })],
+          followUps: [
+            buildRequest([{ method: 'getBlockTime', params: [slot] }], { ...context, stage: 'time', slot, mint }),
+          ],
         }
       }
-      const publishedAt = pastTime(
-        integer(results[0], 'the time of the block'),
+      const publishedAt = requirePastTime(
+        requireInteger(results[0], 'the time of the block'),
         'the time of the block',
-        answer.fetchedAt,
+        response.fetchedAt,
       )
-      return { observations: observe(memo, publishedAt), publishedAt, block: memo.slot }
+      return { observations: toObservations(context, publishedAt), publishedAt, block: context.slot }
     },
   }
 }
 
-function readBatch(body: unknown, count: number): unknown[] {
+function parseBatch(body: unknown, count: number): unknown[] {
   const results: unknown[] = new Array(count).fill(undefined)
-  for (const entry of list(body, 'the batch')) {
-    const { id, error, result } = object(entry, 'an answer of the batch')
+  for (const entry of requireList(body, 'the batch')) {
+    const { id, error, result } = requireObject(entry, 'an entry of the batch')
     if (error)
-      throw new SourceRefused(`the node refused a call: ${String((error as Json).message ?? '').slice(0, 200)}`)
+      throw new PriceSourceError(
+        `the node refused a call: ${String((error as JsonObject).message ?? '').slice(0, 200)}`,
+      )
     if (typeof id === 'number' && id in results) results[id] = result
   }
   if (results.some((result) => result === undefined || result === null))
-    throw new SourceRefused('the batch is not complete')
+    throw new PriceSourceError('the batch is not complete')
   return results
 }
 
-function readMint(results: unknown[], memo: MintMemo): { slot: number; observed: StoredMint } {
-  const info = object(results[0], 'the account')
-  const account = object(info.value, 'the mint account')
-  if (!TOKEN_PROGRAMS.has(text(account.owner, 'the owner of the account')))
-    throw new SourceRefused('the account does not belong to a token program')
-  const [data, encoding] = list(account.data, 'the data of the account')
-  if (encoding !== 'base64' || typeof data !== 'string' || data.length > MOST_ACCOUNT_BYTES)
-    throw new SourceRefused('the data of the account is not base64')
-  const mint = decodeMint(Buffer.from(data, 'base64'))
-  if (mint.decimals !== memo.decimals)
-    throw new SourceRefused('the mint has other decimals than the coverage list says')
+function parseMint(results: unknown[], context: MintContext): { slot: number; mint: MintState } {
+  const info = requireObject(results[0], 'the account')
+  const account = requireObject(info.value, 'the mint account')
+  if (!TOKEN_PROGRAMS.has(requireText(account.owner, 'the owner of the account')))
+    throw new PriceSourceError('the account does not belong to a token program')
+  const [data, encoding] = requireList(account.data, 'the data of the account')
+  if (encoding !== 'base64' || typeof data !== 'string' || data.length > MAX_ACCOUNT_BYTES)
+    throw new PriceSourceError('the data of the account is not base64')
+  const decoded = decodeMint(Buffer.from(data, 'base64'))
+  if (decoded.decimals !== context.decimals)
+    throw new PriceSourceError('the mint has other decimals than the coverage list says')
   const locked = results.slice(1).reduce((sum: number, entry) => {
-    const amount = text(object(object(entry, 'a balance').value, 'a balance').amount, 'a balance')
-    if (!/^\d{1,20}$/.test(amount)) throw new SourceRefused('a balance is not a number')
-    return sum + Number(amount) / 10 ** memo.decimals
+    const amount = requireText(requireObject(requireObject(entry, 'a balance').value, 'a balance').amount, 'a balance')
+    if (!/^\d{1,20}$/.test(amount)) throw new PriceSourceError('a balance is not a number')
+    return sum + Number(amount) / 10 ** context.decimals
   }, 0)
   return {
-    slot: integer(object(info.context, 'the context').slot, 'the slot'),
-    observed: {
-      supply: String(mint.supply),
-      scaled: mint.scaled,
-      paused: mint.paused,
-      locked: memo.holders > 0 ? locked : null,
+    slot: requireInteger(requireObject(info.context, 'the context').slot, 'the slot'),
+    mint: {
+      supply: String(decoded.supply),
+      scaled: decoded.scaled,
+      paused: decoded.paused,
+      locked: context.holderCount > 0 ? locked : null,
     },
   }
 }
 
-function observe({ asset, decimals, slot, observed }: MintMemo, publishedAt: Date): Observation[] {
-  const { supply, scaled, paused, locked } = observed!
+function toObservations({ asset, decimals, slot, mint }: MintContext, publishedAt: Date): Observation[] {
+  const { supply, scaled, paused, locked } = mint!
   const next = scaled && scaled.nextAt > 0 ? { value: scaled.next, at: new Date(scaled.nextAt * 1000) } : null
   return [
     { kind: 'supply', asset, tokens: Number(supply) / 10 ** decimals, block: slot!, publishedAt },
-    // A mint without the extension stands for one share a token.
+    // In a mint without the extension one token represents one share.
     { kind: 'multiplier', asset, current: scaled?.multiplier ?? 1, next, onChain: true, publishedAt },
-    ...(paused ? [{ kind: 'issuer' as const, asset, accepting: false, why: 'the mint is paused', publishedAt }] : []),
+    ...(paused
+      ? [{ kind: 'issuer' as const, asset, accepting: false, reason: 'the mint is paused', publishedAt }]
+      : []),
     ...(locked === null ? [] : [{ kind: 'locked' as const, asset, tokens: locked, publishedAt }]),
   ]
 }

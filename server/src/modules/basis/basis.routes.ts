@@ -3,6 +3,7 @@ import type { Authenticate } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
 import { answersAs, ErrorResponse } from '../../platform/http-openapi.ts'
 import { unauthorized } from '../../platform/problem.ts'
+import { describeApiContract } from './api-contract.ts'
 import {
   AttestationQuery,
   AttestationResponse,
@@ -17,14 +18,14 @@ import {
   SymbolParams,
   SymbolsResponse,
 } from './basis.schema.ts'
-import { createStreams } from './basis.stream.ts'
 import type { Basis } from './basis.ts'
-import { basisContract } from './contract.ts'
+import { createQuoteStreams } from './stream.ts'
+import { listSymbols } from './symbols.ts'
 
 export type BasisRoutesDeps = {
   basis: Basis
   authenticate: Pick<Authenticate, 'key'>
-  /** False while in preview. At general availability every route counts and says so in RateLimit headers. */
+  /** False during the preview. When true, every route counts requests and sends RateLimit headers. */
   metered: boolean
   limits: { anonymousPerMinute: number; keyPerMinute: number }
 }
@@ -35,34 +36,34 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
   const config = { unmetered: true, evidence: true }
   const tags = ['Basis']
   const security: Record<string, string[]>[] = [{}, { bearer: [] }]
-  const refusals = { 401: ErrorResponse, 403: ErrorResponse, ...(metered && { 429: ErrorResponse }) }
+  const errorResponses = { 401: ErrorResponse, 403: ErrorResponse, ...(metered && { 429: ErrorResponse }) }
 
-  const identify = async (request: FastifyRequest): Promise<string | undefined> => {
+  const authenticateKey = async (request: FastifyRequest): Promise<string | undefined> => {
     const bearer = /^Bearer +(\S{1,256})$/i.exec(request.headers.authorization ?? '')?.[1]
     const caller = bearer === undefined ? undefined : await authenticate.key(bearer)
     if (!caller) throw unauthorized('The key in Authorization: Bearer is not valid.')
     request.caller = caller
     return caller.keyId
   }
-  const admit = async (request: FastifyRequest) => {
-    const keyId = request.headers.authorization === undefined ? undefined : await identify(request)
+  const authorize = async (request: FastifyRequest) => {
+    const keyId = request.headers.authorization === undefined ? undefined : await authenticateKey(request)
     if (!metered) return
     if (keyId) await request.limitAs(`key:${keyId}`, limits.keyPerMinute)
     else await request.limitAs(`address:${request.ip}`, limits.anonymousPerMinute)
   }
-  /** The common request has no key and is not counted: it costs no promise. */
-  const preHandler = (request: FastifyRequest, _reply: FastifyReply, done: (error?: Error) => void) => {
-    if (!metered && request.headers.authorization === undefined) return done()
-    admit(request).then(() => done(), done)
+  /** Most requests have no key and are not metered; they skip the asynchronous path. */
+  const preHandler = (request: FastifyRequest, _reply: FastifyReply, next: (error?: Error) => void) => {
+    if (!metered && request.headers.authorization === undefined) return next()
+    authorize(request).then(() => next(), next)
   }
 
-  const streams = createStreams(basis)
+  const streams = createQuoteStreams(basis)
   app.addHook('preClose', async () => streams.endAll())
 
   let contract: Promise<Buffer> | undefined
-  const describe = async () =>
-    Buffer.from(JSON.stringify(basisContract(basis.coverage, { metered, ...limits }, await basis.evmSigners())))
-  const symbols = { symbols: basis.coverage.symbols, count: basis.coverage.symbols.length }
+  const buildContract = async () =>
+    Buffer.from(JSON.stringify(describeApiContract(basis.coverage, { metered, ...limits }, await basis.evmSigners())))
+  const symbols = listSymbols(basis.coverage)
 
   app.get(
     '/api/basis/v1',
@@ -74,11 +75,11 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         tags,
         security,
         summary: 'The contract of the basis API',
-        response: { 200: ContractResponse, ...refusals },
+        response: { 200: ContractResponse, ...errorResponses },
       },
     },
     async (_request, reply) => {
-      contract ??= describe()
+      contract ??= buildContract()
       return reply.header('content-type', JSON_TYPE).send(await contract)
     },
   )
@@ -92,7 +93,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         tags,
         security,
         summary: 'The covered wrappers',
-        response: { 200: SymbolsResponse, ...refusals },
+        response: { 200: SymbolsResponse, ...errorResponses },
       },
     },
     async () => symbols,
@@ -109,11 +110,11 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         summary: 'Basis quote of one wrapper',
         params: SymbolParams,
         querystring: ChainQuery,
-        response: { 200: QuoteResponse, ...refusals },
+        response: { 200: QuoteResponse, ...errorResponses },
       },
     },
     (request, reply) => {
-      reply.header('content-type', JSON_TYPE).send(basis.quoteText(request.params.symbol, request.query.chain))
+      reply.header('content-type', JSON_TYPE).send(basis.getQuoteJson(request.params.symbol, request.query.chain))
     },
   )
   app.get(
@@ -127,10 +128,10 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         security,
         summary: 'Wrappers ranked by window_score',
         querystring: ChainQuery,
-        response: { 200: BoardResponse, 404: ErrorResponse, ...refusals },
+        response: { 200: BoardResponse, 404: ErrorResponse, ...errorResponses },
       },
     },
-    async (request) => basis.board(request.query.chain),
+    async (request) => basis.getBoard(request.query.chain),
   )
   app.get(
     '/api/basis/v1/attestation/:symbol',
@@ -144,13 +145,13 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         summary: 'Signed attestation of one wrapper',
         params: SymbolParams,
         querystring: AttestationQuery,
-        response: { 200: AttestationResponse, ...refusals },
+        response: { 200: AttestationResponse, ...errorResponses },
       },
     },
     async (request, reply) => {
       const { chain, seq } = request.query
-      const attestation = await basis.attestation(request.params.symbol, chain, seq)
-      // Sent as it was signed: a serialiser that dropped a member would break the signature.
+      const attestation = await basis.getAttestation(request.params.symbol, chain, seq)
+      // Sent as it was signed: a serialiser that dropped a field would break the signature.
       return reply.header('content-type', JSON_TYPE).send(Buffer.from(JSON.stringify(attestation)))
     },
   )
@@ -166,10 +167,10 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         summary: 'Past readings of one wrapper',
         params: SymbolParams,
         querystring: HistoryQuerystring,
-        response: { 200: HistoryResponse, ...refusals },
+        response: { 200: HistoryResponse, ...errorResponses },
       },
     },
-    async (request) => basis.history(request.params.symbol, request.query),
+    async (request) => basis.getHistory(request.params.symbol, request.query),
   )
   app.get(
     '/api/basis/v1/evidence/:sha256',
@@ -182,19 +183,19 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         security,
         summary: 'The raw body of a source, by its hash',
         params: EvidenceParams,
-        response: { 200: answersAs('application/octet-stream', 'The body as the source sent it.'), ...refusals },
+        response: { 200: answersAs('application/octet-stream', 'The body as the source sent it.'), ...errorResponses },
       },
     },
     async (request, reply) =>
       reply
         .header('content-type', 'application/octet-stream')
         .header('cache-control', 'public, max-age=31536000, immutable')
-        .send(await basis.evidence(request.params.sha256)),
+        .send(await basis.getEvidence(request.params.sha256)),
   )
   app.get(
     '/api/basis/v1/stream',
     {
-      // A stream without a body would stay open for nothing.
+      // A HEAD request would keep a stream open that has no body.
       exposeHeadRoute: false,
       preHandler,
       config,
@@ -211,7 +212,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
           ),
           404: ErrorResponse,
           429: ErrorResponse,
-          ...refusals,
+          ...errorResponses,
         },
       },
     },

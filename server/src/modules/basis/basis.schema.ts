@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
-import { intervals } from './history.ts'
-import { windowStatuses } from './window-score.ts'
+import { INTERVAL_MS } from './history.ts'
+import { WINDOW_STATUSES } from './window-score.ts'
 
 const Time = Type.String({ format: 'date-time' })
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
 const oneOf = (values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)))
 const Source = oneOf(['live', 'preview'])
 const State = oneOf(['open', 'closed', 'halted', 'holiday'])
-const Status = oneOf(Object.keys(windowStatuses))
+const Status = oneOf(Object.keys(WINDOW_STATUSES))
 
 export const SymbolParams = Type.Object({ symbol: Type.String({ minLength: 1, maxLength: 64 }) })
 export const EvidenceParams = Type.Object({ sha256: Type.String({ pattern: '^(sha256:)?[0-9a-fA-F]{64}$' }) })
@@ -26,7 +26,7 @@ export const HistoryQuerystring = Type.Object(
     from: Type.Optional(Time),
     to: Type.Optional(Time),
     interval: Type.Optional(
-      Type.Union(Object.keys(intervals).map((name) => Type.Literal(name as keyof typeof intervals))),
+      Type.Union(Object.keys(INTERVAL_MS).map((name) => Type.Literal(name as keyof typeof INTERVAL_MS))),
     ),
   },
   { additionalProperties: false },

@@ -1,10 +1,10 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { Attestation } from './attestation.ts'
-import type { Collected } from './collect.ts'
 import type { AssetState } from './ingest.ts'
+import { parseMeasurementState } from './measurement-state.ts'
+import type { PollResult } from './poll-source.ts'
 import type { Reading } from './quote.ts'
-import { reviveTrack } from './track.ts'
 
 export type HistoryRow = {
   as_of: Date
@@ -17,8 +17,8 @@ export type HistoryRow = {
   window_status: string
 }
 
-/** Seen again, a body is young again: it is evidence for as long as anything still refers to it. */
-export async function keepBody(tx: Tx, sha256: string, body: Uint8Array, at: Date): Promise<void> {
+/** A body that is fetched again gets a new `stored_at`, so that it is not pruned while readings still refer to it. */
+export async function storeBody(tx: Tx, sha256: string, body: Uint8Array, at: Date): Promise<void> {
   await sql`
     insert into basis_bodies (sha256, body, stored_at) values (${sha256}, ${Buffer.from(body)}, ${at})
     on conflict (sha256) do update set stored_at = greatest(basis_bodies.stored_at, excluded.stored_at)
@@ -30,14 +30,14 @@ export async function findBody(tx: Tx, sha256: string): Promise<Buffer | undefin
   return rows[0]?.body
 }
 
-export async function takeTurn(tx: Tx, holder: string, now: Date, until: Date): Promise<boolean> {
-  const { rows } = await sql<{ taken: boolean }>`select take_basis_turn(${holder}, ${now}, ${until}) as taken`.execute(
-    tx,
-  )
-  return rows[0]!.taken
+export async function acquireLease(tx: Tx, holder: string, now: Date, until: Date): Promise<boolean> {
+  const { rows } = await sql<{
+    acquired: boolean
+  }>`select take_basis_turn(${holder}, ${now}, ${until}) as acquired`.execute(tx)
+  return rows[0]!.acquired
 }
 
-export async function loadAssets(tx: Tx): Promise<AssetState[]> {
+export async function loadAssetStates(tx: Tx): Promise<AssetState[]> {
   const { rows } = await sql<{
     asset: string
     reading: Reading | null
@@ -50,24 +50,24 @@ export async function loadAssets(tx: Tx): Promise<AssetState[]> {
   }>`select asset, reading, reasons, track, attestation, seq, hash, updated_at from basis_assets`.execute(tx)
   return rows.map(({ seq, updated_at, track, ...row }) => ({
     ...row,
-    track: reviveTrack(track),
+    measurementState: parseMeasurementState(track),
     seq: Number(seq),
     updatedAt: updated_at,
   }))
 }
 
-/** `seq` only ever goes up: a process that lost its turn without noticing cannot fork the chain of attestations. */
-export async function saveAsset(tx: Tx, state: AssetState): Promise<void> {
+/** `seq` only increases, so a process that lost its lease without noticing cannot fork the chain of attestations. */
+export async function saveAssetState(tx: Tx, state: AssetState): Promise<void> {
   const { rows } = await sql<{ saved: boolean }>`
-    insert into basis_assets as a (asset, reading, reasons, track, attestation, seq, hash, updated_at)
+    insert into basis_assets as stored (asset, reading, reasons, track, attestation, seq, hash, updated_at)
     values (
-      ${state.asset}, ${json(state.reading)}, ${json(state.reasons)}, ${json(state.track)}, ${json(state.attestation)},
+      ${state.asset}, ${json(state.reading)}, ${json(state.reasons)}, ${json(state.measurementState)}, ${json(state.attestation)},
       ${state.seq}, ${state.hash}, ${state.updatedAt}
     )
     on conflict (asset) do update set
       reading = excluded.reading, reasons = excluded.reasons, track = excluded.track, attestation = excluded.attestation,
       seq = excluded.seq, hash = excluded.hash, updated_at = excluded.updated_at
-    where a.seq <= excluded.seq and (excluded.reading is null or a.seq < excluded.seq)
+    where stored.seq <= excluded.seq and (excluded.reading is null or stored.seq < excluded.seq)
     returning true as saved
   `.execute(tx)
   if (!rows[0]) throw new Error(`Another process has measured ${state.asset} in the meantime.`)
@@ -88,32 +88,32 @@ async function insertReading(tx: Tx, state: AssetState, { quote, window }: Readi
   `.execute(tx)
 }
 
-export async function recordFetches(tx: Tx, collected: readonly Collected[]): Promise<void> {
-  const rows = collected.flatMap(({ records, refused, refusedParts }) => {
-    const why = refused ?? (refusedParts.map(({ reason }) => reason).join('; ') || null)
-    return records.map((record, index) => ({ ...record, refused: index === records.length - 1 ? why : null }))
+export async function recordFetches(tx: Tx, pollResults: readonly PollResult[]): Promise<void> {
+  const rows = pollResults.flatMap(({ records, rejection, rejectedEntries }) => {
+    const reason = rejection ?? (rejectedEntries.map((entry) => entry.reason).join('; ') || null)
+    return records.map((record, index) => ({ ...record, refused: index === records.length - 1 ? reason : null }))
   })
   if (rows.length === 0) return
   await sql`
     insert into basis_fetches (source, url, status, body_sha256, fetched_at, published_at, block, refused)
     select source, url, status, body_sha256, fetched_at, published_at, block, refused
-    from jsonb_to_recordset(${json(rows)}) as r (
+    from jsonb_to_recordset(${json(rows)}) as new_fetch (
       source text, url text, status int, body_sha256 text, fetched_at timestamptz, published_at timestamptz, block bigint, refused text
     )
   `.execute(tx)
 }
 
-export async function readHistory(
+export async function findHistory(
   tx: Tx,
   asset: string,
   from: Date,
   to: Date,
   stepMs: number,
-  most: number,
+  maxRows: number,
 ): Promise<HistoryRow[]> {
   const { rows } = await sql<HistoryRow>`
     select as_of, wrapper_price, reference_price, basis_bps, near_reference_usd, underlying_state, window_score, window_status
-    from basis_history(${asset}, ${from}, ${to}, make_interval(secs => ${stepMs / 1000}), ${most})
+    from basis_history(${asset}, ${from}, ${to}, make_interval(secs => ${stepMs / 1000}), ${maxRows})
   `.execute(tx)
   return rows
 }
@@ -125,16 +125,16 @@ export async function findAttestation(tx: Tx, asset: string, seq: number): Promi
   return rows[0]?.attestation ?? undefined
 }
 
-/** Tells every process that newer readings are stored, once the transaction has committed. */
-export async function tellMeasured(tx: Tx): Promise<void> {
+/** Notifies every process of new readings when the transaction commits. */
+export async function notifyMeasured(tx: Tx): Promise<void> {
   await sql`select pg_notify('basis', '')`.execute(tx)
 }
 
-export async function prune(tx: Tx, bodiesBefore: Date, readingsBefore: Date, most: number): Promise<number> {
-  const { rows } = await sql<{
-    gone: number
-  }>`select prune_basis(${bodiesBefore}, ${readingsBefore}, ${most}) as gone`.execute(tx)
-  return rows[0]!.gone
+export async function pruneBasis(tx: Tx, bodiesBefore: Date, readingsBefore: Date, maxRows: number): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`
+    select prune_basis(${bodiesBefore}, ${readingsBefore}, ${maxRows}) as deleted
+  `.execute(tx)
+  return rows[0]!.deleted
 }
 
 const json = (value: unknown) => sql`${value === null ? null : JSON.stringify(value)}::jsonb`

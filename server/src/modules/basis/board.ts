@@ -1,6 +1,6 @@
 import type { PrimaryMarket } from './primary-market.ts'
 import type { Reading } from './quote.ts'
-import { SCORING_FORMULA, type WindowStatus, windowStatuses } from './window-score.ts'
+import { SCORING_FORMULA, WINDOW_STATUSES, type WindowStatus } from './window-score.ts'
 
 export type BoardRow = {
   rank: number
@@ -26,10 +26,10 @@ export type Board = {
   preview: boolean
 }
 
-const NOTE =
+const SCORING_NOTE =
   'Rows are ranked by how far the wrapper has run from its reference while primary-market supply has not caught up. It is a ranking aid, not a verdict. Every *_pct is a fraction.'
 
-/** Live only if every row is. Rows with the same score keep the order of their symbols, so that ranks do not flicker. */
+/** The board is live only if every row is. Rows with equal scores are sorted by symbol, so that ranks are stable. */
 export function buildBoard(readings: readonly Reading[], at: Date): Board {
   const sorted = [...readings].sort(
     (a, b) =>
@@ -40,7 +40,7 @@ export function buildBoard(readings: readonly Reading[], at: Date): Board {
   return {
     status: preview ? 'preview' : 'live',
     as_of: at.toISOString(),
-    scoring: { formula: SCORING_FORMULA, note: NOTE, statuses: windowStatuses },
+    scoring: { formula: SCORING_FORMULA, note: SCORING_NOTE, statuses: WINDOW_STATUSES },
     preview,
     rows: sorted.map(({ quote, window, meme, floatLocked }, index) => ({
       rank: index + 1,

@@ -2,12 +2,12 @@ import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
 import { lastClosedSession, lastSession, marketState, nextOpen, sessionOn } from './calendar.ts'
 
-const TABLE = new URL('../../../test/basis/testdata/nyse-full-day-holidays-since-1928.csv', import.meta.url)
+const HOLIDAY_TABLE = new URL('../../../test/basis/testdata/nyse-full-day-holidays-since-1928.csv', import.meta.url)
 const DAY_MS = 86_400_000
 
 /** The table writes month/day/year without leading zeros. */
 const tableHolidays = new Set(
-  readFileSync(TABLE, 'utf8')
+  readFileSync(HOLIDAY_TABLE, 'utf8')
     .split(/\r?\n/)
     .filter((line) => /^\d+\/\d+\/\d{4}$/.test(line))
     .map((line) => {
@@ -17,16 +17,16 @@ const tableHolidays = new Set(
     .filter((date) => date >= '1990'),
 )
 
-test('every day from 1990 to the end of the exchange table agrees with it', () => {
+test('every day from 1990 to the end of the holiday table agrees with the table', () => {
   expect(tableHolidays.size).toBeGreaterThan(280)
   const differences: string[] = []
   for (let ms = Date.parse('1990-01-01'); ms <= Date.parse('2021-07-05'); ms += DAY_MS) {
     const date = new Date(ms).toISOString().slice(0, 10)
-    // 17:30 UTC is 12:30 or 13:30 in New York: inside every session except the shortened ones, and the same date.
-    const state = marketState(new Date(`${date}T17:30:00Z`))
+    // 16:30 UTC is 11:30 or 12:30 in New York: inside every session, also those with a late opening or an early close.
+    const state = marketState(new Date(`${date}T16:30:00Z`))
     const weekend = [0, 6].includes(new Date(ms).getUTCDay())
-    const wanted = weekend ? 'closed' : tableHolidays.has(date) ? 'holiday' : sessionOn(date)?.early ? state : 'open'
-    if (state !== wanted) differences.push(`${date}: ${state}, the table says ${wanted}`)
+    const expected = weekend ? 'closed' : tableHolidays.has(date) ? 'holiday' : 'open'
+    if (state !== expected) differences.push(`${date}: ${state}, the table says ${expected}`)
     if (!weekend && !tableHolidays.has(date) && !sessionOn(date)) differences.push(`${date}: no session`)
   }
   expect(differences).toEqual([])
@@ -43,24 +43,24 @@ test.each([
   ['2026-03-09T13:30:00Z', 'open', 'the Monday after the clocks went forward'],
   ['2026-10-30T13:30:00Z', 'open', 'the Friday before the clocks go back'],
   ['2026-11-02T13:30:00Z', 'closed', 'the Monday after the clocks went back'],
-  ['1990-04-02T13:30:00Z', 'open', 'summer time began in April then'],
-  ['2006-10-30T13:30:00Z', 'closed', 'summer time ended in October then'],
+  ['1990-04-02T13:30:00Z', 'open', 'before 2007 summer time began in April'],
+  ['2006-10-30T13:30:00Z', 'closed', 'before 2007 summer time ended in October'],
   ['2026-11-15T17:30:00Z', 'closed', 'a Sunday'],
   ['2026-11-26T17:30:00Z', 'holiday', 'Thanksgiving'],
   ['2026-11-27T04:59:59Z', 'holiday', 'Thanksgiving, late evening in New York'],
   ['2026-11-27T05:00:00Z', 'closed', 'after midnight in New York'],
   ['2026-11-27T17:59:59Z', 'open', 'the day after Thanksgiving'],
-  ['2026-11-27T18:00:00Z', 'closed', 'the day after Thanksgiving, one o clock'],
-  ['2026-07-03T15:00:00Z', 'holiday', 'a Saturday 4 July is kept on Friday'],
-  ['2026-07-02T19:59:59Z', 'open', 'and the Thursday before is a whole day'],
-  ['2027-06-18T15:00:00Z', 'holiday', 'a Saturday Juneteenth is kept on Friday'],
-  ['2021-06-18T15:00:00Z', 'open', 'the exchange did not keep Juneteenth in 2021'],
-  ['2022-06-20T15:00:00Z', 'holiday', 'the first Juneteenth, a Sunday, kept on Monday'],
-  ['2021-12-31T20:59:59Z', 'open', 'a Saturday New Year is not kept'],
+  ['2026-11-27T18:00:00Z', 'closed', 'the day after Thanksgiving, early close at 13:00'],
+  ['2026-07-03T15:00:00Z', 'holiday', '4 July on a Saturday is observed on Friday'],
+  ['2026-07-02T19:59:59Z', 'open', 'the Thursday before it is a full session'],
+  ['2027-06-18T15:00:00Z', 'holiday', 'Juneteenth on a Saturday is observed on Friday'],
+  ['2021-06-18T15:00:00Z', 'open', 'Juneteenth was not observed in 2021'],
+  ['2022-06-20T15:00:00Z', 'holiday', 'Juneteenth on a Sunday is observed on Monday'],
+  ['2021-12-31T20:59:59Z', 'open', 'New Year on a Saturday is not observed on Friday'],
   ['2022-01-03T15:00:00Z', 'open', 'nor on the Monday after'],
-  ['1997-01-20T15:00:00Z', 'open', 'the day of Dr. King was not kept before 1998'],
-  ['1998-01-19T15:00:00Z', 'holiday', 'and is since'],
-  ['2025-01-09T15:00:00Z', 'holiday', 'mourning for President Carter'],
+  ['1997-01-20T15:00:00Z', 'open', 'Martin Luther King Day was not observed before 1998'],
+  ['1998-01-19T15:00:00Z', 'holiday', 'Martin Luther King Day is observed since 1998'],
+  ['2025-01-09T15:00:00Z', 'holiday', 'day of mourning for President Carter'],
   ['2025-04-18T15:00:00Z', 'holiday', 'Good Friday'],
   ['2024-03-29T15:00:00Z', 'holiday', 'Good Friday in March'],
 ])('%s is %s: %s', (at, state) => {
@@ -68,13 +68,13 @@ test.each([
 })
 
 describe('early closes', () => {
-  const early = (year: number) => {
-    const found: string[] = []
+  const earlyCloseDates = (year: number) => {
+    const dates: string[] = []
     for (let ms = Date.UTC(year, 0, 1); ms < Date.UTC(year + 1, 0, 1); ms += DAY_MS) {
       const session = sessionOn(new Date(ms).toISOString().slice(0, 10))
-      if (session?.early) found.push(session.date)
+      if (session?.early) dates.push(session.date)
     }
-    return found
+    return dates
   }
 
   test.each([
@@ -106,16 +106,16 @@ describe('early closes', () => {
     [2028, ['2028-07-03', '2028-11-24']],
     [2029, ['2029-07-03', '2029-11-23', '2029-12-24']],
     [2030, ['2030-07-03', '2030-11-29', '2030-12-24']],
-  ])('of %i', (year, dates) => {
-    expect(early(year)).toEqual(dates)
+  ])('in %i', (year, expected) => {
+    expect(earlyCloseDates(year)).toEqual(expected)
   })
 
-  test('before 1993 the early bell rang at two, since then at one', () => {
+  test('the early close was at 14:00 before 1993 and is at 13:00 since', () => {
     expect(sessionOn('1992-11-27')?.close.toISOString()).toBe('1992-11-27T19:00:00.000Z')
     expect(sessionOn('1993-11-26')?.close.toISOString()).toBe('1993-11-26T18:00:00.000Z')
   })
 
-  test('a snowstorm moved both bells', () => {
+  test('a snowstorm moved both the opening and the close', () => {
     const session = sessionOn('1996-01-08')
     expect(session?.open.toISOString()).toBe('1996-01-08T16:00:00.000Z')
     expect(session?.close.toISOString()).toBe('1996-01-08T19:00:00.000Z')
@@ -124,8 +124,8 @@ describe('early closes', () => {
 
 describe('the session before and after an instant', () => {
   test.each([
-    ['2026-11-16T14:29:59Z', '2026-11-16T14:30:00.000Z', 'before the bell it is the same day'],
-    ['2026-11-16T14:30:00Z', '2026-11-17T14:30:00.000Z', 'at the bell it is the next day'],
+    ['2026-11-16T14:29:59Z', '2026-11-16T14:30:00.000Z', 'before the opening bell: the same day'],
+    ['2026-11-16T14:30:00Z', '2026-11-17T14:30:00.000Z', 'at the opening bell: the next day'],
     ['2026-11-25T22:00:00Z', '2026-11-27T14:30:00.000Z', 'over Thanksgiving'],
     ['2001-09-10T21:00:00Z', '2001-09-17T13:33:00.000Z', 'over the longest closure'],
     ['2026-03-06T22:00:00Z', '2026-03-09T13:30:00.000Z', 'over the change of the clocks'],
@@ -133,19 +133,19 @@ describe('the session before and after an instant', () => {
     expect(nextOpen(new Date(at)).toISOString()).toBe(open)
   })
 
-  test('on a Sunday the last session is Friday, opened and closed', () => {
+  test('on a Sunday the last session and the last closed session are Friday’s', () => {
     const sunday = new Date('2026-11-15T12:00:00Z')
     expect(lastSession(sunday).date).toBe('2026-11-13')
     expect(lastClosedSession(sunday).close.toISOString()).toBe('2026-11-13T21:00:00.000Z')
   })
 
-  test('during a session it is the running one, and the one before it has closed', () => {
+  test('during a session the last session is the current one, the last closed session the previous one', () => {
     const noon = new Date('2026-11-16T17:00:00Z')
     expect(lastSession(noon).date).toBe('2026-11-16')
     expect(lastClosedSession(noon).date).toBe('2026-11-13')
   })
 })
 
-test('an instant that is none is refused rather than called closed', () => {
+test('an invalid date throws instead of counting as closed', () => {
   expect(() => marketState(new Date(Number.NaN))).toThrow(RangeError)
 })

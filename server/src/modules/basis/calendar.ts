@@ -1,8 +1,8 @@
-import special from '../../../data/basis/nyse-special-sessions.json' with { type: 'json' }
+import specialSessions from '../../../data/basis/nyse-special-sessions.json' with { type: 'json' }
 
 /**
- * The trading calendar of the New York Stock Exchange from 1990 on: rules by year, and a file for the days no rule gives.
- * A day is a text `YYYY-MM-DD` in New York, because that is how the exchange announces its days.
+ * The trading calendar of the New York Stock Exchange from 1990 on: rules by year, and a file of days that follow no rule.
+ * A day is the text `YYYY-MM-DD` in New York, because the exchange announces its days that way.
  */
 export type MarketState = 'open' | 'closed' | 'holiday'
 
@@ -12,16 +12,16 @@ const DAY_MS = 86_400_000
 const REGULAR_OPEN = '09:30'
 const REGULAR_CLOSE = '16:00'
 const EARLY_CLOSE = '13:00'
-/** From this year the early closes follow the rules below; before it each one is a line of the file. */
+/** From this year on early closes follow the rules below; earlier ones are listed in the file. */
 const EARLY_CLOSE_RULES_FROM = 2013
-/** The longest the exchange stayed shut since 1990 was a week, so two weeks without a session are a broken calendar. */
+/** The longest closure since 1990 was a week, so two weeks without a session mean that the calendar is wrong. */
 const SEARCH_DAYS = 14
 
-const closures = new Set(special.closures.map((day) => day.date))
-const earlyCloses = new Map(special.early_closes.map((day) => [day.date, day.close]))
-const lateOpens = new Map(special.late_opens.map((day) => [day.date, day.open]))
+const closures = new Set(specialSessions.closures.map((day) => day.date))
+const earlyCloses = new Map(specialSessions.early_closes.map((day) => [day.date, day.close]))
+const lateOpens = new Map(specialSessions.late_opens.map((day) => [day.date, day.open]))
 
-/** Whether the exchange trades at this instant. A holiday lasts the whole New York day; the closing second is closed. */
+/** Whether the exchange trades at this instant. A holiday lasts the whole New York day; the closing time itself is closed. */
 export function marketState(at: Date): MarketState {
   const date = newYorkDate(at)
   if (isHoliday(date)) return 'holiday'
@@ -41,7 +41,7 @@ export function sessionOn(date: string): Session | undefined {
   }
 }
 
-/** The first opening after this instant; during a session that is the next day's. */
+/** The first opening after this instant; during a session, the opening of the next session. */
 export function nextOpen(at: Date): Date {
   return findSession(newYorkDate(at), 1, (session) => session.open > at).open
 }
@@ -60,10 +60,10 @@ export function isHoliday(date: string): boolean {
   return !isWeekend(date) && (closures.has(date) || holidaysOf(Number(date.slice(0, 4))).has(date))
 }
 
-function findSession(from: string, step: 1 | -1, wanted: (session: Session) => boolean): Session {
+function findSession(from: string, step: 1 | -1, matches: (session: Session) => boolean): Session {
   for (let days = 0; days <= SEARCH_DAYS; days += 1) {
     const session = sessionOn(addDays(from, step * days))
-    if (session && wanted(session)) return session
+    if (session && matches(session)) return session
   }
   throw new RangeError(`No session of the exchange within ${SEARCH_DAYS} days of ${from}.`)
 }
@@ -71,8 +71,8 @@ function findSession(from: string, step: 1 | -1, wanted: (session: Session) => b
 const holidaysByYear = new Map<number, ReadonlySet<string>>()
 
 function holidaysOf(year: number): ReadonlySet<string> {
-  const known = holidaysByYear.get(year)
-  if (known) return known
+  const cached = holidaysByYear.get(year)
+  if (cached) return cached
   const days = [
     sundayToMonday(day(year, 1, 1)),
     nthWeekday(year, 2, MONDAY, 3),
@@ -85,9 +85,9 @@ function holidaysOf(year: number): ReadonlySet<string> {
   ]
   if (year >= 1998) days.push(nthWeekday(year, 1, MONDAY, 3))
   if (year >= 2022) days.push(nearestWeekday(day(year, 6, 19)))
-  const set = new Set(days)
-  holidaysByYear.set(year, set)
-  return set
+  const holidays = new Set(days)
+  holidaysByYear.set(year, holidays)
+  return holidays
 }
 
 function closesEarlyByRule(date: string): boolean {
@@ -107,7 +107,7 @@ const SATURDAY = 6
 const day = (year: number, month: number, dayOfMonth: number) =>
   `${String(year).padStart(4, '0')}-${String(month).padStart(2, '0')}-${String(dayOfMonth).padStart(2, '0')}`
 
-/** Days are counted in UTC, where each has 24 hours; daylight saving matters only when a day becomes an instant. */
+/** Days are counted in UTC, where each has 24 hours; daylight saving matters only when a day is converted to an instant. */
 const weekday = (date: string) => new Date(`${date}T00:00:00Z`).getUTCDay()
 
 const isWeekend = (date: string) => weekday(date) === SATURDAY || weekday(date) === SUNDAY
@@ -121,9 +121,9 @@ const nearestWeekday = (date: string) => (weekday(date) === SATURDAY ? addDays(d
 
 const thanksgiving = (year: number) => nthWeekday(year, 11, THURSDAY, 4)
 
-function nthWeekday(year: number, month: number, wanted: number, nth: number): string {
+function nthWeekday(year: number, month: number, targetWeekday: number, nth: number): string {
   const first = day(year, month, 1)
-  return addDays(first, ((wanted - weekday(first) + 7) % 7) + 7 * (nth - 1))
+  return addDays(first, ((targetWeekday - weekday(first) + 7) % 7) + 7 * (nth - 1))
 }
 
 function lastMondayOfMay(year: number): string {
@@ -131,7 +131,7 @@ function lastMondayOfMay(year: number): string {
   return addDays(last, -((weekday(last) - MONDAY + 7) % 7))
 }
 
-/** The Gregorian computus: the Sunday after the full moon of spring, by arithmetic alone. */
+/** The Gregorian computus. */
 function easterSunday(year: number): string {
   const golden = year % 19
   const century = Math.floor(year / 100)
@@ -164,7 +164,7 @@ function newYorkWallClock(at: Date): { date: string; asUtcMs: number } {
 
 export const newYorkDate = (at: Date) => newYorkWallClock(at).date
 
-/** The clocks change at two in the morning of a Sunday, so the offset of noon is the offset of every session time. */
+/** The clocks change at 02:00 on a Sunday, so the offset at noon holds for every session time of the day. */
 function newYorkInstant(date: string, time: string): Date {
   const noon = new Date(`${date}T12:00:00Z`)
   const offsetMs = newYorkWallClock(noon).asUtcMs - noon.getTime()

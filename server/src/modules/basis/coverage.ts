@@ -1,13 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { Ajv } from 'ajv'
 import { type Static, Type } from 'typebox'
-import type { Covered } from './price-source.ts'
+import type { CoveredWrapper } from './price-source.ts'
+import type { CoveredSymbol } from './symbols.ts'
 
-/** The coverage file: which wrappers are measured and where their parts are found. An operator may put another in its place. */
-const Evm = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
+/** The coverage file: the measured wrappers with their addresses, feeds and pools. An operator may configure another. */
+const EvmAddress = Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' })
 const Name = Type.String({ minLength: 1, maxLength: 64 })
 const Address = Type.String({ pattern: '^[0-9A-Za-z]{20,64}$' })
-const closed = { additionalProperties: false }
+const strict = { additionalProperties: false }
 
 const Deployment = Type.Object(
   {
@@ -17,29 +18,33 @@ const Deployment = Type.Object(
     issuer_api: Type.Optional(Type.Union([Type.Literal('xstocks'), Type.Literal('coinbase')])),
     feed: Type.Optional(
       Type.Object(
-        { address: Evm, decimals: Type.Integer({ minimum: 0, maximum: 24 }), includes_multiplier: Type.Boolean() },
-        closed,
+        {
+          address: EvmAddress,
+          decimals: Type.Integer({ minimum: 0, maximum: 24 }),
+          includes_multiplier: Type.Boolean(),
+        },
+        strict,
       ),
     ),
-    registry: Type.Optional(Evm),
+    registry: Type.Optional(EvmAddress),
     pools: Type.Optional(
       Type.Array(
         Type.Object(
           {
             kind: Type.Union([Type.Literal('uniswap-v3'), Type.Literal('slipstream')]),
-            address: Evm,
-            quote_address: Evm,
+            address: EvmAddress,
+            quote_address: EvmAddress,
             quote_decimals: Type.Integer({ minimum: 0, maximum: 24 }),
           },
-          closed,
+          strict,
         ),
         { maxItems: 8 },
       ),
     ),
-    locked_holders: Type.Optional(Type.Array(Type.Object({ label: Name, address: Address }, closed), { maxItems: 32 })),
-    meme: Type.Optional(Type.Object({ symbol: Name, address: Address }, closed)),
+    locked_holders: Type.Optional(Type.Array(Type.Object({ label: Name, address: Address }, strict), { maxItems: 32 })),
+    meme: Type.Optional(Type.Object({ symbol: Name, address: Address }, strict)),
   },
-  closed,
+  strict,
 )
 
 const CoverageFile = Type.Object(
@@ -50,7 +55,7 @@ const CoverageFile = Type.Object(
       Type.String(),
       Type.Object(
         { kind: Type.Union([Type.Literal('evm'), Type.Literal('solana')]), caip2: Name, asset_namespace: Name },
-        closed,
+        strict,
       ),
     ),
     underlyings: Type.Record(
@@ -60,7 +65,7 @@ const CoverageFile = Type.Object(
           pyth_feed_id: Type.Optional(Type.String({ pattern: '^[0-9a-f]{64}$' })),
           preview_price: Type.Number({ exclusiveMinimum: 0, maximum: 1_000_000 }),
         },
-        closed,
+        strict,
       ),
     ),
     wrappers: Type.Array(
@@ -71,48 +76,48 @@ const CoverageFile = Type.Object(
           issuer: Name,
           deployments: Type.Array(Deployment, { minItems: 1, maxItems: 8 }),
         },
-        closed,
+        strict,
       ),
       { minItems: 1, maxItems: 500 },
     ),
   },
-  closed,
+  strict,
 )
 
 const isCoverageFile = new Ajv({ strict: false }).compile<Static<typeof CoverageFile>>(CoverageFile)
 
 export type Coverage = {
   bandBps: number
-  /** Every deployment; the first of a symbol is the one meant when no chain is named. */
-  covered: readonly Covered[]
-  symbols: readonly { symbol: string; underlying: string; issuer: string; chains: string[] }[]
-  find(symbol: string, chain?: string): Covered | undefined
+  /** Every deployment. The first deployment of a symbol is used when a request names no chain. */
+  wrappers: readonly CoveredWrapper[]
+  symbols: readonly CoveredSymbol[]
+  find(symbol: string, chain?: string): CoveredWrapper | undefined
 }
 
-export const SHIPPED_COVERAGE = new URL('../../../data/basis/coverage.json', import.meta.url)
+export const DEFAULT_COVERAGE_FILE = new URL('../../../data/basis/coverage.json', import.meta.url)
 
-export const loadCoverage = (file: string | URL = SHIPPED_COVERAGE): Coverage =>
-  readCoverage(JSON.parse(readFileSync(file, 'utf8')))
+export const loadCoverage = (file: string | URL = DEFAULT_COVERAGE_FILE): Coverage =>
+  parseCoverage(JSON.parse(readFileSync(file, 'utf8')))
 
-export function readCoverage(value: unknown): Coverage {
+export function parseCoverage(value: unknown): Coverage {
   if (!isCoverageFile(value)) {
-    const [first] = isCoverageFile.errors ?? []
+    const [error] = isCoverageFile.errors ?? []
     throw new Error(
-      `The coverage file is not usable: ${first?.instancePath || 'it'} ${first?.message ?? 'has the wrong shape'}.`,
+      `The coverage file is not usable: ${error?.instancePath || 'it'} ${error?.message ?? 'has the wrong shape'}.`,
     )
   }
-  const covered = value.wrappers.flatMap((wrapper) =>
-    wrapper.deployments.map((deployment) => flatten(value, wrapper, deployment)),
+  const wrappers = value.wrappers.flatMap((wrapper) =>
+    wrapper.deployments.map((deployment) => toCoveredWrapper(value, wrapper, deployment)),
   )
-  refuseDoubles(covered.map((each) => each.asset))
-  refuseDoubles(covered.map((each) => `${each.symbol} on ${each.chain}`))
-  // Symbols are found whatever their case: the letter that marks the issuer is easily mistyped.
-  const byName = new Map<string, Covered[]>()
-  for (const each of covered)
-    byName.set(each.symbol.toLowerCase(), [...(byName.get(each.symbol.toLowerCase()) ?? []), each])
+  rejectDuplicates(wrappers.map((wrapper) => wrapper.asset))
+  rejectDuplicates(wrappers.map((wrapper) => `${wrapper.symbol} on ${wrapper.chain}`))
+  // Lookup ignores case, because the letter that marks the issuer is easily mistyped.
+  const bySymbol = new Map<string, CoveredWrapper[]>()
+  for (const wrapper of wrappers)
+    bySymbol.set(wrapper.symbol.toLowerCase(), [...(bySymbol.get(wrapper.symbol.toLowerCase()) ?? []), wrapper])
   return {
     bandBps: value.band_bps,
-    covered,
+    wrappers,
     symbols: value.wrappers.map(({ symbol, underlying, issuer, deployments }) => ({
       symbol,
       underlying,
@@ -120,14 +125,14 @@ export function readCoverage(value: unknown): Coverage {
       chains: deployments.map(({ chain }) => chain),
     })),
     find: (symbol, chain) =>
-      byName.get(symbol.toLowerCase())?.find((each) => chain === undefined || each.chain === chain),
+      bySymbol.get(symbol.toLowerCase())?.find((wrapper) => chain === undefined || wrapper.chain === chain),
   }
 }
 
 type File = Static<typeof CoverageFile>
 type Wrapper = File['wrappers'][number]
 
-function flatten(file: File, wrapper: Wrapper, deployment: Wrapper['deployments'][number]): Covered {
+function toCoveredWrapper(file: File, wrapper: Wrapper, deployment: Wrapper['deployments'][number]): CoveredWrapper {
   const chain = file.chains[deployment.chain]
   const underlying = file.underlyings[wrapper.underlying]
   if (!chain)
@@ -167,7 +172,7 @@ function flatten(file: File, wrapper: Wrapper, deployment: Wrapper['deployments'
   }
 }
 
-function refuseDoubles(names: readonly string[]) {
-  const double = names.find((name, index) => names.indexOf(name) !== index)
-  if (double) throw new Error(`The coverage file lists ${double} twice.`)
+function rejectDuplicates(names: readonly string[]) {
+  const duplicate = names.find((name, index) => names.indexOf(name) !== index)
+  if (duplicate) throw new Error(`The coverage file lists ${duplicate} twice.`)
 }

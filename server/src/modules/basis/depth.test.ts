@@ -1,30 +1,30 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { type ConcentratedPool, crossTo } from './concentrated.ts'
-import { distanceToReference, nearReference, spotPrice, type Venue } from './depth.ts'
+import { type ConcentratedPool, simulateSwapToPrice } from './concentrated-liquidity.ts'
+import { depthNearReference, distanceToReference, spotPrice, type Venue } from './depth.ts'
 import { integerSqrt, toFraction } from './integer-math.ts'
 import {
+  fromSqrtPrice,
   MAX_SQRT_PRICE,
   MAX_TICK,
   MIN_SQRT_PRICE,
   MIN_TICK,
-  priceOf,
   sqrtPriceAtTick,
-  sqrtPriceOf,
   tickAtSqrtPrice,
+  toSqrtPrice,
 } from './tick-math.ts'
 
 const token0 = { wrapperIsToken0: true, wrapperDecimals: 8, quoteDecimals: 6 }
 const token1 = { wrapperIsToken0: false, wrapperDecimals: 8, quoteDecimals: 6 }
 
-/** One position over the whole curve, so that the textbook formula of constant liquidity must come out. */
+/** One position over the whole curve, for which the formula of constant liquidity holds. */
 function flatPool(
   price: number,
   liquidity: bigint,
   units = token0,
   feePips = 3000,
 ): Extract<Venue, { kind: 'concentrated' }> {
-  const sqrtPriceX96 = sqrtPriceOf(toFraction(price), units)
+  const sqrtPriceX96 = toSqrtPrice(toFraction(price), units)
   const pool: ConcentratedPool = {
     sqrtPriceX96,
     tick: tickAtSqrtPrice(sqrtPriceX96),
@@ -39,13 +39,13 @@ function flatPool(
 }
 
 describe('tick math', () => {
-  test("the ends of the curve are the pool contract's own", () => {
+  test("the minimum and maximum prices equal the pool contract's", () => {
     expect(MIN_SQRT_PRICE).toBe(4295128739n)
     expect(MAX_SQRT_PRICE).toBe(1461446703485210103287273052203988822378723970342n)
     expect(sqrtPriceAtTick(0)).toBe(1n << 96n)
   })
 
-  test('prices rise with ticks, each by a basis point', () => {
+  test('each tick raises the price by one basis point', () => {
     fc.assert(
       fc.property(fc.integer({ min: -600_000, max: 600_000 }), (tick) => {
         const a = sqrtPriceAtTick(tick)
@@ -56,17 +56,17 @@ describe('tick math', () => {
     )
   })
 
-  test('a price survives the way into the pool and back, in both token orders', () => {
+  test('a price converts to a square-root price and back, in both token orders', () => {
     fc.assert(
-      fc.property(fc.double({ min: 0.01, max: 100_000, noNaN: true }), fc.boolean(), (price, first) => {
-        const units = first ? token0 : token1
-        const back = Number(priceOf(sqrtPriceOf(toFraction(price), units), units)) / 1e12
+      fc.property(fc.double({ min: 0.01, max: 100_000, noNaN: true }), fc.boolean(), (price, wrapperIsToken0) => {
+        const units = wrapperIsToken0 ? token0 : token1
+        const back = Number(fromSqrtPrice(toSqrtPrice(toFraction(price), units), units)) / 1e12
         expect(Math.abs(back / price - 1)).toBeLessThan(1e-9)
       }),
     )
   })
 
-  test('the integer root is the floor of the root', () => {
+  test('the integer square root is rounded down', () => {
     fc.assert(
       fc.property(fc.bigInt({ min: 0n, max: 1n << 300n }), (n) => {
         const root = integerSqrt(n)
@@ -76,47 +76,47 @@ describe('tick math', () => {
   })
 })
 
-describe('near the reference', () => {
+describe('depth near the reference', () => {
   test.each([
     ['token0', token0],
     ['token1', token1],
   ] as const)('%s agrees with L(1/√a − 1/√b)', (_name, units) => {
     const liquidity = 5_000_000_000_000n
-    const depth = nearReference(flatPool(250, liquidity, units), 250, 50)
+    const depth = depthNearReference(flatPool(250, liquidity, units), 250, 50)
     const top = 250 * 1.005 * 0.997
     // Raw units: a whole wrapper token is 10^8, a quote 10^6, so L in whole tokens is L / 10^7.
     const expected = (5_000_000_000_000 / 1e7) * (1 / Math.sqrt(250) - 1 / Math.sqrt(top))
-    expect(depth.whole).toBe(true)
+    expect(depth.complete).toBe(true)
     expect(depth.tokens).toBeCloseTo(expected, 4)
   })
 
-  test('nothing is left once the price has run past the band', () => {
-    expect(nearReference(flatPool(252, 5_000_000_000_000n), 250, 50).tokens).toBe(0)
+  test('is zero when the price is above the band', () => {
+    expect(depthNearReference(flatPool(252, 5_000_000_000_000n), 250, 50).tokens).toBe(0)
   })
 
-  test('below the band only the part inside it counts', () => {
-    const inside = nearReference(flatPool(250 * 0.995, 5_000_000_000_000n), 250, 50)
-    const below = nearReference(flatPool(230, 5_000_000_000_000n), 250, 50)
+  test('counts only the part inside the band when the price is below it', () => {
+    const inside = depthNearReference(flatPool(250 * 0.995, 5_000_000_000_000n), 250, 50)
+    const below = depthNearReference(flatPool(230, 5_000_000_000_000n), 250, 50)
     expect(below.tokens).toBeCloseTo(inside.tokens, 6)
   })
 
-  test('ticks that were not read make the answer a part of the whole', () => {
+  test('is marked incomplete when ticks inside the band were not read', () => {
     const venue = flatPool(250, 5_000_000_000_000n)
-    const narrow = { ...venue, pool: { ...venue.pool, readFrom: venue.pool.tick - 5, readTo: venue.pool.tick + 5 } }
-    const depth = nearReference(narrow, 250, 50)
-    expect(depth.whole).toBe(false)
-    expect(depth.tokens).toBeLessThan(nearReference(venue, 250, 50).tokens)
+    const partlyRead = { ...venue, pool: { ...venue.pool, readFrom: venue.pool.tick - 5, readTo: venue.pool.tick + 5 } }
+    const depth = depthNearReference(partlyRead, 250, 50)
+    expect(depth.complete).toBe(false)
+    expect(depth.tokens).toBeLessThan(depthNearReference(venue, 250, 50).tokens)
   })
 
-  test('liquidity that ends at a tick offers nothing beyond it', () => {
+  test('does not count beyond the tick where the liquidity ends', () => {
     const venue = flatPool(250, 5_000_000_000_000n)
     const edge = Math.ceil((venue.pool.tick + 5) / 60) * 60
-    const ends = { ...venue, pool: { ...venue.pool, ticks: [{ tick: edge, liquidityNet: -5_000_000_000_000n }] } }
-    const upToEdge = crossTo(venue.pool, sqrtPriceAtTick(edge))
-    expect(nearReference(ends, 300, 5000).tokens).toBeCloseTo(Number(upToEdge.amountOut) / 1e8, 8)
+    const endingPool = { ...venue, pool: { ...venue.pool, ticks: [{ tick: edge, liquidityNet: -5_000_000_000_000n }] } }
+    const upToEdge = simulateSwapToPrice(venue.pool, sqrtPriceAtTick(edge))
+    expect(depthNearReference(endingPool, 300, 5000).tokens).toBeCloseTo(Number(upToEdge.amountOut) / 1e8, 8)
   })
 
-  test('a constant product pool offers x(1 − √(p/p_hi))', () => {
+  test('of a constant product pool is x(1 − √(p/p_hi))', () => {
     const venue: Venue = {
       kind: 'constant_product',
       id: 'cp',
@@ -126,12 +126,12 @@ describe('near the reference', () => {
       feePips: 3000,
     }
     expect(spotPrice(venue)).toBe(250)
-    expect(nearReference(venue, 250, 50).tokens).toBeCloseTo(1000 * (1 - Math.sqrt(1 / (1.005 * 0.997))), 6)
-    expect(nearReference(venue, 240, 50).tokens).toBe(0)
+    expect(depthNearReference(venue, 250, 50).tokens).toBeCloseTo(1000 * (1 - Math.sqrt(1 / (1.005 * 0.997))), 6)
+    expect(depthNearReference(venue, 240, 50).tokens).toBe(0)
     expect(distanceToReference(venue, 240).quote).toBeCloseTo(250_000 * (1 - Math.sqrt(240 / 250)), 2)
   })
 
-  test('an order book offers its asks inside the band', () => {
+  test('of an order book is the sum of the asks inside the band', () => {
     const venue: Venue = {
       kind: 'order_book',
       id: 'book',
@@ -143,15 +143,15 @@ describe('near the reference', () => {
         { price: 251.26, size: 8 },
       ],
     }
-    expect(nearReference(venue, 250, 50).tokens).toBe(6)
+    expect(depthNearReference(venue, 250, 50).tokens).toBe(6)
     expect(spotPrice(venue)).toBe(250)
     expect(distanceToReference(venue, 249).quote).toBe(3 * 249.5)
     expect(spotPrice({ ...venue, bids: [] })).toBeUndefined()
   })
 })
 
-describe('the way back to the reference', () => {
-  test('is nothing at the reference and grows with the distance', () => {
+describe('distance to the reference', () => {
+  test('is zero at the reference and grows with the gap', () => {
     const quote = (price: number) => distanceToReference(flatPool(price, 5_000_000_000_000n), 250).quote
     expect(quote(250)).toBeLessThan(0.01)
     expect(quote(252)).toBeGreaterThan(quote(251))
@@ -159,13 +159,13 @@ describe('the way back to the reference', () => {
     expect(quote(252)).toBeCloseTo(500_000 * (Math.sqrt(252) - Math.sqrt(250)), 2)
   })
 
-  test('a crossing there and back, without fee, never pays out more than came in', () => {
+  test('a swap there and back, without fee, never pays out more than was paid in', () => {
     fc.assert(
-      fc.property(fc.double({ min: 200, max: 300, noNaN: true }), fc.boolean(), (price, first) => {
-        const units = first ? token0 : token1
+      fc.property(fc.double({ min: 200, max: 300, noNaN: true }), fc.boolean(), (price, wrapperIsToken0) => {
+        const units = wrapperIsToken0 ? token0 : token1
         const pool = { ...flatPool(250, 123_456_789_012n, units).pool, feePips: 0 }
-        const there = crossTo(pool, sqrtPriceOf(toFraction(price), units))
-        const back = crossTo(there.after, pool.sqrtPriceX96)
+        const there = simulateSwapToPrice(pool, toSqrtPrice(toFraction(price), units))
+        const back = simulateSwapToPrice(there.poolAfter, pool.sqrtPriceX96)
         expect(back.amountOut <= there.amountIn).toBe(true)
         expect(back.amountIn >= there.amountOut).toBe(true)
       }),

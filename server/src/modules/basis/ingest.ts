@@ -1,36 +1,45 @@
 import type { Clock } from '../../platform/clock.ts'
-import { attest, attestationHash, type Signers } from './attest.ts'
-import type { Attestation } from './attestation.ts'
-import { type Collected, collect, type Fetch, mergeKept } from './collect.ts'
+import { type Attestation, type AttestationSigners, attestationHash, createAttestation } from './attestation.ts'
 import type { Coverage } from './coverage.ts'
 import { measure } from './measure.ts'
-import { MINUTE_MS } from './numbers.ts'
-import type { Covered, Kept, Observation, PriceSource, RefusedPart } from './price-source.ts'
+import { initialMeasurementState, type MeasurementState } from './measurement-state.ts'
+import { type Fetch, mergeObservations, type PollResult, pollSource } from './poll-source.ts'
+import type { CoveredWrapper, Observation, PriceSource, RejectedEntry, SourcedObservation } from './price-source.ts'
 import type { Reading } from './quote.ts'
-import { emptyTrack, type Track } from './track.ts'
+import { MINUTE_MS } from './staleness.ts'
 import type { WindowStatus } from './window-score.ts'
 
-/** What is stored of one wrapper, and what every process serves of it. Without a reading, `reasons` say why. */
+/** The stored state of one wrapper, which every process serves. Without a reading, `reasons` explain why. */
 export type AssetState = {
   asset: string
   reading: Reading | null
   reasons: string[]
-  track: Track
+  measurementState: MeasurementState
   attestation: Attestation | null
   seq: number
   hash: string | null
   updatedAt: Date
 }
 
-export type WindowChange = { covered: Covered; from: WindowStatus; to: WindowStatus; reading: Reading | null; at: Date }
+export type WindowStatusChange = {
+  wrapper: CoveredWrapper
+  from: WindowStatus
+  to: WindowStatus
+  reading: Reading | null
+  at: Date
+}
 
 export type IngestStore = {
-  keepBody(sha256: string, body: Uint8Array, at: Date): Promise<void>
-  /** One process ingests at a time; false when another holds the turn. */
-  takeTurn(holder: string, now: Date, until: Date): Promise<boolean>
+  storeBody(sha256: string, body: Uint8Array, at: Date): Promise<void>
+  /** Only one process ingests at a time; false when another holds the lease. */
+  acquireLease(holder: string, now: Date, until: Date): Promise<boolean>
   load(): Promise<AssetState[]>
-  /** Everything one round produced, in one transaction. */
-  save(states: readonly AssetState[], fetches: readonly Collected[], changes: readonly WindowChange[]): Promise<void>
+  /** Saves everything one round produced, in one transaction. */
+  save(
+    states: readonly AssetState[],
+    pollResults: readonly PollResult[],
+    changes: readonly WindowStatusChange[],
+  ): Promise<void>
 }
 
 export type IngestDeps = {
@@ -38,198 +47,206 @@ export type IngestDeps = {
   coverage: Coverage
   fetch: Fetch
   store: IngestStore
-  signers: Signers
+  signers: AttestationSigners
   restatedBy: string
   clock: Clock
   holder: string
-  /** Tells this process at once what it has just measured. */
-  measured(states: readonly AssetState[]): void
+  /** Called with the new states once they are saved. */
+  onMeasured(states: readonly AssetState[]): void
 }
 
-const TURN_MS = MINUTE_MS
-const LONGEST_WAIT_MS = 15 * MINUTE_MS
-/** Even when nothing new came, a reading has to notice that its inputs have grown old. */
-const MEASURE_EVERY_MS = 15_000
+type Rejection = { source: string; reason: string }
+
+/** What one round did, for logs and tests. */
+export type RoundResult = {
+  hasLease: boolean
+  /** Ids of the sources that were polled. */
+  polled: string[]
+  /** How many wrappers have a live reading. */
+  live: number
+  rejected: Rejection[]
+}
+
+const LEASE_MS = MINUTE_MS
+const MAX_BACKOFF_MS = 15 * MINUTE_MS
+/** A reading must be renewed even without new observations, because its inputs become stale. */
+const MEASURE_INTERVAL_MS = 15_000
 
 type Schedule = { dueAt: number; failures: number }
+type LatestResult = Pick<PollResult, 'source' | 'request' | 'observations' | 'rejection' | 'rejectedEntries'>
 
 /**
- * One round: ask the sources that are due, measure every wrapper they cover, sign, store, tell.
- * A source that fails is asked less and less often, up to every quarter of an hour, and at its own pace again once it answers.
+ * One round polls the sources that are due, measures every wrapper they cover, signs, stores and publishes.
+ * A failing source is polled with exponential backoff, at most every 15 minutes, and at its own interval once it answers.
  */
 export function createIngest(deps: IngestDeps) {
   const { coverage, sources, clock, store } = deps
   const schedule = new Map<string, Schedule>()
-  const answers = new Map<string, Pick<Collected, 'source' | 'root' | 'kept' | 'refused' | 'refusedParts'>>()
-  const concerned = new Map(
-    coverage.covered.map((covered) => [
-      covered.asset,
-      sources.filter((source) => source.ask([covered], clock.now()).length > 0),
+  const latestResults = new Map<string, LatestResult>()
+  const sourcesByAsset = new Map(
+    coverage.wrappers.map((wrapper) => [
+      wrapper.asset,
+      sources.filter((source) => source.buildRequests([wrapper], clock.now()).length > 0),
     ]),
   )
   let states: Map<string, AssetState> | undefined
   let measuredAt = 0
 
-  const takeAnswers = (source: PriceSource, collected: readonly Collected[]) => {
-    const asked = new Set(collected.map(({ key }) => key))
-    for (const [key, answer] of answers) if (answer.source === source.id && !asked.has(key)) answers.delete(key)
-    for (const { key, kept, root, refused, refusedParts } of collected) {
-      const before = answers.get(key)?.kept ?? []
-      // What is refused leaves its last good word, for as long as that may count.
-      const lastWords = before.filter(({ observation }) => refusedParts.some((part) => isOf(part, observation)))
-      answers.set(key, {
+  const recordResults = (source: PriceSource, results: readonly PollResult[]) => {
+    const currentKeys = new Set(results.map(({ key }) => key))
+    for (const [key, result] of latestResults)
+      if (result.source === source.id && !currentKeys.has(key)) latestResults.delete(key)
+    for (const { key, request, observations, rejection, rejectedEntries } of results) {
+      const previous = latestResults.get(key)?.observations ?? []
+      // A rejected entry leaves its last valid observation in place until that is stale.
+      const lastValid = previous.filter(({ observation }) =>
+        rejectedEntries.some((entry) => isAboutEntry(observation, entry)),
+      )
+      latestResults.set(key, {
         source: source.id,
-        root,
-        refused,
-        refusedParts,
-        kept: refused ? before : [...mergeKept(before, kept), ...lastWords],
+        request,
+        rejection,
+        rejectedEntries,
+        observations: rejection ? previous : [...mergeObservations(previous, observations), ...lastValid],
       })
     }
   }
 
-  const refusalsFor = (covered: Covered) =>
-    [...answers.values()]
-      .filter(({ source }) => concerned.get(covered.asset)!.some(({ id }) => id === source))
-      .flatMap(({ source, root, refused, refusedParts }) => [
-        ...(refused && isAbout(root.memo, covered) ? [{ source, reason: refused }] : []),
-        ...refusedParts.filter((part) => isAbout(part, covered)).map(({ reason }) => ({ source, reason })),
+  const rejectionsFor = (wrapper: CoveredWrapper): Rejection[] =>
+    [...latestResults.values()]
+      .filter(({ source }) => sourcesByAsset.get(wrapper.asset)!.some(({ id }) => id === source))
+      .flatMap(({ source, request, rejection, rejectedEntries }) => [
+        ...(rejection && isAboutWrapper(request.context, wrapper) ? [{ source, reason: rejection }] : []),
+        ...rejectedEntries.filter((entry) => isAboutWrapper(entry, wrapper)).map(({ reason }) => ({ source, reason })),
       ])
 
-  const reschedule = (source: PriceSource, collected: readonly Collected[], now: number) => {
-    const failed = collected.length > 0 && collected.every(({ refused }) => refused !== undefined)
+  const reschedule = (source: PriceSource, results: readonly PollResult[], now: number) => {
+    const failed = results.length > 0 && results.every(({ rejection }) => rejection !== undefined)
     const failures = failed ? (schedule.get(source.id)?.failures ?? 0) + 1 : 0
-    const wait = Math.min(source.everySeconds * 1000 * 2 ** Math.min(failures, 12), LONGEST_WAIT_MS)
+    const wait = Math.min(source.everySeconds * 1000 * 2 ** Math.min(failures, 12), MAX_BACKOFF_MS)
     schedule.set(source.id, { failures, dueAt: now + wait })
   }
 
-  const measureAll = async (at: Date) => {
-    const unmeasured: { source: string; reason: string }[] = []
-    const kept = [...answers.values()].flatMap((answer) => answer.kept)
-    const next: AssetState[] = []
-    const changes: WindowChange[] = []
-    for (const covered of coverage.covered.filter(({ asset }) => concerned.get(asset)!.length > 0)) {
-      const before = states!.get(covered.asset)
-      const state = await measureOne(covered, kept, before, at).catch((error: unknown) => {
-        unmeasured.push({ source: covered.asset, reason: `it could not be measured: ${(error as Error).message}` })
-        return withoutReading(covered, before, at)
+  const measureWrappers = async (at: Date) => {
+    const failures: Rejection[] = []
+    const observations = [...latestResults.values()].flatMap((result) => result.observations)
+    const nextStates: AssetState[] = []
+    const changes: WindowStatusChange[] = []
+    for (const wrapper of coverage.wrappers.filter(({ asset }) => sourcesByAsset.get(asset)!.length > 0)) {
+      const previous = states!.get(wrapper.asset)
+      const next = await measureWrapper(wrapper, observations, previous, at).catch((error: unknown) => {
+        failures.push({ source: wrapper.asset, reason: `it could not be measured: ${(error as Error).message}` })
+        return stateWithoutReading(wrapper, previous, at)
       })
-      const { reading, track } = state
-      const from = before?.track.status
-      if (from && from !== track.status) changes.push({ covered, from, to: track.status!, reading, at })
-      next.push(state)
+      const from = previous?.measurementState.status
+      const to = next.measurementState.status
+      if (from && from !== to) changes.push({ wrapper, from, to: to!, reading: next.reading, at })
+      nextStates.push(next)
     }
-    return { states: next, changes, unmeasured }
+    return { states: nextStates, changes, failures }
   }
 
-  const measureOne = async (covered: Covered, kept: readonly Kept[], before: AssetState | undefined, at: Date) => {
-    const { reading, reasons, track } = measure({
-      covered,
-      kept,
-      refused: refusalsFor(covered),
-      track: before?.track ?? emptyTrack,
+  const measureWrapper = async (
+    wrapper: CoveredWrapper,
+    observations: readonly SourcedObservation[],
+    previous: AssetState | undefined,
+    at: Date,
+  ): Promise<AssetState> => {
+    const { reading, reasons, state } = measure({
+      wrapper,
+      observations,
+      rejected: rejectionsFor(wrapper),
+      state: previous?.measurementState ?? initialMeasurementState,
       bandBps: coverage.bandBps,
       at,
     })
     const status = reading?.window.status ?? 'insufficient_data'
-    return stateOf(covered, reading, reasons, { ...track, status }, before, at)
-  }
-
-  /** One wrapper's impossible inputs must not silence the others. */
-  const withoutReading = (covered: Covered, before: AssetState | undefined, at: Date): AssetState => ({
-    asset: covered.asset,
-    reading: null,
-    reasons: ['Its inputs could not be measured.'],
-    track: { ...(before?.track ?? emptyTrack), status: 'insufficient_data' },
-    attestation: null,
-    seq: before?.seq ?? 0,
-    hash: before?.hash ?? null,
-    updatedAt: at,
-  })
-
-  const stateOf = async (
-    covered: Covered,
-    reading: Reading | undefined,
-    reasons: string[],
-    track: Track,
-    before: AssetState | undefined,
-    at: Date,
-  ): Promise<AssetState> => {
-    const { seq, hash } = { seq: before?.seq ?? 0, hash: before?.hash ?? null }
-    const common = { asset: covered.asset, reasons, track, updatedAt: at }
+    const seq = previous?.seq ?? 0
+    const hash = previous?.hash ?? null
+    const common = { asset: wrapper.asset, reasons, measurementState: { ...state, status }, updatedAt: at }
     if (!reading) return { ...common, reading: null, attestation: null, seq, hash }
-    const attestation = await attest(
-      { covered, reading, seq: seq + 1, prevHash: hash, restatedBy: deps.restatedBy },
+    const attestation = await createAttestation(
+      { wrapper, reading, seq: seq + 1, prevHash: hash, restatedBy: deps.restatedBy },
       deps.signers,
     )
     return { ...common, reading, attestation, seq: seq + 1, hash: attestationHash(attestation) }
   }
 
+  /** A wrapper whose measurement throws must not stop the others. */
+  const stateWithoutReading = (wrapper: CoveredWrapper, previous: AssetState | undefined, at: Date): AssetState => ({
+    asset: wrapper.asset,
+    reading: null,
+    reasons: ['Its inputs could not be measured.'],
+    measurementState: { ...(previous?.measurementState ?? initialMeasurementState), status: 'insufficient_data' },
+    attestation: null,
+    seq: previous?.seq ?? 0,
+    hash: previous?.hash ?? null,
+    updatedAt: at,
+  })
+
   return {
-    /** Answers what it did, for logs and tests. */
-    async round(): Promise<{
-      turn: boolean
-      asked: string[]
-      live: number
-      refused: { source: string; reason: string }[]
-    }> {
+    async runRound(): Promise<RoundResult> {
       const now = clock.now()
-      const nothing = { turn: true, asked: [], live: 0, refused: [] }
-      if (sources.length === 0) return nothing
+      const idle: RoundResult = { hasLease: true, polled: [], live: 0, rejected: [] }
+      if (sources.length === 0) return idle
       const due = sources.filter(({ id }) => (schedule.get(id)?.dueAt ?? 0) <= now.getTime())
-      if (due.length === 0 && now.getTime() - measuredAt < MEASURE_EVERY_MS) return nothing
-      if (!(await store.takeTurn(deps.holder, now, new Date(now.getTime() + TURN_MS)))) {
-        // Another process measures; what it stored is newer than what is remembered here.
+      if (due.length === 0 && now.getTime() - measuredAt < MEASURE_INTERVAL_MS) return idle
+      if (!(await store.acquireLease(deps.holder, now, new Date(now.getTime() + LEASE_MS)))) {
+        // Another process is measuring, so the states in memory are out of date.
         states = undefined
-        return { ...nothing, turn: false }
+        return { ...idle, hasLease: false }
       }
       states ??= new Map((await store.load()).map((state) => [state.asset, state]))
 
-      const collected = await Promise.all(
+      const pollResults = await Promise.all(
         due.map(async (source) => {
-          const each = await collect(source, coverage.covered, now, { fetch: deps.fetch, keepBody: store.keepBody })
-          reschedule(source, each, now.getTime())
-          takeAnswers(source, each)
-          return each
+          const results = await pollSource(source, coverage.wrappers, now, {
+            fetch: deps.fetch,
+            storeBody: store.storeBody,
+          })
+          reschedule(source, results, now.getTime())
+          recordResults(source, results)
+          return results
         }),
       )
-      const round = await measureAll(clock.now())
+      const measured = await measureWrappers(clock.now())
       try {
-        await store.save(round.states, collected.flat(), round.changes)
+        await store.save(measured.states, pollResults.flat(), measured.changes)
       } catch (error) {
-        // What is stored is the truth; the next round begins from it.
+        // The database is authoritative; the next round loads the states from it.
         states = undefined
         throw error
       }
-      for (const state of round.states) states.set(state.asset, state)
+      for (const state of measured.states) states.set(state.asset, state)
       measuredAt = now.getTime()
-      deps.measured(round.states)
+      deps.onMeasured(measured.states)
       return {
-        turn: true,
-        asked: due.map(({ id }) => id),
-        live: round.states.filter(({ reading }) => reading !== null).length,
-        refused: [
-          ...collected
+        hasLease: true,
+        polled: due.map(({ id }) => id),
+        live: measured.states.filter(({ reading }) => reading !== null).length,
+        rejected: [
+          ...pollResults
             .flat()
-            .flatMap(({ source, refused, refusedParts }) => [
-              ...(refused ? [{ source, reason: refused }] : []),
-              ...refusedParts.map(({ reason }) => ({ source, reason })),
+            .flatMap(({ source, rejection, rejectedEntries }) => [
+              ...(rejection ? [{ source, reason: rejection }] : []),
+              ...rejectedEntries.map(({ reason }) => ({ source, reason })),
             ]),
-          ...round.unmeasured,
+          ...measured.failures,
         ],
       }
     },
   }
 }
 
-/** Whether the part of an answer is the one this observation would have come from. */
-const isOf = (part: RefusedPart, observation: Observation): boolean =>
+/** Whether a rejected entry has the same subject as this observation. */
+const isAboutEntry = (observation: Observation, entry: RejectedEntry): boolean =>
   'asset' in observation
-    ? observation.asset === part.asset
-    : 'underlying' in observation && observation.underlying === part.underlying
+    ? observation.asset === entry.asset
+    : 'underlying' in observation && observation.underlying === entry.underlying
 
-/** A question that names a wrapper or an underlying concerns only that; one about many concerns all its source covers. */
-function isAbout(memo: Record<string, unknown>, covered: Covered): boolean {
-  if (typeof memo.asset === 'string') return memo.asset === covered.asset
-  if (typeof memo.underlying === 'string') return memo.underlying === covered.underlying
+/** A context that names an asset or underlying is about that alone; any other is about every wrapper of its source. */
+function isAboutWrapper(context: Record<string, unknown>, wrapper: CoveredWrapper): boolean {
+  if (typeof context.asset === 'string') return context.asset === wrapper.asset
+  if (typeof context.underlying === 'string') return context.underlying === wrapper.underlying
   return true
 }

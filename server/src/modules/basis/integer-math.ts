@@ -1,6 +1,6 @@
-/** The largest integer whose square is not above n. Newton's method from above, so it only falls. */
+/** The largest integer whose square is not above n, by Newton's method from above. */
 export function integerSqrt(n: bigint): bigint {
-  if (n < 0n) throw new RangeError('A negative number has no square root here.')
+  if (n < 0n) throw new RangeError('The square root of a negative number is not defined.')
   if (n < 2n) return n
   let root = 1n << BigInt((n.toString(2).length + 1) >> 1)
   for (;;) {
@@ -12,18 +12,18 @@ export function integerSqrt(n: bigint): bigint {
 
 export const ceilDivide = (a: bigint, b: bigint): bigint => (a + b - 1n) / b
 
-/** Prices enter the exact arithmetic as fractions over this many decimals; doubles carry no more than that. */
-const DECIMALS = 12
-export const FRACTION_ONE = 10n ** BigInt(DECIMALS)
+/** Prices are converted to integers with this many decimals. */
+const FRACTION_DECIMALS = 12
+export const FRACTION_ONE = 10n ** BigInt(FRACTION_DECIMALS)
 
-/** A finite number as a bigint fraction over FRACTION_ONE, cut at twelve decimals. */
+/** A finite number as a bigint fraction over FRACTION_ONE, rounded to twelve decimals. */
 export function toFraction(value: number): bigint {
   if (!Number.isFinite(value) || Math.abs(value) >= 1e15) throw new RangeError(`${value} is not a price.`)
-  const text = value.toFixed(DECIMALS)
+  const text = value.toFixed(FRACTION_DECIMALS)
   return BigInt(text.replace('.', ''))
 }
 
-/** An amount of atomic units as a number of whole ones. Fifteen significant digits survive, which is what JSON carries. */
+/** Converts atomic units to whole units, with the fifteen significant digits of a double. */
 export function fromUnits(units: bigint, decimals: number): number {
   const negative = units < 0n
   const digits = (negative ? -units : units).toString().padStart(decimals + 1, '0')

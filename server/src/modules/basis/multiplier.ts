@@ -1,4 +1,4 @@
-/** How many shares one raw token stands for. It changes with splits and reinvested dividends, at an announced time. */
+/** How many shares one raw token represents. It changes with splits and reinvested dividends, at an announced time. */
 export type MultiplierReading = {
   source: string
   current: number
@@ -7,60 +7,65 @@ export type MultiplierReading = {
   publishedAt?: Date
 }
 
-export type Multiplier = Remembered & { agree: boolean; source: string }
+export type Multiplier = StoredMultiplier & { sourcesAgree: boolean; source: string }
 
-export type Remembered = {
+export type StoredMultiplier = {
   value: number
   previous: number | null
   changedAt: Date | null
-  /** A change that nobody dated was made somewhere between this and `changedAt`, which is when it was seen. */
+  /**
+   * Set when no source gave the time of the last change: the change happened between this time and `changedAt`, which
+   * is then the time it was first observed.
+   */
   unsureSince?: Date | null
   /** When `value` was last read. */
   seenAt?: Date | null
 }
 
-/** Sources write the same multiplier with more or fewer digits; further apart than this, one of them is wrong. */
-const AGREEMENT = 1e-6
+/** Sources publish the same multiplier with more or fewer digits; a larger relative difference is a disagreement. */
+const AGREEMENT_TOLERANCE = 1e-6
 
-/** Beyond these a multiplier is a mistake of decimals, not a corporate action. */
-const LEAST = 1e-4
-const MOST = 1e4
+/** A multiplier outside these limits comes from wrong decimals, not from a corporate action. */
+const MIN_MULTIPLIER = 1e-4
+const MAX_MULTIPLIER = 1e4
 
-export const isMultiplier = (value: number) => Number.isFinite(value) && value >= LEAST && value <= MOST
+export const isPlausibleMultiplier = (value: number) =>
+  Number.isFinite(value) && value >= MIN_MULTIPLIER && value <= MAX_MULTIPLIER
 
-/** The multiplier of a reading at an instant: the new one once its time has come. */
-export const inForce = (reading: MultiplierReading, at: Date): number =>
+/** The multiplier of a reading at an instant: the announced one from its activation time on. */
+export const effectiveMultiplier = (reading: MultiplierReading, at: Date): number =>
   reading.next && at >= reading.next.at ? reading.next.value : reading.current
 
 /**
- * One multiplier out of several readings, the chain's own before an issuer's page, with the last change that is known:
- * from the reading itself, or because what was remembered differs.
+ * Chooses one multiplier from several readings, preferring the chain over an issuer's page. The last change is known
+ * from the reading itself, or from a difference to the stored value.
  */
-export function settleMultiplier(
+export function resolveMultiplier(
   readings: readonly MultiplierReading[],
-  remembered: Remembered | null,
+  stored: StoredMultiplier | null,
   at: Date,
 ): Multiplier | undefined {
-  const usable = readings.filter((reading) => isMultiplier(inForce(reading, at)))
+  const usable = readings.filter((reading) => isPlausibleMultiplier(effectiveMultiplier(reading, at)))
   const chosen = usable.find((reading) => reading.onChain) ?? usable[0]
   if (!chosen) return undefined
-  const value = inForce(chosen, at)
-  const same = (other: number) => Math.abs(other / value - 1) <= AGREEMENT
-  const agree = usable.every((reading) => same(inForce(reading, at)))
-  const common = { value, agree, source: chosen.source, seenAt: chosen.publishedAt ?? at }
-  if (chosen.next && at >= chosen.next.at && chosen.next.value !== chosen.current && isMultiplier(chosen.current))
-    return { ...common, previous: chosen.current, changedAt: chosen.next.at, unsureSince: null }
-  if (remembered && !same(remembered.value))
-    return { ...common, previous: remembered.value, changedAt: at, unsureSince: remembered.seenAt ?? null }
-  const { previous = null, changedAt = null, unsureSince = null } = remembered ?? {}
+  const { current, next, source } = chosen
+  const value = effectiveMultiplier(chosen, at)
+  const isSame = (other: number) => Math.abs(other / value - 1) <= AGREEMENT_TOLERANCE
+  const sourcesAgree = usable.every((reading) => isSame(effectiveMultiplier(reading, at)))
+  const common = { value, sourcesAgree, source, seenAt: chosen.publishedAt ?? at }
+  if (next && at >= next.at && next.value !== current && isPlausibleMultiplier(current))
+    return { ...common, previous: current, changedAt: next.at, unsureSince: null }
+  if (stored && !isSame(stored.value))
+    return { ...common, previous: stored.value, changedAt: at, unsureSince: stored.seenAt ?? null }
+  const { previous = null, changedAt = null, unsureSince = null } = stored ?? {}
   return { ...common, previous, changedAt, unsureSince }
 }
 
-/** Whether nobody can say which multiplier was in force at this moment. */
-export const isUnsure = ({ changedAt, unsureSince }: Multiplier, at: Date): boolean =>
+/** Whether it is unknown which multiplier was in force at this instant. */
+export const isMultiplierUncertain = ({ changedAt, unsureSince }: Multiplier, at: Date): boolean =>
   Boolean(changedAt && unsureSince && at >= unsureSince && at < changedAt)
 
-/** A print belongs with the multiplier of its own moment, so a split before the first new print makes no false basis. */
+/** A print is valued with the multiplier of its own time, so a split before the first new print makes no false basis. */
 export const multiplierAt = (multiplier: Multiplier, at: Date): number =>
   multiplier.changedAt && multiplier.previous !== null && at < multiplier.changedAt
     ? multiplier.previous

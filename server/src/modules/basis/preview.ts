@@ -1,22 +1,24 @@
 import { lastClosedSession, lastSession, marketState } from './calendar.ts'
-import { BPS, MINUTE_MS, roundTo } from './numbers.ts'
-import type { Covered } from './price-source.ts'
-import { basisOf, PRICE_DECIMALS, type Reading, USD_DECIMALS } from './quote.ts'
-import { insufficient, scoreWindow } from './window-score.ts'
+import { BPS, roundTo } from './price-math.ts'
+import type { CoveredWrapper } from './price-source.ts'
+import { computeBasis, PRICE_DECIMALS, type Reading, USD_DECIMALS } from './quote.ts'
+import { MINUTE_MS } from './staleness.ts'
+import { INSUFFICIENT_DATA, scoreWindow } from './window-score.ts'
 
 /**
  * Illustrative readings for wrappers that no live source measures. They are a function of the clock alone: the same
- * instant gives the same reading on every machine, and nothing in them can be mistaken for a market, since each says
- * `preview` in two places.
+ * instant gives the same reading on every machine. Each is marked as a preview in two fields (`source`, `preview`), so
+ * that it cannot be mistaken for a market price.
  */
-export const PREVIEW_EVERY_MS = 15_000
+export const PREVIEW_INTERVAL_MS = 15_000
 const HOUR_MS = 60 * MINUTE_MS
 const DAY_MS = 24 * HOUR_MS
 
-/** The start of the span of time that shares one preview reading. */
-export const previewMoment = (at: Date) => new Date(Math.floor(at.getTime() / PREVIEW_EVERY_MS) * PREVIEW_EVERY_MS)
+/** The start of the interval that shares one preview reading. */
+export const previewIntervalStart = (at: Date) =>
+  new Date(Math.floor(at.getTime() / PREVIEW_INTERVAL_MS) * PREVIEW_INTERVAL_MS)
 
-/** A share's illustrative price: a slow wave, a faster one and a ripple around a fixed level. */
+/** A share's illustrative price: three waves of different periods around a fixed level. */
 export function previewSharePrice(underlying: string, level: number, at: Date): number {
   const t = at.getTime()
   const wave =
@@ -26,20 +28,26 @@ export function previewSharePrice(underlying: string, level: number, at: Date): 
   return roundTo(level * (1 + wave), PRICE_DECIMALS)
 }
 
-/**
- * `why` holds the reasons when live sources are configured and cannot be believed: then the row is not scored either.
- */
-export function previewReading(covered: Covered, bandBps: number, at: Date, why: readonly string[] = []): Reading {
-  const moment = previewMoment(at)
-  const state = marketState(moment)
-  const priced = state === 'open' ? moment : lastClosedSession(moment).close
-  const reference = previewSharePrice(covered.underlying, covered.previewPrice, priced)
-  const wrapper = roundTo(reference * (1 + gap(covered, moment, state === 'open')), PRICE_DECIMALS)
-  const basis = basisOf(wrapper, reference)
-  const size = 60_000 + 1_500_000 * unit(`${covered.asset}/size`)
-  const nearUsd = roundTo(size * Math.max(0, 1 - Math.abs(basis.basis_bps) / (2 * bandBps)), USD_DECIMALS)
-  const floatLocked = roundTo(0.05 + 0.5 * unit(`${covered.asset}/locked`), 6)
-  const minted = lastSession(moment).open
+/** `reasons` explain why configured live sources cannot be used; a reading with reasons is not scored. */
+export function buildPreviewReading(
+  wrapper: CoveredWrapper,
+  bandBps: number,
+  at: Date,
+  reasons: readonly string[] = [],
+): Reading {
+  const intervalStart = previewIntervalStart(at)
+  const state = marketState(intervalStart)
+  const pricedAt = state === 'open' ? intervalStart : lastClosedSession(intervalStart).close
+  const referencePrice = previewSharePrice(wrapper.underlying, wrapper.previewPrice, pricedAt)
+  const wrapperPrice = roundTo(
+    referencePrice * (1 + previewGap(wrapper, intervalStart, state === 'open')),
+    PRICE_DECIMALS,
+  )
+  const basis = computeBasis(wrapperPrice, referencePrice)
+  const sizeUsd = 60_000 + 1_500_000 * hashToUnit(`${wrapper.asset}/size`)
+  const nearUsd = roundTo(sizeUsd * Math.max(0, 1 - Math.abs(basis.basis_bps) / (2 * bandBps)), USD_DECIMALS)
+  const floatLocked = roundTo(0.05 + 0.5 * hashToUnit(`${wrapper.asset}/locked`), 6)
+  const lastMintAt = lastSession(intervalStart).open
   const window = scoreWindow(
     {
       basisBps: basis.basis_bps,
@@ -47,29 +55,29 @@ export function previewReading(covered: Covered, bandBps: number, at: Date, why:
       feesBps: 30,
       confBps: 5,
       confidence: 'low',
-      distanceUsd: (size * Math.abs(basis.basis_bps)) / bandBps,
+      distanceUsd: (sizeUsd * Math.abs(basis.basis_bps)) / bandBps,
       nearReferenceUsd: nearUsd,
       issuanceUsd: 0,
       creationOpen: state === 'open',
-      openMinutes: state === 'open' ? (moment.getTime() - minted.getTime()) / MINUTE_MS : 0,
+      openMinutes: state === 'open' ? (intervalStart.getTime() - lastMintAt.getTime()) / MINUTE_MS : 0,
       floatLocked,
       momentum: 0,
     },
     false,
   )
   return {
-    window: why.length > 0 ? insufficient : window,
+    window: reasons.length > 0 ? INSUFFICIENT_DATA : window,
     floatLocked,
     meme: null,
     backing: { ratio: 1, ratioBasis: 'illustration', reportUrl: null, reportAsOf: null },
     records: [],
     quote: {
-      symbol: covered.symbol,
-      underlying: covered.underlying,
-      chain: covered.chain,
-      as_of: moment.toISOString(),
-      wrapper_price: wrapper,
-      reference_price: reference,
+      symbol: wrapper.symbol,
+      underlying: wrapper.underlying,
+      chain: wrapper.chain,
+      as_of: intervalStart.toISOString(),
+      wrapper_price: wrapperPrice,
+      reference_price: referencePrice,
       reference_source: 'preview',
       ...basis,
       effective_float: { near_reference_usd: nearUsd, band_bps: bandBps, confidence: 'low' },
@@ -77,13 +85,13 @@ export function previewReading(covered: Covered, bandBps: number, at: Date, why:
       underlying_state: state,
       primary_market: {
         creation: state === 'open' ? 'open' : 'closed',
-        last_mint_at: minted.toISOString(),
+        last_mint_at: lastMintAt.toISOString(),
         last_mint_block: null,
-        last_mint_size: Math.round(10 + 990 * unit(`${covered.asset}/mint/${minted.toISOString()}`)),
+        last_mint_size: Math.round(10 + 990 * hashToUnit(`${wrapper.asset}/mint/${lastMintAt.toISOString()}`)),
       },
       observations: [
         'This is an illustrative preview reading, not a market.',
-        ...(why.length > 0 ? why : NOT_CONFIGURED),
+        ...(reasons.length > 0 ? reasons : NO_SOURCE_REASON),
       ],
       source: 'preview',
       preview: true,
@@ -91,30 +99,30 @@ export function previewReading(covered: Covered, bandBps: number, at: Date, why:
   }
 }
 
-const NOT_CONFIGURED = ['No live source is configured for this wrapper.']
+const NO_SOURCE_REASON = ['No live source is configured for this wrapper.']
 
-/** Wrappers wander further from a reference that stands still. */
-function gap(covered: Covered, at: Date, open: boolean): number {
+/** The illustrative gap between wrapper and reference, wider while the reference does not move. */
+function previewGap(wrapper: CoveredWrapper, at: Date, open: boolean): number {
   const t = at.getTime()
-  const reach = (0.5 + 2 * unit(`${covered.asset}/reach`)) * (open ? 1 : 3)
+  const amplitude = (0.5 + 2 * hashToUnit(`${wrapper.asset}/reach`)) * (open ? 1 : 3)
   const bps =
-    35 * noise(`${covered.asset}/gap`, t / (6 * HOUR_MS)) + 12 * noise(`${covered.asset}/jitter`, t / (20 * MINUTE_MS))
-  return (reach * bps) / BPS
+    35 * noise(`${wrapper.asset}/gap`, t / (6 * HOUR_MS)) + 12 * noise(`${wrapper.asset}/jitter`, t / (20 * MINUTE_MS))
+  return (amplitude * bps) / BPS
 }
 
-/** Smooth noise between −1 and 1 out of integer hashes and a polynomial, which every machine computes alike. */
+/** Smooth noise between −1 and 1 from integer hashes and a polynomial, which gives the same value on every machine. */
 function noise(seed: string, x: number): number {
   const cell = Math.floor(x)
-  const part = x - cell
-  const ease = part * part * (3 - 2 * part)
-  const left = signed(`${seed}/${cell}`)
-  return left + (signed(`${seed}/${cell + 1}`) - left) * ease
+  const offset = x - cell
+  const ease = offset * offset * (3 - 2 * offset)
+  const left = hashToSigned(`${seed}/${cell}`)
+  return left + (hashToSigned(`${seed}/${cell + 1}`) - left) * ease
 }
 
-const signed = (seed: string) => 2 * unit(seed) - 1
+const hashToSigned = (seed: string) => 2 * hashToUnit(seed) - 1
 
-/** FNV-1a over the text, mixed once more so that neighbouring seeds do not resemble each other: 0 to 1. */
-function unit(seed: string): number {
+/** A number from 0 to 1: FNV-1a over the text, mixed once more so that similar seeds give unrelated values. */
+function hashToUnit(seed: string): number {
   let hash = 0x811c9dc5
   for (let index = 0; index < seed.length; index += 1) hash = Math.imul(hash ^ seed.charCodeAt(index), 0x01000193)
   hash = Math.imul(hash ^ (hash >>> 15), 0x2c1b3c6d)

@@ -1,48 +1,48 @@
 import type { Venue } from './depth.ts'
 
-export type { ConcentratedPool } from './concentrated.ts'
+export type { ConcentratedPool } from './concentrated-liquidity.ts'
 export type { Venue } from './depth.ts'
 export type { PoolUnits } from './tick-math.ts'
 
 /**
- * The price-source port. A source is two pure halves: what to ask, and how to read an answer. The asking itself is done
- * elsewhere, once for all sources, so that every body is kept by its hash and a recorded one replays through the same code.
- * Adapters import this file and nothing else of the module.
+ * The price-source port. A source is two pure functions: one builds the requests, the other parses a response.
+ * `poll-source.ts` does the fetching for all sources, so every body is stored by its hash and a recorded body can be
+ * replayed through the same code. Adapters import this file and nothing else of the module.
  */
 export type PriceSource = {
   id: string
   everySeconds: number
-  ask(covered: readonly Covered[], now: Date): SourceRequest[]
-  /** Throws `SourceRefused` for an answer that must not be believed. */
-  read(request: SourceRequest, answer: SourceAnswer): SourceReading
+  buildRequests(wrappers: readonly CoveredWrapper[], now: Date): SourceRequest[]
+  /** Throws `PriceSourceError` when the response must not be used. */
+  parseResponse(request: SourceRequest, response: SourceResponse): ParsedResponse
 }
 
 export type SourceRequest = {
   method: 'GET' | 'POST'
   url: string
-  /** The address without keys or account names: it is published with the evidence. */
-  shownUrl: string
+  /** The URL without keys or account names; it is published with the evidence. */
+  publicUrl: string
   headers: Record<string, string>
   body?: string
-  /** What the reader needs to know about the question; plain JSON, so that a recording can hold it. */
-  memo: Record<string, unknown>
+  /** What the parser needs to know about the request. Plain JSON, so that a recording can hold it. */
+  context: Record<string, unknown>
 }
 
-export type SourceAnswer = { status: number; body: Uint8Array; fetchedAt: Date }
+export type SourceResponse = { status: number; body: Uint8Array; fetchedAt: Date }
 
-export type SourceReading = {
+export type ParsedResponse = {
   observations: Observation[]
-  /** Parts of the answer that must not be believed, while the rest may. */
-  refused?: RefusedPart[]
-  /** Questions that only this answer made possible, such as the ticks around a price. */
-  follow?: SourceRequest[]
+  /** Entries of the response that must not be used, while the others may. */
+  rejected?: RejectedEntry[]
+  /** Requests that need data from this response, such as the ticks around a price. */
+  followUps?: SourceRequest[]
   publishedAt?: Date
   block?: number
 }
 
-export type RefusedPart = { asset?: string; underlying?: string; reason: string }
+export type RejectedEntry = { asset?: string; underlying?: string; reason: string }
 
-/** How an answer is known ever after. `url` is the shown one. */
+/** The stored record of one response. `url` is the public URL. */
 export type FetchRecord = {
   source: string
   url: string
@@ -53,22 +53,22 @@ export type FetchRecord = {
   block: number | null
 }
 
-export class SourceRefused extends Error {
+export class PriceSourceError extends Error {
   constructor(reason: string, options?: { cause?: unknown }) {
     super(reason, options)
-    this.name = 'SourceRefused'
+    this.name = 'PriceSourceError'
   }
 }
 
-/** One deployment of a covered wrapper, with all that a source may need to ask about it. */
-export type Covered = {
+/** One deployment of a covered wrapper, with everything a source may need to query it. */
+export type CoveredWrapper = {
   symbol: string
   underlying: string
   issuer: string
   chain: string
   chainKind: 'evm' | 'solana'
   address: string
-  /** `chain:address`, the key by which observations find their wrapper. */
+  /** `chain:address`, the key that links observations to their wrapper. */
   asset: string
   caip19: string
   decimals: number
@@ -101,7 +101,7 @@ export type Observation =
     }
   | { kind: 'supply'; asset: string; tokens: number; block: number; publishedAt: Date }
   | { kind: 'issuance'; asset: string; events: Issuance[]; toBlock: number; publishedAt: Date }
-  | { kind: 'issuer'; asset: string; accepting: boolean; why: string; publishedAt: Date }
+  | { kind: 'issuer'; asset: string; accepting: boolean; reason: string; publishedAt: Date }
   | {
       kind: 'reserves'
       asset: string
@@ -116,15 +116,15 @@ export type Observation =
   | { kind: 'halt'; underlying: string; halted: boolean; publishedAt: Date }
   | { kind: 'exchange_clock'; by: 'clock' | 'calendar'; open: boolean; publishedAt: Date }
 
-/** What an observation is about, so that a newer one takes its place and nothing else's. */
-export function subjectOf(observation: Observation): string {
+/** The subject of an observation; a newer observation of the same source replaces the older one with the same key. */
+export function observationKey(observation: Observation): string {
   if (observation.kind === 'venue') return `venue ${observation.asset} ${observation.venue.id}`
   if (observation.kind === 'exchange_clock') return `exchange_clock ${observation.by}`
   return `${observation.kind} ${'asset' in observation ? observation.asset : observation.underlying}`
 }
 
-/** An observation with where and when it came from. `changedAt` is when this source last said something else. */
-export type Kept<O extends Observation = Observation> = {
+/** An observation with its source and times. `changedAt` is when this source's value last changed. */
+export type SourcedObservation<O extends Observation = Observation> = {
   source: string
   observation: O
   fetchedAt: Date

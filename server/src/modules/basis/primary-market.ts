@@ -1,7 +1,7 @@
-import { MINUTE_MS } from './numbers.ts'
-import type { Issuance, Kept, Observation } from './price-source.ts'
+import type { Issuance, Observation, SourcedObservation } from './price-source.ts'
+import { filterFresh } from './staleness.ts'
 
-/** Whether the issuer's authorised participants can create or redeem now, and what they last did. */
+/** Whether the issuer's authorised participants can create or redeem now, and their last issuance. */
 export type PrimaryMarket = {
   creation: 'open' | 'closed'
   last_mint_at: string | null
@@ -9,26 +9,23 @@ export type PrimaryMarket = {
   last_mint_size: number | null
 }
 
-type Of<K extends Observation['kind']> = Kept<Extract<Observation, { kind: K }>>
+type SourcedKind<K extends Observation['kind']> = SourcedObservation<Extract<Observation, { kind: K }>>
 
-/** An issuer's word older than this is no word about now. */
-const ISSUER_STALE_MS = 15 * MINUTE_MS
-
-/** Closed unless someone who knows says open, and nobody who knows says otherwise. */
+/** Creation is open only when at least one fresh source reports it open and none reports it closed. */
 export function creationState(
-  issuers: readonly Of<'issuer'>[],
+  issuerObservations: readonly SourcedKind<'issuer'>[],
   at: Date,
 ): { creation: 'open' | 'closed'; note?: string } {
-  const fresh = issuers.filter((kept) => at.getTime() - kept.fetchedAt.getTime() <= ISSUER_STALE_MS)
+  const fresh = filterFresh(issuerObservations, at)
   if (fresh.length === 0)
     return { creation: 'closed', note: 'Whether the issuer creates or redeems now is not known; shown as closed.' }
-  const against = fresh.find((kept) => !kept.observation.accepting)
-  if (against) return { creation: 'closed', note: `Creation is closed: ${against.observation.why}.` }
+  const closed = fresh.find(({ observation }) => !observation.accepting)
+  if (closed) return { creation: 'closed', note: `Creation is closed: ${closed.observation.reason}.` }
   return { creation: 'open' }
 }
 
-/** What the chain showed of the supply so far. Kept between cycles. */
-export type SupplyTrack = {
+/** The supply and issuance of a token as read from its chain so far. Stored between measurements. */
+export type SupplyHistory = {
   tokens: number | null
   scannedBlock: number | null
   last: Issuance | null
@@ -36,36 +33,43 @@ export type SupplyTrack = {
   recent: Issuance[]
 }
 
-export const emptySupplyTrack: SupplyTrack = { tokens: null, scannedBlock: null, last: null, recent: [] }
+export const emptySupplyHistory: SupplyHistory = { tokens: null, scannedBlock: null, last: null, recent: [] }
 
-const KEEP = 200
+const MAX_RECENT_ISSUANCES = 200
 
-/** Events of the chain, each once, as far as it is final. Tokens created count positive, redeemed negative. */
-export function foldIssuance(track: SupplyTrack, kept: Of<'issuance'>): SupplyTrack {
-  const { events, toBlock } = kept.observation
-  const fresh = events.filter((event) => event.size !== 0 && (event.block ?? 0) > (track.scannedBlock ?? -1))
-  return { ...remember(track, fresh), scannedBlock: Math.max(track.scannedBlock ?? -1, toBlock) }
+/** Adds each final mint and burn event once. Created tokens count positive, redeemed tokens negative. */
+export function addIssuanceEvents(
+  history: SupplyHistory,
+  { observation: { events, toBlock } }: SourcedKind<'issuance'>,
+): SupplyHistory {
+  const newEvents = events.filter((event) => event.size !== 0 && (event.block ?? 0) > (history.scannedBlock ?? -1))
+  return { ...addIssuances(history, newEvents), scannedBlock: Math.max(history.scannedBlock ?? -1, toBlock) }
 }
 
-/** Where the chain keeps no events of minting, a change of the supply is one. The first reading has nothing before it. */
-export function foldSupply(track: SupplyTrack, kept: Of<'supply'>): SupplyTrack {
-  const { tokens, block, publishedAt } = kept.observation
-  if (track.scannedBlock !== null && block <= track.scannedBlock) return track
-  const size = track.tokens === null ? 0 : Number((tokens - track.tokens).toFixed(9))
+/** On a chain without mint events, a change of the supply counts as one. The first reading has nothing to compare with. */
+export function addSupplyChange(
+  history: SupplyHistory,
+  { observation: { tokens, block, publishedAt } }: SourcedKind<'supply'>,
+): SupplyHistory {
+  if (history.scannedBlock !== null && block <= history.scannedBlock) return history
+  const size = history.tokens === null ? 0 : Number((tokens - history.tokens).toFixed(9))
   const events = size === 0 ? [] : [{ at: publishedAt.toISOString(), block, size }]
-  return { ...remember(track, events), tokens, scannedBlock: block }
+  return { ...addIssuances(history, events), tokens, scannedBlock: block }
 }
 
-const remember = (track: SupplyTrack, events: readonly Issuance[]): SupplyTrack => ({
-  ...track,
-  last: events.at(-1) ?? track.last,
-  recent: [...track.recent, ...events].slice(-KEEP),
+const addIssuances = (history: SupplyHistory, events: readonly Issuance[]): SupplyHistory => ({
+  ...history,
+  last: events.at(-1) ?? history.last,
+  recent: [...history.recent, ...events].slice(-MAX_RECENT_ISSUANCES),
 })
 
-/** Tokens that moved the supply toward parity since the gap opened: created when the wrapper is dear, redeemed when cheap. */
-export function issuanceToward(track: SupplyTrack, basisSign: number, since: Date | null): number {
+/**
+ * Net tokens issued toward parity since the gap opened: created while the wrapper is above its reference, redeemed while
+ * it is below.
+ */
+export function issuanceTowardParity(history: SupplyHistory, basisSign: number, since: Date | null): number {
   if (!since || basisSign === 0) return 0
-  const net = track.recent
+  const net = history.recent
     .filter((event) => Date.parse(event.at) >= since.getTime())
     .reduce((sum, event) => sum + event.size, 0)
   return Math.max(0, net * Math.sign(basisSign))

@@ -1,8 +1,8 @@
 import type { Confidence } from './confidence.ts'
-import { BPS, roundTo } from './numbers.ts'
+import { BPS, roundTo } from './price-math.ts'
 import type { FetchRecord } from './price-source.ts'
 import type { PrimaryMarket } from './primary-market.ts'
-import type { UnderlyingState } from './reference.ts'
+import type { UnderlyingState } from './underlying-state.ts'
 import type { WindowScore } from './window-score.ts'
 
 /** The basis quote as it is published. Every `*_pct` is a fraction. */
@@ -25,7 +25,7 @@ export type Quote = {
   preview: boolean
 }
 
-/** What an issuer says stands behind a token, restated. */
+/** The backing of a token, restated from the issuer's own statement. */
 export type Backing = {
   ratio: number
   ratioBasis: 'reserve_report' | 'issuer_claim' | 'illustration'
@@ -33,7 +33,7 @@ export type Backing = {
   reportAsOf: string | null
 }
 
-/** A quote with all that the board and the attestation say beside it. */
+/** A quote with the further figures that the board and the attestation use. */
 export type Reading = {
   quote: Quote
   window: WindowScore
@@ -43,8 +43,8 @@ export type Reading = {
   records: readonly FetchRecord[]
 }
 
-/** Signed, of the prices as they are published, so that a reader who divides them gets the same. */
-export function basisOf(wrapperPrice: number, referencePrice: number): { basis_pct: number; basis_bps: number } {
+/** The signed basis of the published prices, so that anyone can compute it again from them. */
+export function computeBasis(wrapperPrice: number, referencePrice: number): { basis_pct: number; basis_bps: number } {
   const pct = roundTo((wrapperPrice - referencePrice) / referencePrice, 6)
   return { basis_pct: pct, basis_bps: roundTo(pct * BPS, 2) }
 }

@@ -1,50 +1,51 @@
 import { lastClosedSession, lastSession } from './calendar.ts'
-import { isUnsure, type Multiplier, multiplierAt } from './multiplier.ts'
-import { BPS, isPrice, MINUTE_MS, median, STALE_MS } from './numbers.ts'
+import { isMultiplierUncertain, type Multiplier, multiplierAt } from './multiplier.ts'
+import { BPS, isPrice, median } from './price-math.ts'
+import { isFresh, MINUTE_MS, STALE_MS } from './staleness.ts'
+import type { UnderlyingState } from './underlying-state.ts'
 
-/** What one source says the wrapper, or a share of its underlying, is worth. */
+/** One source's price of the wrapper, or of a share of its underlying. */
 export type ReferencePrint = {
   source: string
   price: number
   conf: number
   unit: 'share' | 'token'
   publishedAt: Date
-  /** When this source last said something else: a price that stands still under moving timestamps is a frozen one. */
+  /** When this source's price last changed. An unchanged price under new timestamps means that the feed is frozen. */
   changedAt: Date
   fetchedAt: Date
 }
 
-export type UnderlyingState = 'open' | 'closed' | 'halted' | 'holiday'
-
 export type Reference = {
   price: number
-  /** Names the sources, or says that the last regular close is carried. */
+  /** The names of the sources, or `LAST_CLOSE_LABEL` when the last regular close is carried. */
   label: string
   sources: string[]
-  /** No market stands behind it at this moment. */
+  /** True when the underlying does not trade now, so the price is from an earlier session. */
   carried: boolean
   confBps: number
-  /** Distance between the lowest and the highest source kept. */
+  /** Distance between the lowest and the highest source that was used. */
   spreadBps: number
   newestAt: Date
   oldestAt: Date
-  /** No print is younger than the last change of the multiplier. */
+  /** True when every print is older than the last change of the multiplier. */
   suspended: boolean
 }
 
 export type ReferenceResult = { reference?: Reference; refusals: { source: string; reason: string }[] }
 
 export const LAST_CLOSE_LABEL = 'last_regular_close×multiplier'
-const OUTLIER = 0.0025
+const MAX_DEVIATION = 0.0025
 const CLOCK_SKEW_MS = 30_000
 /** The closing auction prints a little after the bell. */
-const AFTER_BELL_MS = MINUTE_MS
-/** A source that claims less precision than this says nothing. */
-const WIDEST_CONF = 0.05
+const CLOSING_AUCTION_MS = MINUTE_MS
+/** A print with a larger relative error is not usable. */
+const MAX_RELATIVE_CONF = 0.05
 
-type Valued = { print: ReferencePrint; value: number; conf: number }
+/** A print converted to the price of one token. */
+type TokenPrint = { print: ReferencePrint; value: number; conf: number }
 
-/** The median of the sources that can be believed now, without those that stand apart from it. */
+/** The median of the usable sources, without those that are too far from it. */
 export function deriveReference(
   prints: readonly ReferencePrint[],
   multiplier: Multiplier | undefined,
@@ -52,34 +53,37 @@ export function deriveReference(
   at: Date,
 ): ReferenceResult {
   const refusals: ReferenceResult['refusals'] = []
-  const valued: Valued[] = []
-  // Answers arrive in any order; the reading must not depend on it.
+  const usable: TokenPrint[] = []
+  // Prints arrive in any order; the reading must not depend on it.
   for (const print of [...prints].sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0))) {
-    const reason = whyNot(print, state, at) ?? (print.unit === 'share' ? whyNotInTokens(print, multiplier) : undefined)
+    const reason =
+      refusalReason(print, state, at) ?? (print.unit === 'share' ? conversionRefusal(print, multiplier) : undefined)
     if (reason) refusals.push({ source: print.source, reason })
-    else valued.push(inTokens(print, multiplier))
+    else usable.push(toTokenPrint(print, multiplier))
   }
-  if (valued.length === 0) return { refusals }
+  if (usable.length === 0) return { refusals }
 
-  const centre = median(valued.map((each) => each.value))
-  const near = (each: Valued) => Math.abs(each.value / centre - 1) <= Math.max(OUTLIER, 3 * each.conf)
-  const kept = valued.filter(near)
-  for (const { print } of valued.filter((each) => !near(each)))
-    refusals.push({ source: print.source, reason: 'stands apart from the median of the sources' })
-  if (kept.length === 0) return { refusals }
+  const centre = median(usable.map(({ value }) => value))
+  const isNearCentre = ({ value, conf }: TokenPrint) =>
+    Math.abs(value / centre - 1) <= Math.max(MAX_DEVIATION, 3 * conf)
+  const selected = usable.filter(isNearCentre)
+  for (const tokenPrint of usable)
+    if (!isNearCentre(tokenPrint))
+      refusals.push({ source: tokenPrint.print.source, reason: 'it is too far from the median of the sources' })
+  if (selected.length === 0) return { refusals }
 
-  const values = kept.map((each) => each.value)
-  const times = kept.map((each) => each.print.publishedAt.getTime())
+  const values = selected.map(({ value }) => value)
+  const times = selected.map(({ print }) => print.publishedAt.getTime())
   const price = median(values)
   const carried = state !== 'open'
   return {
     refusals,
     reference: {
       price,
-      sources: kept.map((each) => each.print.source),
-      label: carried && kept.every(isLastClose(at)) ? LAST_CLOSE_LABEL : kept.map(describe).join('+'),
+      sources: selected.map(({ print }) => print.source),
+      label: carried && selected.every(isLastClose(at)) ? LAST_CLOSE_LABEL : selected.map(sourceLabel).join('+'),
       carried,
-      confBps: Math.max(...kept.map((each) => each.conf)) * BPS,
+      confBps: Math.max(...selected.map(({ conf }) => conf)) * BPS,
       spreadBps: ((Math.max(...values) - Math.min(...values)) / price) * BPS,
       newestAt: new Date(Math.max(...times)),
       oldestAt: new Date(Math.min(...times)),
@@ -88,30 +92,29 @@ export function deriveReference(
   }
 }
 
-/** Why a print must not be used at this moment, or undefined when it may. */
-function whyNot(print: ReferencePrint, state: UnderlyingState, at: Date): string | undefined {
+/** Why a print must not be used now, or undefined when it may. */
+function refusalReason(print: ReferencePrint, state: UnderlyingState, at: Date): string | undefined {
   if (!isPrice(print.price)) return `its price ${print.price} is not a price`
-  if (!Number.isFinite(print.conf) || print.conf < 0 || print.conf / print.price > WIDEST_CONF)
+  if (!Number.isFinite(print.conf) || print.conf < 0 || print.conf / print.price > MAX_RELATIVE_CONF)
     return 'its own error is too wide'
   const published = print.publishedAt.getTime()
   if (Number.isNaN(published)) return 'it does not say when it was published'
   if (published > at.getTime() + CLOCK_SKEW_MS) return `it is dated ${print.publishedAt.toISOString()}, in the future`
-  if (at.getTime() - print.fetchedAt.getTime() > STALE_MS)
-    return `it has not answered since ${print.fetchedAt.toISOString()}`
-  if (state === 'open') return whyNotWhileOpen(print, at)
+  if (!isFresh(print, at)) return `it has not answered since ${print.fetchedAt.toISOString()}`
+  if (state === 'open') return openSessionRefusal(print, at)
   const since = state === 'halted' ? lastSession(at).open : new Date(lastClosedSession(at).close.getTime() - STALE_MS)
   if (print.publishedAt < since) return `it was published ${print.publishedAt.toISOString()}, before the last close`
   return undefined
 }
 
-function whyNotInTokens({ publishedAt }: ReferencePrint, multiplier: Multiplier | undefined): string | undefined {
+function conversionRefusal({ publishedAt }: ReferencePrint, multiplier: Multiplier | undefined): string | undefined {
   if (!multiplier) return 'no multiplier is known'
-  if (isUnsure(multiplier, publishedAt))
-    return `shares per token changed around ${publishedAt.toISOString()}, when it was published, and nobody said when`
+  if (isMultiplierUncertain(multiplier, publishedAt))
+    return `it was published ${publishedAt.toISOString()}, around an undated change of shares per token`
   return undefined
 }
 
-function whyNotWhileOpen(print: ReferencePrint, at: Date): string | undefined {
+function openSessionRefusal(print: ReferencePrint, at: Date): string | undefined {
   if (at.getTime() - print.publishedAt.getTime() > STALE_MS)
     return `it was published ${print.publishedAt.toISOString()}, more than 15 minutes ago`
   const movedAt = Math.max(print.changedAt.getTime(), lastSession(at).open.getTime())
@@ -120,15 +123,15 @@ function whyNotWhileOpen(print: ReferencePrint, at: Date): string | undefined {
   return undefined
 }
 
-const inTokens = (print: ReferencePrint, multiplier: Multiplier | undefined): Valued => ({
+const toTokenPrint = (print: ReferencePrint, multiplier: Multiplier | undefined): TokenPrint => ({
   print,
   conf: print.conf / print.price,
   value: print.unit === 'token' ? print.price : print.price * multiplierAt(multiplier!, print.publishedAt),
 })
 
 const isLastClose = (at: Date) => {
-  const latest = lastClosedSession(at).close.getTime() + AFTER_BELL_MS
-  return ({ print }: Valued) => Math.min(print.publishedAt.getTime(), print.changedAt.getTime()) <= latest
+  const latest = lastClosedSession(at).close.getTime() + CLOSING_AUCTION_MS
+  return ({ print }: TokenPrint) => Math.min(print.publishedAt.getTime(), print.changedAt.getTime()) <= latest
 }
 
-const describe = ({ print }: Valued) => (print.unit === 'token' ? print.source : `${print.source}×multiplier`)
+const sourceLabel = ({ print }: TokenPrint) => (print.unit === 'token' ? print.source : `${print.source}×multiplier`)

@@ -1,8 +1,8 @@
 import { FRACTION_ONE, integerSqrt } from './integer-math.ts'
 
 /**
- * Concentrated liquidity counts prices in ticks of one basis point: price = 1.0001^tick, kept as a square root with
- * 96 fractional bits. Both must come out bit for bit as the pool's own, or the depth would be off by a unit.
+ * Pools of concentrated liquidity count prices in ticks of one basis point: price = 1.0001^tick, stored as a square root
+ * with 96 fractional bits. Both must equal the pool contract's values bit for bit, or the depth would be off by a unit.
  */
 export const MIN_TICK = -887_272
 export const MAX_TICK = 887_272
@@ -15,7 +15,7 @@ const WORKING_BITS = 512n
 
 /**
  * 2^128 ÷ √1.0001^(2^i) for each bit i of a tick, rounded to the nearest integer.
- * Worked out with 512 bits and rounded once, which gives the pool's constants exactly.
+ * Computed with 512 bits and rounded once, which gives the pool contract's constants exactly.
  */
 const bitRatios = (() => {
   const ratios: bigint[] = []
@@ -41,9 +41,10 @@ export function sqrtPriceAtTick(tick: number): bigint {
 export const MIN_SQRT_PRICE = sqrtPriceAtTick(MIN_TICK)
 export const MAX_SQRT_PRICE = sqrtPriceAtTick(MAX_TICK)
 
-/** The last tick whose price is not above this one. */
+/** The highest tick whose price is not above this one. */
 export function tickAtSqrtPrice(sqrtPriceX96: bigint): number {
-  if (sqrtPriceX96 < MIN_SQRT_PRICE || sqrtPriceX96 > MAX_SQRT_PRICE) throw new RangeError('No tick has this price.')
+  if (sqrtPriceX96 < MIN_SQRT_PRICE || sqrtPriceX96 > MAX_SQRT_PRICE)
+    throw new RangeError('The price is outside the range of ticks.')
   let low = MIN_TICK
   let high = MAX_TICK
   while (low < high) {
@@ -54,12 +55,12 @@ export function tickAtSqrtPrice(sqrtPriceX96: bigint): number {
   return low
 }
 
-/** How a pool's raw price (atomic token1 for one atomic token0) reads as the price of a whole wrapper token in quote. */
+/** Converts a pool's raw price (atomic token1 per atomic token0) to the price of a whole wrapper token in quote. */
 export type PoolUnits = { wrapperIsToken0: boolean; wrapperDecimals: number; quoteDecimals: number }
 
 /** The pool's square-root price at which a whole wrapper token costs `priceFraction` (over FRACTION_ONE) of quote. */
-export function sqrtPriceOf(priceFraction: bigint, units: PoolUnits): bigint {
-  if (priceFraction <= 0n) throw new RangeError('A price is above zero.')
+export function toSqrtPrice(priceFraction: bigint, units: PoolUnits): bigint {
+  if (priceFraction <= 0n) throw new RangeError('A price must be above zero.')
   const quoteUnits = priceFraction * 10n ** BigInt(units.quoteDecimals)
   const wrapperUnits = FRACTION_ONE * 10n ** BigInt(units.wrapperDecimals)
   const square = units.wrapperIsToken0 ? (quoteUnits * Q192) / wrapperUnits : (wrapperUnits * Q192) / quoteUnits
@@ -67,11 +68,11 @@ export function sqrtPriceOf(priceFraction: bigint, units: PoolUnits): bigint {
 }
 
 /** The price of a whole wrapper token in quote, over FRACTION_ONE. */
-export function priceOf(sqrtPriceX96: bigint, units: PoolUnits): bigint {
+export function fromSqrtPrice(sqrtPriceX96: bigint, units: PoolUnits): bigint {
   const square = sqrtPriceX96 * sqrtPriceX96
   const scale = FRACTION_ONE * 10n ** BigInt(units.wrapperDecimals)
-  const quoteOne = 10n ** BigInt(units.quoteDecimals)
-  return units.wrapperIsToken0 ? (square * scale) / (Q192 * quoteOne) : (Q192 * scale) / (square * quoteOne)
+  const quoteScale = 10n ** BigInt(units.quoteDecimals)
+  return units.wrapperIsToken0 ? (square * scale) / (Q192 * quoteScale) : (Q192 * scale) / (square * quoteScale)
 }
 
 const clampSqrtPrice = (value: bigint) =>

@@ -36,7 +36,7 @@ const anyInputs: fc.Arbitrary<WindowInputs> = fc.record({
 const score = (inputs: WindowInputs) => scoreWindow(inputs, false).score
 
 describe('the window score', () => {
-  test('is what the formula says', () => {
+  test('follows the formula', () => {
     const D = 1 - Math.exp(-350 / 75)
     const T = 0.5 * 0.5 + 0.5
     expect(score(wide)).toBeCloseTo(100 * D * (0.55 + 0.3 * T + 0.15 * 0.2), 2)
@@ -54,11 +54,11 @@ describe('the window score', () => {
     )
   })
 
-  test('never falls as the basis grows, to either side', () => {
+  test('never falls as the basis grows in either direction', () => {
     fc.assert(
-      fc.property(anyInputs, fc.double({ min: 0, max: 10_000, noNaN: true }), (inputs, more) => {
-        const further = inputs.basisBps + Math.sign(inputs.basisBps || 1) * more
-        expect(score({ ...inputs, basisBps: further })).toBeGreaterThanOrEqual(score(inputs))
+      fc.property(anyInputs, fc.double({ min: 0, max: 10_000, noNaN: true }), (inputs, increase) => {
+        const basisBps = inputs.basisBps + Math.sign(inputs.basisBps || 1) * increase
+        expect(score({ ...inputs, basisBps })).toBeGreaterThanOrEqual(score(inputs))
         expect(score({ ...inputs, basisBps: -inputs.basisBps })).toBe(score(inputs))
       }),
     )
@@ -66,13 +66,13 @@ describe('the window score', () => {
 
   test('never rises with issuance toward parity', () => {
     fc.assert(
-      fc.property(anyInputs, amount, (inputs, more) => {
-        expect(score({ ...inputs, issuanceUsd: inputs.issuanceUsd + more })).toBeLessThanOrEqual(score(inputs))
+      fc.property(anyInputs, amount, (inputs, increase) => {
+        expect(score({ ...inputs, issuanceUsd: inputs.issuanceUsd + increase })).toBeLessThanOrEqual(score(inputs))
       }),
     )
   })
 
-  test('stays between 0 and 100 and is never anything but a number', () => {
+  test('is a number between 0 and 100', () => {
     fc.assert(
       fc.property(anyInputs, (inputs) => {
         const value = score(inputs)
@@ -81,12 +81,12 @@ describe('the window score', () => {
     )
   })
 
-  test('refuses to score what is not a number', () => {
-    for (const bad of [Number.NaN, Number.POSITIVE_INFINITY])
-      expect(scoreWindow({ ...wide, distanceUsd: bad }, false)).toEqual({ score: 0, status: 'insufficient_data' })
+  test('an input that is not a finite number gives insufficient_data', () => {
+    for (const distanceUsd of [Number.NaN, Number.POSITIVE_INFINITY])
+      expect(scoreWindow({ ...wide, distanceUsd }, false)).toEqual({ score: 0, status: 'insufficient_data' })
   })
 
-  test('the gap begins beyond the band, or beyond fee and error where those are wider', () => {
+  test('the gap starts beyond the band, or beyond fee and error if those are wider', () => {
     expect(excessBps({ basisBps: -60, bandBps: 50, feesBps: 30, confBps: 5 })).toBe(10)
     expect(excessBps({ basisBps: 100, bandBps: 50, feesBps: 30, confBps: 30 })).toBe(10)
   })
@@ -99,6 +99,6 @@ test.each<[Partial<WindowInputs>, boolean, WindowStatus]>([
   [{}, false, 'window_wide'],
   [{ confidence: 'low' }, false, 'window_open'],
   [{ confidence: 'low', basisBps: 90 }, false, 'drifting'],
-])('%j, suspended %s: %s', (change, suspended, status) => {
-  expect(scoreWindow({ ...wide, ...change }, suspended).status).toBe(status)
+])('%j, suspended %s: %s', (overrides, suspended, status) => {
+  expect(scoreWindow({ ...wide, ...overrides }, suspended).status).toBe(status)
 })

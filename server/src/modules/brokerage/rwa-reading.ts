@@ -1,9 +1,9 @@
-import type { Covered } from '../basis/price-source.ts'
+import type { CoveredWrapper } from '../basis/price-source.ts'
 import type { Reading } from '../basis/quote.ts'
 import { parseDecimal, type RwaReading } from './broker.ts'
 
 /** What a trade in a wrapper needs of its basis reading. Undefined when the reading has no price. */
-export function rwaReading(covered: Covered, { quote, backing }: Reading): RwaReading | undefined {
+export function rwaReading(covered: CoveredWrapper, { quote, backing }: Reading): RwaReading | undefined {
   const wrapperPriceE8 = parseDecimal(quote.wrapper_price.toFixed(8), 8)
   if (!wrapperPriceE8 || wrapperPriceE8 <= 0n) return undefined
   return {

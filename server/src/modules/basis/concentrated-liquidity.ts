@@ -1,34 +1,34 @@
 import { ceilDivide } from './integer-math.ts'
 import { MAX_TICK, MIN_TICK, Q96, sqrtPriceAtTick, tickAtSqrtPrice } from './tick-math.ts'
 
-/** What is read from a pool at one block. `ticks` holds every initialised tick from `readFrom` to `readTo`. */
+/** The state of a pool at one block. `ticks` holds every initialised tick from `readFrom` to `readTo`. */
 export type ConcentratedPool = {
   sqrtPriceX96: bigint
   tick: number
   liquidity: bigint
   tickSpacing: number
-  /** Millionths of the input. */
+  /** The fee in millionths of the input. */
   feePips: number
   ticks: readonly { tick: number; liquidityNet: bigint }[]
   readFrom: number
   readTo: number
 }
 
-/** What a swap to a price would do: paid in with the fee, given out, the pool after it. */
-export type Crossing = { amountIn: bigint; amountOut: bigint; after: ConcentratedPool; reached: boolean }
+/** The result of a simulated swap. `amountIn` includes the fee. */
+export type SwapResult = { amountIn: bigint; amountOut: bigint; poolAfter: ConcentratedPool; reachedTarget: boolean }
 
 const FEE_ONE = 1_000_000n
-/** The pool keeps its ticks in words of 256, and a swap ends a step at each word's edge. */
-const WORD = 256
+/** The pool stores its ticks in bitmap words of 256, and a swap ends a step at the edge of each word. */
+const WORD_SIZE = 256
 const MAX_STEPS = 100_000
 
 /**
- * Moves the pool's price to `target` as a swap with that price limit and no end of input would.
- * Each step ends where the pool's own does (an initialised tick or the edge of a bitmap word) and rounds as it does,
- * so the output agrees with a real swap to the last unit. Where the ticks that were read end, the crossing ends too.
+ * Moves the pool's price to `targetSqrtPrice` like a swap with that price limit and unlimited input.
+ * Each step ends where the pool's own step does (an initialised tick or the edge of a bitmap word) and rounds like it,
+ * so the amounts equal those of a real swap to the last unit. The swap stops where the ticks that were read end.
  */
-export function crossTo(pool: ConcentratedPool, wanted: bigint): Crossing {
-  const target = min(max(wanted, sqrtPriceAtTick(pool.readFrom)), sqrtPriceAtTick(pool.readTo))
+export function simulateSwapToPrice(pool: ConcentratedPool, targetSqrtPrice: bigint): SwapResult {
+  const target = min(max(targetSqrtPrice, sqrtPriceAtTick(pool.readFrom)), sqrtPriceAtTick(pool.readTo))
   const falling = target < pool.sqrtPriceX96
   const ticks = [...pool.ticks].sort((a, b) => a.tick - b.tick)
   let { sqrtPriceX96, tick, liquidity } = pool
@@ -36,7 +36,7 @@ export function crossTo(pool: ConcentratedPool, wanted: bigint): Crossing {
   let amountOut = 0n
 
   for (let steps = 0; sqrtPriceX96 !== target; steps += 1) {
-    if (steps > MAX_STEPS) throw new RangeError('This crossing has no end.')
+    if (steps > MAX_STEPS) throw new RangeError('The simulated swap did not reach its target price.')
     const next = nextBoundary(ticks, tick, pool.tickSpacing, falling)
     const boundary = sqrtPriceAtTick(next.tick)
     const stop = falling ? max(boundary, target) : min(boundary, target)
@@ -49,19 +49,26 @@ export function crossTo(pool: ConcentratedPool, wanted: bigint): Crossing {
       tick = falling ? next.tick - 1 : next.tick
     } else tick = tickAtSqrtPrice(stop)
   }
-  return { amountIn, amountOut, reached: target === wanted, after: { ...pool, sqrtPriceX96, tick, liquidity } }
+  return {
+    amountIn,
+    amountOut,
+    reachedTarget: target === targetSqrtPrice,
+    poolAfter: { ...pool, sqrtPriceX96, tick, liquidity },
+  }
 }
 
 type Boundary = { tick: number; liquidityNet?: bigint }
 
 function nextBoundary(ticks: ConcentratedPool['ticks'], tick: number, spacing: number, falling: boolean): Boundary {
   const compressed = Math.floor(tick / spacing)
-  const edge = falling ? Math.floor(compressed / WORD) * WORD : Math.floor((compressed + 1) / WORD) * WORD + WORD - 1
-  const edgeTick = Math.min(Math.max(edge * spacing, MIN_TICK), MAX_TICK)
+  const edgeIndex = falling
+    ? Math.floor(compressed / WORD_SIZE) * WORD_SIZE
+    : Math.floor((compressed + 1) / WORD_SIZE) * WORD_SIZE + WORD_SIZE - 1
+  const edgeTick = Math.min(Math.max(edgeIndex * spacing, MIN_TICK), MAX_TICK)
   const initialised = falling ? lastAtOrBelow(ticks, tick) : firstAbove(ticks, tick)
   if (!initialised) return { tick: edgeTick }
-  const first = falling ? initialised.tick >= edgeTick : initialised.tick <= edgeTick
-  return first ? initialised : { tick: edgeTick }
+  const tickIsNearer = falling ? initialised.tick >= edgeTick : initialised.tick <= edgeTick
+  return tickIsNearer ? initialised : { tick: edgeTick }
 }
 
 function firstAbove(ticks: ConcentratedPool['ticks'], tick: number) {
@@ -83,7 +90,7 @@ function countAtOrBelow(ticks: ConcentratedPool['ticks'], tick: number): number 
   return low
 }
 
-/** The input is rounded up and the output down, each step in the pool's favour; the fee comes on top of the input. */
+/** Rounds the input up and the output down, in the pool's favour, at each step; the fee is added to the input. */
 function stepAmounts(from: bigint, to: bigint, liquidity: bigint, feePips: number, falling: boolean) {
   const [lower, upper] = falling ? [to, from] : [from, to]
   const net = falling ? token0Between(lower, upper, liquidity, true) : token1Between(lower, upper, liquidity, true)
@@ -94,7 +101,7 @@ function stepAmounts(from: bigint, to: bigint, liquidity: bigint, feePips: numbe
   return { amountIn: net + fee, amountOut }
 }
 
-/** L · (1/√a − 1/√b), in the pool's own order of multiplications and roundings. */
+/** L · (1/√a − 1/√b), with the pool's order of multiplication and rounding. */
 function token0Between(lower: bigint, upper: bigint, liquidity: bigint, roundUp: boolean): bigint {
   const product = (liquidity << 96n) * (upper - lower)
   return roundUp ? ceilDivide(ceilDivide(product, upper), lower) : product / upper / lower

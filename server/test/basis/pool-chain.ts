@@ -12,15 +12,15 @@ import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { createEmbeddedChain } from '../../src/adapters/chain/embedded-chain.ts'
 import type { Clock } from '../../src/platform/clock.ts'
 import { createMemoryJournal } from '../contract/memory-journal.ts'
-import { type Answer, startUpstream } from './upstream.ts'
+import { startUpstream, type UpstreamReply } from './upstream-server.ts'
 
-/** The embedded chain with the real pool contracts and the tests' own tokens, feeds and verifier. */
+/** The embedded chain with the real Uniswap v3 contracts and the test contracts for tokens, feeds and the verifier. */
 export type Contract = { address: Hex; abi: Abi }
-export type BasisChain = Awaited<ReturnType<typeof startChain>>
+export type PoolChain = Awaited<ReturnType<typeof startPoolChain>>
 
 const require = createRequire(import.meta.url)
-const NAMES = ['TestToken', 'TestFeed', 'PoolActor', 'BasisVerifier'] as const
-type Compiled = Record<(typeof NAMES)[number], { abi: Abi; bytecode: Hex }>
+const CONTRACT_NAMES = ['TestToken', 'TestFeed', 'PoolActor', 'BasisVerifier'] as const
+type Compiled = Record<(typeof CONTRACT_NAMES)[number], { abi: Abi; bytecode: Hex }>
 
 let compiled: Compiled | undefined
 
@@ -32,7 +32,7 @@ function compile(): Compiled {
     solc.compile(
       JSON.stringify({
         language: 'Solidity',
-        sources: Object.fromEntries(NAMES.map((name) => [`${name}.sol`, { content: source(name) }])),
+        sources: Object.fromEntries(CONTRACT_NAMES.map((name) => [`${name}.sol`, { content: source(name) }])),
         settings: {
           optimizer: { enabled: true, runs: 200 },
           evmVersion: 'cancun',
@@ -43,9 +43,9 @@ function compile(): Compiled {
   )
   const failures = (output.errors ?? []).filter((error: { severity: string }) => error.severity === 'error')
   if (failures.length > 0)
-    throw new Error(failures.map((each: { formattedMessage: string }) => each.formattedMessage).join('\n'))
+    throw new Error(failures.map((error: { formattedMessage: string }) => error.formattedMessage).join('\n'))
   compiled = Object.fromEntries(
-    NAMES.map((name) => {
+    CONTRACT_NAMES.map((name) => {
       const { abi, evm } = output.contracts[`${name}.sol`][name]
       return [name, { abi, bytecode: `0x${evm.bytecode.object}` }]
     }),
@@ -59,7 +59,7 @@ const factory = require('@uniswap/v3-core/artifacts/contracts/UniswapV3Factory.s
 }
 const pool = require('@uniswap/v3-core/artifacts/contracts/UniswapV3Pool.sol/UniswapV3Pool.json') as { abi: Abi }
 
-export async function startChain(clock: Clock) {
+export async function startPoolChain(clock: Clock) {
   const chain = await createEmbeddedChain({ journal: createMemoryJournal(), clock, log: { info() {}, warn() {} } })
   const account = privateKeyToAccount(generatePrivateKey())
   let nonce = 0
@@ -93,12 +93,12 @@ export async function startChain(clock: Clock) {
   }
 
   const contracts = compile()
-  const pools = await deploy(factory)
-  const bridge = await startUpstream(
-    ({ body }): Answer => ({
+  const poolFactory = await deploy(factory)
+  const rpcServer = await startUpstream(
+    ({ body }): UpstreamReply => ({
       raw: async (_request, response) => {
         const batch = JSON.parse(body) as { id: number; method: string; params: unknown[] }[]
-        const answers = await Promise.all(
+        const results = await Promise.all(
           batch.map(({ id, method, params }) =>
             chain.request(method, params).then(
               (result) => ({ jsonrpc: '2.0', id, result }),
@@ -106,37 +106,37 @@ export async function startChain(clock: Clock) {
             ),
           ),
         )
-        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answers))
+        response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(results))
       },
     }),
   )
 
   return {
-    rpcUrl: bridge.url,
+    rpcUrl: rpcServer.url,
     account,
     deploy,
     send,
     read,
     deployTest: (name: keyof Compiled, args: unknown[] = []) => deploy(contracts[name], args),
-    /** Two tokens in the order that the pool will keep them. */
+    /** Two tokens whose addresses are in the required order, because a pool sorts its tokens by address. */
     async tokens(decimals: [first: number, second: number], firstIsToken0: boolean): Promise<[Contract, Contract]> {
-      for (let tries = 0; tries < 20; tries += 1) {
+      for (let attempts = 0; attempts < 20; attempts += 1) {
         const first = await deploy(contracts.TestToken, [decimals[0]])
         const second = await deploy(contracts.TestToken, [decimals[1]])
         if (first.address < second.address === firstIsToken0) return [first, second]
       }
-      throw new Error('No two addresses came in the wanted order.')
+      throw new Error('No two token addresses came in the required order.')
     },
     async createPool(a: Contract, b: Contract, fee: number, sqrtPriceX96: bigint): Promise<Contract> {
-      await send(pools, 'createPool', [a.address, b.address, fee])
-      const address = await read<Hex>(pools, 'getPool', [a.address, b.address, fee])
-      const created = { address: address.toLowerCase() as Hex, abi: pool.abi }
-      await send(created, 'initialize', [sqrtPriceX96])
-      return created
+      await send(poolFactory, 'createPool', [a.address, b.address, fee])
+      const address = await read<Hex>(poolFactory, 'getPool', [a.address, b.address, fee])
+      const newPool = { address: address.toLowerCase() as Hex, abi: pool.abi }
+      await send(newPool, 'initialize', [sqrtPriceX96])
+      return newPool
     },
-    allowFee: (fee: number, tickSpacing: number) => send(pools, 'enableFeeAmount', [fee, tickSpacing]),
+    allowFee: (fee: number, tickSpacing: number) => send(poolFactory, 'enableFeeAmount', [fee, tickSpacing]),
     async close() {
-      await bridge.close()
+      await rpcServer.close()
       await chain.close()
     },
   }

@@ -1,7 +1,7 @@
 import { ATTESTATION_SCHEMA, DISCLAIMER } from './attestation.ts'
 import type { Coverage } from './coverage.ts'
-import { MOST_POINTS } from './history.ts'
-import { SCORING_FORMULA, windowStatuses } from './window-score.ts'
+import { MAX_POINTS } from './history.ts'
+import { SCORING_FORMULA, WINDOW_STATUSES } from './window-score.ts'
 
 const endpoints = [
   ['GET', '/api/basis/v1', 'This contract'],
@@ -20,7 +20,7 @@ const endpoints = [
   [
     'GET',
     '/api/basis/v1/history/:symbol',
-    `Past readings; ?from=, ?to=, ?interval=1m|5m|15m|1h|1d, at most ${MOST_POINTS} points`,
+    `Past readings; ?from=, ?to=, ?interval=1m|5m|15m|1h|1d, at most ${MAX_POINTS} points`,
   ],
   ['GET', '/api/basis/v1/stream', 'New readings as server-sent events; ?symbols=A,B'],
   ['GET', '/api/basis/v1/evidence/:sha256', 'The raw body of a source, by its hash'],
@@ -51,7 +51,7 @@ const quote = {
 }
 
 /** The contract of the basis API, as it describes itself. */
-export function basisContract(
+export function describeApiContract(
   coverage: Coverage,
   limits: { metered: boolean; anonymousPerMinute: number; keyPerMinute: number },
   evmSigners: { live: string; preview: string },
@@ -91,7 +91,7 @@ export function basisContract(
       board: {
         status: 'live | preview',
         as_of: 'ISO 8601',
-        scoring: { formula: 'string', note: 'string', statuses: windowStatuses },
+        scoring: { formula: 'string', note: 'string', statuses: WINDOW_STATUSES },
         rows: [
           {
             rank: 'number',
@@ -99,7 +99,7 @@ export function basisContract(
             underlying: 'string',
             meme_symbol: 'string | null',
             window_score: 'number, 0 to 100',
-            window_status: Object.keys(windowStatuses).join(' | '),
+            window_status: Object.keys(WINDOW_STATUSES).join(' | '),
             basis_bps: 'number',
             meme_momentum_24h_pct: 'number | null, a fraction',
             float_locked_pct: 'number | null, a fraction',

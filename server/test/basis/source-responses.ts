@@ -1,10 +1,10 @@
-import type { Covered } from '../../src/modules/basis/price-source.ts'
+import type { CoveredWrapper } from '../../src/modules/basis/price-source.ts'
 
-/** Answers in the shape their services give them, with the numbers a test wants. */
+/** Responses in the format of each service, with the values a test needs. */
 export const NOW = new Date('2026-11-16T15:00:00.000Z')
 export const unix = (at: Date) => Math.floor(at.getTime() / 1000)
 
-export const pythShape = (
+export const pythResponse = (
   feeds: Record<string, { price: string; conf?: string; expo?: number; publish_time?: number }>,
   publishTime = unix(NOW),
 ) => ({
@@ -17,47 +17,47 @@ export const pythShape = (
   })),
 })
 
-export const xstocksAsset = (change: Record<string, unknown> = {}) => ({
+export const xstocksAsset = (overrides: Record<string, unknown> = {}) => ({
   symbol: 'TSLAx',
   underlyingSymbol: 'TSLA',
   isTradingHalted: false,
   trading: { currentPeriod: 'Market', openNow: true },
   deployments: [{ network: 'Solana', address: 'XsDoVfqeBukxuZHWhdvWHBhgEHjGNst4MLodqsJHzoB' }],
-  ...change,
+  ...overrides,
 })
 
-export const xstocksMultiplier = (change: Record<string, unknown> = {}) => ({
+export const xstocksMultiplier = (overrides: Record<string, unknown> = {}) => ({
   currentMultiplier: 1,
   newMultiplier: null,
   activationDateTime: null,
-  ...change,
+  ...overrides,
 })
 
-export const xstocksReserves = (change: Record<string, unknown> = {}) => ({
+export const xstocksReserves = (overrides: Record<string, unknown> = {}) => ({
   symbol: 'TSLAx',
   timestamp: new Date(NOW.getTime() - 600_000).toISOString(),
   sharesHeld: '101000',
   circulatingSupply: '100000',
   holdings: [{ custodian: 'A custodian', shares: '101000' }],
-  ...change,
+  ...overrides,
 })
 
 export const coinbaseToken = (
-  covered: Pick<Covered, 'address' | 'symbol' | 'decimals'>,
-  change: Record<string, unknown> = {},
+  wrapper: Pick<CoveredWrapper, 'address' | 'symbol' | 'decimals'>,
+  overrides: Record<string, unknown> = {},
 ) => ({
-  contract_address: covered.address,
-  symbol: covered.symbol,
-  decimals: covered.decimals,
+  contract_address: wrapper.address,
+  symbol: wrapper.symbol,
+  decimals: wrapper.decimals,
   total_supply: '250000000000',
   multiplier: '1',
   paused_features: [],
   nav_price: '250.10',
   nav_price_updated_at: new Date(NOW.getTime() - 20_000).toISOString(),
-  ...change,
+  ...overrides,
 })
 
-/** The bytes of a Token-2022 mint: base, padding, kind, a metadata pointer to be passed over, then what is asked for. */
+/** The bytes of a Token-2022 mint: base, padding, account type, a metadata pointer to skip, then the given extensions. */
 export function mintAccount(options: {
   supply: bigint
   decimals: number
@@ -86,13 +86,13 @@ export function mintAccount(options: {
 }
 
 function extension(type: number, value: Buffer): Buffer {
-  const head = Buffer.alloc(4)
-  head.writeUInt16LE(type, 0)
-  head.writeUInt16LE(value.length, 2)
-  return Buffer.concat([head, value])
+  const header = Buffer.alloc(4)
+  header.writeUInt16LE(type, 0)
+  header.writeUInt16LE(value.length, 2)
+  return Buffer.concat([header, value])
 }
 
-export const accountShape = (data: string, change: Record<string, unknown> = {}) => ({
+export const solanaAccountResponse = (data: string, overrides: Record<string, unknown> = {}) => ({
   context: { apiVersion: '2.2.0', slot: 380_000_000 },
   value: {
     data: [data, 'base64'],
@@ -101,7 +101,7 @@ export const accountShape = (data: string, change: Record<string, unknown> = {})
     owner: 'TokenzQdBNbLqP5VEhdkAS6EPFLC1PHnBqCXEpPxuEb',
     rentEpoch: 2 ** 64,
     space: 500,
-    ...change,
+    ...overrides,
   },
 })
 

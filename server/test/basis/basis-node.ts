@@ -14,8 +14,8 @@ import { createMetrics } from '../../src/platform/metrics.ts'
 import { createRateLimiter } from '../../src/platform/rate-limit.ts'
 import { createTestClock, type TestClock } from '../clock.ts'
 import { silent } from '../harness.ts'
-import { NOW } from './shapes.ts'
-import { createTestSigners } from './signers.ts'
+import { NOW } from './source-responses.ts'
+import { createTestSigners } from './test-signers.ts'
 
 export type BasisNode = Awaited<ReturnType<typeof openBasisNode>>
 
@@ -29,19 +29,18 @@ export type BasisNodeOptions = {
   keyDelayMs?: number
 }
 
-export const GOOD_KEY = 'a_good_key'
+export const VALID_KEY = 'a_valid_key'
 
-/** One process of the service, as far as the basis API goes. Events are kept for the test to look at. */
+/** One process of the service with only the basis API. Emitted events are collected in `events`. */
 export async function openBasisNode(database: Database, options: BasisNodeOptions = {}) {
   const clock = options.clock ?? createTestClock(NOW)
   const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
   const { signers, jwks, addresses } = createTestSigners(keys)
   const events: { type: string; data: Record<string, unknown> }[] = []
-  const heard = new Map<string, () => void>()
   const authenticate: Authenticate = {
     key: async (key) => {
       if (options.keyDelayMs) await sleep(options.keyDelayMs)
-      return key === GOOD_KEY
+      return key === VALID_KEY
         ? { kind: 'tenant', tenantId: 'ten_1', keyId: 'key_1', scopes: ['read'], auth: 'key' }
         : undefined
     },
@@ -50,7 +49,7 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
   const basis = createBasis({
     db: database.db,
     clock,
-    notifications: { listen: (channel, hear) => void heard.set(channel, () => hear(undefined)) },
+    notifications: { listen() {} },
     coverage: options.coverage ?? loadCoverage(),
     sources: options.sources ?? [],
     fetch: createHttpFetch({ clock, timeoutMs: 2_000 }),
@@ -82,12 +81,12 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
   await app.ready()
   const get = async (url: string, headers: Record<string, string> = {}) => {
     const response = await app.inject({ method: 'GET', url, headers })
-    const json = response.headers['content-type']?.toString().includes('json')
+    const isJson = response.headers['content-type']?.toString().includes('json')
     return {
       status: response.statusCode,
       headers: response.headers,
       text: response.body,
-      body: json ? response.json() : undefined,
+      body: isJson ? response.json() : undefined,
     }
   }
   return {
@@ -98,9 +97,7 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
     jwks,
     addresses,
     get,
-    /** The connections that are open. */
-    waiting: () => [...sockets],
-    hearAll: () => heard.get('basis')?.(),
+    openSockets: () => [...sockets],
     close: () => app.close(),
   }
 }

@@ -1,10 +1,6 @@
 export const BPS = 10_000
-export const MINUTE_MS = 60_000
 
-/** Past this age a mandatory input may no longer be called live. */
-export const STALE_MS = 15 * MINUTE_MS
-
-/** Rounded to what is published and signed. Anything that is no number stops here rather than in an answer. */
+/** Rounds to the decimals that are published and signed, and throws on a value that is not a finite number. */
 export function roundTo(value: number, decimals: number): number {
   if (!Number.isFinite(value)) throw new RangeError(`${value} must not be published.`)
   const rounded = Number(value.toFixed(decimals))
@@ -13,11 +9,11 @@ export function roundTo(value: number, decimals: number): number {
 
 export const clamp = (value: number, low: number, high: number) => Math.min(high, Math.max(low, value))
 
-/** Prices are published in millionths; beyond the other end it is a mistake of decimals, or a pool somebody emptied. */
-const LEAST_PRICE = 1e-6
-const MOST_PRICE = 1e9
+/** Prices are published in millionths; a price above the maximum comes from wrong decimals or an emptied pool. */
+const MIN_PRICE = 1e-6
+const MAX_PRICE = 1e9
 
-export const isPrice = (value: number) => value >= LEAST_PRICE && value <= MOST_PRICE
+export const isPrice = (value: number) => value >= MIN_PRICE && value <= MAX_PRICE
 
 export function median(values: readonly number[]): number {
   const sorted = [...values].sort((a, b) => a - b)
