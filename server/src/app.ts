@@ -249,7 +249,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       governance,
       ledger,
       receipts,
-      frozen: observe.frozen.frozen,
+      findFreeze: observe.frozen.frozen,
     })
     const execute = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)

@@ -1,13 +1,14 @@
-import { createTokenExchange } from '../adapters/brokers/oauth-token.ts'
+import { createTokenExchange } from '../adapters/brokers/oauth-token-exchange.ts'
 import { type BrokerSettings, openBrokers } from '../adapters/brokers/open-brokers.ts'
 import type { Basis } from '../modules/basis/basis.ts'
 import { lastSession, marketState, nextOpen } from '../modules/basis/calendar.ts'
-import { brokerageRoutes } from '../modules/brokerage/brokerage.routes.ts'
 import { createBrokerage } from '../modules/brokerage/brokerage.ts'
-import { oauthRoutes } from '../modules/brokerage/oauth.routes.ts'
-import { createOauth } from '../modules/brokerage/oauth.ts'
-import { loadDefaultPolicies } from '../modules/brokerage/policies.ts'
-import { rwaReading } from '../modules/brokerage/rwa-reading.ts'
+import { cbReceiptsRoutes } from '../modules/brokerage/cb-receipts.routes.ts'
+import { rhRoutes } from '../modules/brokerage/rh.routes.ts'
+import { rhAuthRoutes } from '../modules/brokerage/rh-auth.routes.ts'
+import { createRhAuth } from '../modules/brokerage/rh-auth.ts'
+import { toRwaReading } from '../modules/brokerage/rwa-reading.ts'
+import { loadDefaultPolicies } from '../modules/brokerage/trade-policies.ts'
 import { createVenues } from '../modules/brokerage/venues.ts'
 import type { Governance } from '../modules/governance/governance.ts'
 import type { Ledger } from '../modules/ledger/ledger.ts'
@@ -23,22 +24,25 @@ export type BrokerageParts = {
   governance: Governance
   ledger: Ledger
   receipts: Receipts
-  frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
 }
 
-export function composeBrokerage(f: AppContext, { basis, governance, ledger, receipts, frozen }: BrokerageParts) {
-  const { config, db, clock, ids, keys, idempotency, outbox, jobs } = f
+export function composeBrokerage(
+  context: AppContext,
+  { basis, governance, ledger, receipts, findFreeze }: BrokerageParts,
+) {
+  const { config, db, clock, ids, keys, idempotency, outbox, jobs } = context
   const signer = keys.signer('receipts')
 
-  const basisReading = async (symbol: string) => {
-    const covered = basis.coverage.find(symbol)
-    return covered && rwaReading(covered, basis.getReading(covered.symbol, covered.chain))
+  const readBasis = async (symbol: string) => {
+    const wrapper = basis.coverage.find(symbol)
+    return wrapper && toRwaReading(wrapper, basis.getReading(wrapper.symbol, wrapper.chain))
   }
   const brokers = openBrokers({
     db,
     clock,
     calendar: { marketState, nextOpen, lastSession },
-    readBasis: basisReading,
+    readBasis,
     settings: brokerSettings(config),
   })
 
@@ -51,27 +55,27 @@ export function composeBrokerage(f: AppContext, { basis, governance, ledger, rec
     idempotency,
     approvalWindowSeconds: config.RH_APPROVAL_WINDOW_SECONDS,
     findPolicy: async (caller, policyId) => {
-      const found = await governance.policies.find(caller, policyId)
-      if (!found) return undefined
-      const { id, name, status, mode, agent_id: agentId, key_id: keyId, content_hash: contentHash } = found
-      return { id, name, status, mode, agentId, keyId, contentHash, constraints: found.constraints }
+      const policy = await governance.policies.find(caller, policyId)
+      if (!policy) return undefined
+      const { id, name, status, mode, agent_id: agentId, key_id: keyId, content_hash: contentHash } = policy
+      return { id, name, status, mode, agentId, keyId, contentHash, constraints: policy.constraints }
     },
-    isFrozen: async (tenantId, agentId) => (await frozen(tenantId, agentId)) !== undefined,
-    basisReading,
+    isFrozen: async (tenantId, agentId) => (await findFreeze(tenantId, agentId)) !== undefined,
+    readBasis,
     wake: () => jobs.wake('brokerage'),
     sign: (bytes) => ({ alg: 'ed25519', keyId: signer.keyId, value: signer.sign(bytes).toString('base64') }),
     emit: outbox.emit,
     audit: outbox.audit,
     postLedger: ledger.post,
-    // The public log commits to the receipt by its hash and tells nothing of the trade.
-    issueReceipt: receipts.issueCommitment,
+    // The public log holds the receipt's hash and nothing about the trade.
+    issueCommitment: receipts.issueCommitment,
     coinbase: brokers.coinbase,
   })
 
-  const oauth = createOauth({
+  const rhAuth = createRhAuth({
     db,
     clock,
-    // Made here while developing; in production a linked account may not hang on a key that nobody keeps.
+    // In development the key may be a generated one; in production tokens are not encrypted with a key nobody has stored.
     keys: config.NODE_ENV === 'production' && !config.ENCRYPTION_KEY ? undefined : keys,
     settings: {
       clientId: config.RH_OAUTH_CLIENT_ID,
@@ -87,17 +91,18 @@ export function composeBrokerage(f: AppContext, { basis, governance, ledger, rec
   return {
     brokerage,
     routes(app: App) {
-      brokerageRoutes(app, brokerage)
-      oauthRoutes(app, oauth)
+      rhRoutes(app, brokerage)
+      cbReceiptsRoutes(app, brokerage)
+      rhAuthRoutes(app, rhAuth)
     },
     start() {
       jobs.every('brokerage', SWEEP_MS, brokerage.sweep)
-      jobs.every('paper-brokers', SWEEP_MS, brokers.advance)
+      jobs.every('paper-brokers', SWEEP_MS, brokers.advancePaperAccounts)
     },
   }
 }
 
-/** A real broker is off until it has credentials and a tenant whose account it is. */
+/** A live broker is off until it has credentials and a tenant that owns the account. */
 function brokerSettings(config: Config): BrokerSettings {
   const {
     ALPACA_KEY_ID,

@@ -9,23 +9,23 @@ beforeAll(async () => {
   world = await openWorld()
 })
 afterAll(async () => world.close())
-beforeEach(() => world.renew())
+beforeEach(() => world.startNewTenant())
 
-const orders = () => world.orders()
-const pending = async (ask: Record<string, unknown> = { symbol: 'AAPL', quantity: 10 }) => {
-  const { status, body } = await world.run(ask)
+const countOrders = () => world.countOrders()
+const createPendingRun = async (runBody: Record<string, unknown> = { symbol: 'AAPL', quantity: 10 }) => {
+  const { status, body } = await world.run(runBody)
   expect(status, JSON.stringify(body)).toBe(202)
   return body
 }
 
 describe('sessions', () => {
-  const night = '2026-11-20T23:00:00.000Z'
-  const monday = '2026-11-23T14:30:00.000Z'
+  const AFTER_CLOSE = '2026-11-20T23:00:00.000Z'
+  const MONDAY_OPEN = '2026-11-23T14:30:00.000Z'
 
   test('outside the session an equity waits for a person and then for the open, and executes in its first minutes', async () => {
-    world.clock.set(night)
-    const body = await pending({ symbol: 'AAPL', quantity: 1 })
-    expect(body.approval).toMatchObject({ policy_verdict: 'requires_human', session: 'closed', next_open: monday })
+    world.clock.set(AFTER_CLOSE)
+    const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
+    expect(body.approval).toMatchObject({ policy_verdict: 'requires_human', session: 'closed', next_open: MONDAY_OPEN })
     expect(body.expires_at).toBe('2026-11-21T23:00:00.000Z')
     expect(body.execute_by).toBe('2026-11-23T14:45:00.000Z')
     await world.approve(body.run_id)
@@ -33,27 +33,27 @@ describe('sessions', () => {
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'approved' })
     world.clock.set('2026-11-23T14:29:59.999Z')
     await world.brokerage.sweep()
-    expect(await orders()).toBe(0)
-    world.clock.set(monday)
+    expect(await countOrders()).toBe(0)
+    world.clock.set(MONDAY_OPEN)
     await world.brokerage.sweep()
-    const done = await world.getRun(body.run_id)
-    expect(done).toMatchObject({ status: 'executed', execute_by: '2026-11-23T14:45:00.000Z' })
-    expect(done.fills[0].at).toBe(monday)
+    const finishedRun = await world.getRun(body.run_id)
+    expect(finishedRun).toMatchObject({ status: 'executed', execute_by: '2026-11-23T14:45:00.000Z' })
+    expect(finishedRun.fills[0].at).toBe(MONDAY_OPEN)
   })
 
   test('a worker that wakes after the first quarter of an hour executes nothing', async () => {
-    world.clock.set(night)
-    const body = await pending({ symbol: 'AAPL', quantity: 1 })
+    world.clock.set(AFTER_CLOSE)
+    const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
     await world.approve(body.run_id)
     world.clock.set('2026-11-23T14:45:00.000Z')
     await world.brokerage.sweep()
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled', fills: [] })
-    expect(await orders()).toBe(0)
+    expect(await countOrders()).toBe(0)
   })
 
   test('an approval that could only come after the execution window is 410', async () => {
     world.clock.set('2026-11-16T14:00:00.000Z')
-    const body = await pending({ symbol: 'AAPL', quantity: 1 })
+    const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
     expect(body.execute_by).toBe('2026-11-16T14:45:00.000Z')
     world.clock.set('2026-11-16T14:45:00.000Z')
     expect((await world.approve(body.run_id)).status).toBe(410)
@@ -61,7 +61,7 @@ describe('sessions', () => {
 
   test('Thanksgiving is a holiday for shares and a day like any other for coins', async () => {
     world.clock.set('2026-11-26T17:00:00.000Z')
-    const body = await pending({ symbol: 'AAPL', quantity: 1 })
+    const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
     expect(body.approval).toMatchObject({ session: 'holiday', next_open: '2026-11-27T14:30:00.000Z' })
     expect((await world.run({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.001 })).status).toBe(200)
   })
@@ -69,23 +69,23 @@ describe('sessions', () => {
 
 describe('prices', () => {
   test('the price is taken anew: drift past the limit cancels, drift within it executes at the new price', async () => {
-    const [far, near] = [await pending(), await pending()]
-    await world.approve(far.run_id)
+    const [runFarDrift, runNearDrift] = [await createPendingRun(), await createPendingRun()]
+    await world.approve(runFarDrift.run_id)
     world.market.setPrice('AAPL', '204.30')
     await world.brokerage.sweep()
-    const blocked = await world.getRun(far.run_id)
-    expect(blocked.status).toBe('cancelled')
-    expect(blocked.reason).toMatch(/The price moved .* bps/)
+    const cancelledRun = await world.getRun(runFarDrift.run_id)
+    expect(cancelledRun.status).toBe('cancelled')
+    expect(cancelledRun.reason).toMatch(/The price moved .* bps/)
     world.market.setPrice('AAPL', '203.00')
-    await world.approve(near.run_id)
+    await world.approve(runNearDrift.run_id)
     await world.brokerage.sweep()
-    const done = await world.getRun(near.run_id)
-    expect(done.status).toBe('executed')
-    expect(done.fills[0].price).toBeCloseTo(203.11, 1)
+    const finishedRun = await world.getRun(runNearDrift.run_id)
+    expect(finishedRun.status).toBe('executed')
+    expect(finishedRun.fills[0].price).toBeCloseTo(203.11, 1)
   })
 
   test('a limit that does not trade now is put before a person, rests once approved, and fills only at its price', async () => {
-    const body = await pending({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
+    const body = await createPendingRun({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     expect(body.approval).toMatchObject({
       policy_verdict: 'borderline',
       order_type: 'limit',
@@ -98,13 +98,18 @@ describe('prices', () => {
     world.market.setPrice('AAPL', '197.00')
     world.clock.advance(60_000)
     await world.brokerage.sweep()
-    const done = await world.getRun(body.run_id)
-    expect(done.status).toBe('executed')
-    for (const fill of done.fills) expect(fill.price).toBeLessThanOrEqual(198)
+    const finishedRun = await world.getRun(body.run_id)
+    expect(finishedRun.status).toBe('executed')
+    for (const fill of finishedRun.fills) expect(fill.price).toBeLessThanOrEqual(198)
   })
 
   test('a resting order is taken back when its time is up, with what it got', async () => {
-    const body = await pending({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.01, price_limit: 59_000 })
+    const body = await createPendingRun({
+      symbol: 'BTC-USD',
+      instrument_type: 'crypto',
+      quantity: 0.01,
+      price_limit: 59_000,
+    })
     await world.approve(body.run_id)
     await world.brokerage.sweep()
     world.clock.set(body.execute_by)
@@ -165,14 +170,14 @@ describe('idempotency', () => {
   const key = { 'idempotency-key': 'once' }
 
   test('the same key and body give the same bytes, for each kind of answer; another body is 409', async () => {
-    for (const [index, ask] of [{ quantity: 1 }, { quantity: 10 }, { quantity: 100 }].entries()) {
+    for (const [index, runBody] of [{ quantity: 1 }, { quantity: 10 }, { quantity: 100 }].entries()) {
       const headers = { 'idempotency-key': `key-${index}` }
-      const first = await world.run({ symbol: 'AAPL', ...ask }, headers)
-      const before = await orders()
-      const second = await world.run({ symbol: 'AAPL', ...ask }, headers)
+      const first = await world.run({ symbol: 'AAPL', ...runBody }, headers)
+      const before = await countOrders()
+      const second = await world.run({ symbol: 'AAPL', ...runBody }, headers)
       expect([second.status, second.text]).toEqual([first.status, first.text])
       expect(second.headers['idempotent-replayed']).toBe('true')
-      expect(await orders()).toBe(before)
+      expect(await countOrders()).toBe(before)
       expect((await world.run({ symbol: 'AAPL', quantity: 2 }, headers)).status).toBe(409)
     }
   })
@@ -183,8 +188,8 @@ describe('idempotency', () => {
       world.call('POST', '/api/rh/approve', { run_id, ...body }, key ? { 'idempotency-key': key } : {})
     expect((await approve({ direction: 'sell' }, 'approve-1')).status).toBe(400)
     const first = await approve({}, 'approve-1')
-    const again = await approve({}, 'approve-1')
-    expect([first.status, again.status, again.text]).toEqual([200, 200, first.text])
+    const repeatedResponse = await approve({}, 'approve-1')
+    expect([first.status, repeatedResponse.status, repeatedResponse.text]).toEqual([200, 200, first.text])
     expect((await approve({ approved_by: 'another' }, 'approve-1')).status).toBe(409)
     expect((await approve({})).status).toBe(409)
     await world.brokerage.sweep()
@@ -198,64 +203,64 @@ describe('idempotency', () => {
     expect(first.status).toBe(200)
     world.clock.advance(24 * 3_600_000)
     await world.brokerage.sweep()
-    const next = await world.run({ symbol: 'AAPL' }, key)
-    expect(next.status).toBe(200)
-    expect(next.body.run_id).not.toBe(first.body.run_id)
+    const newResponse = await world.run({ symbol: 'AAPL' }, key)
+    expect(newResponse.status).toBe(200)
+    expect(newResponse.body.run_id).not.toBe(first.body.run_id)
   })
 
   test('twenty at once with one key are one run', async () => {
-    const answers = await Promise.all(Array.from({ length: 20 }, () => world.run({ symbol: 'AAPL' }, key)))
-    expect(await orders()).toBe(1)
-    const done = answers.filter(({ status }) => status === 200)
-    expect(new Set(done.map(({ text }) => text)).size).toBe(1)
-    for (const { status } of answers) expect([200, 409]).toContain(status)
+    const responses = await Promise.all(Array.from({ length: 20 }, () => world.run({ symbol: 'AAPL' }, key)))
+    expect(await countOrders()).toBe(1)
+    const executed = responses.filter(({ status }) => status === 200)
+    expect(new Set(executed.map(({ text }) => text)).size).toBe(1)
+    for (const { status } of responses) expect([200, 409]).toContain(status)
   })
 })
 
 describe('exactly once', () => {
   test.each(executeSteps)('a worker that dies at %s leaves one execution, however it is picked up', async (step) => {
-    const body = await pending()
+    const body = await createPendingRun()
     await world.approve(body.run_id)
-    const dying = world.startNode({
+    const crashingNode = world.startNode({
       probe: (at) => {
         if (at === step) throw new Error('killed')
       },
     })
-    await expect(dying.brokerage.sweep()).rejects.toThrow('killed')
+    await expect(crashingNode.brokerage.sweep()).rejects.toThrow('killed')
     await world.brokerage.sweep()
     world.clock.advance(31_000)
     await world.brokerage.sweep()
-    const done = await world.getRun(body.run_id)
-    expect(done).toMatchObject({ status: 'executed' })
-    expect(done.fills.reduce((sum: number, fill: { quantity: number }) => sum + fill.quantity, 0)).toBe(10)
-    expect(await orders()).toBe(1)
-    expect(done.receipt_ids).toHaveLength(2)
+    const finishedRun = await world.getRun(body.run_id)
+    expect(finishedRun).toMatchObject({ status: 'executed' })
+    expect(finishedRun.fills.reduce((sum: number, fill: { quantity: number }) => sum + fill.quantity, 0)).toBe(10)
+    expect(await countOrders()).toBe(1)
+    expect(finishedRun.receipt_ids).toHaveLength(2)
   })
 
   test.each(executeSteps)(
     'a run that needed nobody, killed at %s, is finished too, and its caller can ask again',
     async (step) => {
-      const dying = world.startNode({
+      const crashingNode = world.startNode({
         probe: (at) => {
           if (at === step) throw new Error('killed')
         },
       })
       const caller = { kind: 'tenant', tenantId: world.tenant(), keyId: 'key', scopes: ['run'], auth: 'key' } as const
-      const ask = { tenant_id: world.tenant(), symbol: 'AAPL', side: 'buy', quantity: 1 } as const
-      const asking = { caller, body: ask, idempotencyKey: 'k', requestId: 'r' }
-      await expect(dying.brokerage.run(asking)).rejects.toThrow('killed')
+      const runBody = { tenant_id: world.tenant(), symbol: 'AAPL', side: 'buy', quantity: 1 } as const
+      const runRequest = { caller, body: runBody, idempotencyKey: 'k', requestId: 'r' }
+      await expect(crashingNode.brokerage.run(runRequest)).rejects.toThrow('killed')
       world.clock.advance(31_000)
       await world.brokerage.sweep()
-      const again = await world.run({ symbol: 'AAPL' }, { 'idempotency-key': 'k' })
-      expect([again.status, again.body.receipt?.status]).toEqual([200, 'executed'])
-      expect(await orders()).toBe(1)
+      const repeatedResponse = await world.run({ symbol: 'AAPL' }, { 'idempotency-key': 'k' })
+      expect([repeatedResponse.status, repeatedResponse.body.receipt?.status]).toEqual([200, 'executed'])
+      expect(await countOrders()).toBe(1)
     },
   )
 
   /** A worker that sleeps between its intent and its call, until another has taken the run over. */
-  const sleepy = (meanwhile: () => void) =>
+  const startStalledNode = (meanwhile: () => void) =>
     world.startNode({
-      around: (broker) => ({
+      wrapBroker: (broker) => ({
         ...broker,
         place: async (request) => {
           world.clock.advance(31_000)
@@ -267,41 +272,41 @@ describe('exactly once', () => {
     })
 
   test('a worker that wakes after another has executed the run adds nothing to it', async () => {
-    const body = await pending()
+    const body = await createPendingRun()
     await world.approve(body.run_id)
-    await sleepy(() => {}).brokerage.sweep()
-    expect(await orders()).toBe(1)
-    const done = await world.getRun(body.run_id)
-    expect(done.status).toBe('executed')
-    expect(done.receipt_ids).toHaveLength(2)
+    await startStalledNode(() => {}).brokerage.sweep()
+    expect(await countOrders()).toBe(1)
+    const finishedRun = await world.getRun(body.run_id)
+    expect(finishedRun.status).toBe('executed')
+    expect(finishedRun.receipt_ids).toHaveLength(2)
   })
 
   test('a worker that wakes after another has cancelled the run can no longer place its order', async () => {
-    const body = await pending()
+    const body = await createPendingRun()
     await world.approve(body.run_id)
-    await sleepy(() => world.market.setPrice('AAPL', '150.00')).brokerage.sweep()
+    await startStalledNode(() => world.market.setPrice('AAPL', '150.00')).brokerage.sweep()
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled' })
-    expect(await orders()).toBe(0)
+    expect(await countOrders()).toBe(0)
   })
 
   test('a worker that wakes with an old quote in its hand cannot cancel what another has put to work', async () => {
-    const body = await pending({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
+    const body = await createPendingRun({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     await world.approve(body.run_id)
-    const late = world.startNode({
-      around: (broker) => ({
+    const stalledNode = world.startNode({
+      wrapBroker: (broker) => ({
         ...broker,
         quote: async (type, symbol) => {
           world.market.setPrice('AAPL', '150.00')
-          const old = await broker.quote(type, symbol)
+          const staleQuote = await broker.quote(type, symbol)
           world.market.setPrice('AAPL', '200.00')
           world.clock.advance(31_000)
           await world.brokerage.sweep()
-          return old
+          return staleQuote
         },
       }),
     })
-    await late.brokerage.sweep()
-    expect(await orders()).toBe(1)
+    await stalledNode.brokerage.sweep()
+    expect(await countOrders()).toBe(1)
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executing' })
     world.market.setPrice('AAPL', '197.00')
     world.clock.advance(60_000)
@@ -320,12 +325,12 @@ describe('exactly once', () => {
       constraints: policy,
     })
     const runs = await Promise.all(
-      Array.from({ length: 40 }, () => pending({ symbol: 'AAPL', quantity: 1, policy_id: 'pol_ask' })),
+      Array.from({ length: 40 }, () => createPendingRun({ symbol: 'AAPL', quantity: 1, policy_id: 'pol_ask' })),
     )
     await Promise.all(runs.map(({ run_id }) => world.approve(run_id)))
     const workers = Array.from({ length: 6 }, () => world.startNode())
     await Promise.all(workers.map(({ brokerage }) => brokerage.sweep()))
-    expect(await orders()).toBe(40)
+    expect(await countOrders()).toBe(40)
     const { rows } = await sql<{
       state: string
       n: bigint
@@ -334,19 +339,19 @@ describe('exactly once', () => {
   })
 
   test('two approvers at once: one wins, one is told it is done', async () => {
-    const body = await pending()
-    const answers = await Promise.all(Array.from({ length: 8 }, () => world.approve(body.run_id)))
-    expect(answers.filter(({ status }) => status === 200)).toHaveLength(1)
-    expect(answers.filter(({ status }) => status === 409)).toHaveLength(7)
+    const body = await createPendingRun()
+    const responses = await Promise.all(Array.from({ length: 8 }, () => world.approve(body.run_id)))
+    expect(responses.filter(({ status }) => status === 200)).toHaveLength(1)
+    expect(responses.filter(({ status }) => status === 409)).toHaveLength(7)
   })
 })
 
 describe('a broker that misbehaves', () => {
-  type Mood = { place: 'ok' | 'lost' | 'lost_before' | 'unavailable' | 'slow'; find: 'ok' | 'unknown' }
-  let mood: Mood
+  type Faults = { place: 'ok' | 'lost' | 'lost_before' | 'unavailable' | 'slow'; find: 'ok' | 'unknown' }
+  let faults: Faults
 
   /** The paper broker behind a bad line. */
-  const behindBadLine = (paper: () => Broker): Broker => ({
+  const createFlakyBroker = (paper: () => Broker): Broker => ({
     ...({} as Broker),
     id: 'flaky',
     mode: 'live',
@@ -358,86 +363,86 @@ describe('a broker that misbehaves', () => {
     account: (...args) => paper().account(...args),
     cancel: (...args) => paper().cancel(...args),
     find: async (...args) =>
-      mood.find === 'unknown' ? { outcome: 'unknown', reason: 'no answer' } : paper().find(...args),
+      faults.find === 'unknown' ? { outcome: 'unknown', reason: 'no answer' } : paper().find(...args),
     place: async (request) => {
-      if (mood.place === 'unavailable') return { outcome: 'unavailable', reason: 'slow down', retryAfterSeconds: 7 }
-      if (mood.place === 'lost_before') return { outcome: 'unknown', reason: 'no answer' }
+      if (faults.place === 'unavailable') return { outcome: 'unavailable', reason: 'slow down', retryAfterSeconds: 7 }
+      if (faults.place === 'lost_before') return { outcome: 'unknown', reason: 'no answer' }
       const placed = await paper().place(request)
-      if (mood.place === 'lost') return { outcome: 'unknown', reason: 'no answer' }
-      if (mood.place === 'slow' && placed.outcome === 'placed')
+      if (faults.place === 'lost') return { outcome: 'unknown', reason: 'no answer' }
+      if (faults.place === 'slow' && placed.outcome === 'placed')
         return { outcome: 'placed', order: { ...placed.order, status: 'working', filledE8: 0n, fills: [] } }
       return placed
     },
   })
 
   const crypto = { symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.001 }
-  let calm: World
+  let reliableWorld: World
   beforeAll(async () => {
-    calm = world
-    world = await openWorld({ brokers: [behindBadLine(() => world.coinbasePaper)] })
+    reliableWorld = world
+    world = await openWorld({ brokers: [createFlakyBroker(() => world.coinbasePaper)] })
   })
   afterAll(async () => {
     await world.close()
-    world = calm
+    world = reliableWorld
   })
   beforeEach(() => {
-    mood = { place: 'ok', find: 'ok' }
+    faults = { place: 'ok', find: 'ok' }
   })
 
   test('an answer that was lost: the order is found by its id, and never sent a second time', async () => {
-    mood = { place: 'lost', find: 'unknown' }
+    faults = { place: 'lost', find: 'unknown' }
     const { status, body } = await world.run(crypto, { 'idempotency-key': 'k' })
     expect([status, body.status]).toEqual([202, 'executing'])
     expect((await world.run(crypto, { 'idempotency-key': 'k' })).status).toBe(409)
     world.clock.advance(10_000)
     await world.brokerage.sweep()
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executing' })
-    mood = { place: 'ok', find: 'ok' }
+    faults = { place: 'ok', find: 'ok' }
     world.clock.advance(60_000)
     await world.brokerage.sweep()
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executed', mode: 'live', broker: 'flaky' })
-    expect(await orders()).toBe(1)
-    const again = await world.run(crypto, { 'idempotency-key': 'k' })
-    expect([again.status, again.body.receipt.status]).toEqual([200, 'executed'])
+    expect(await countOrders()).toBe(1)
+    const repeatedResponse = await world.run(crypto, { 'idempotency-key': 'k' })
+    expect([repeatedResponse.status, repeatedResponse.body.receipt.status]).toEqual([200, 'executed'])
   })
 
   test('found after its deadline: what was executed in time is told as executed', async () => {
-    mood = { place: 'lost', find: 'unknown' }
+    faults = { place: 'lost', find: 'unknown' }
     const { body } = await world.run(crypto)
-    mood = { place: 'ok', find: 'ok' }
+    faults = { place: 'ok', find: 'ok' }
     world.clock.set(new Date(Date.parse(body.execute_by) + 3_600_000))
     await world.brokerage.sweep()
-    const done = await world.getRun(body.run_id)
-    expect(done.status).toBe('executed')
-    expect(Date.parse(done.fills[0].at)).toBeLessThan(Date.parse(body.execute_by))
+    const finishedRun = await world.getRun(body.run_id)
+    expect(finishedRun.status).toBe('executed')
+    expect(Date.parse(finishedRun.fills[0].at)).toBeLessThan(Date.parse(body.execute_by))
   })
 
   test('a request that was lost: not found is believed only when it can no longer arrive', async () => {
-    mood.place = 'lost_before'
+    faults.place = 'lost_before'
     const { body } = await world.run(crypto)
-    mood.place = 'ok'
+    faults.place = 'ok'
     world.clock.advance(10_000)
     await world.brokerage.sweep()
-    expect(await orders()).toBe(0)
+    expect(await countOrders()).toBe(0)
     world.clock.advance(51_000)
     await world.brokerage.sweep()
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executed' })
-    expect(await orders()).toBe(1)
+    expect(await countOrders()).toBe(1)
   })
 
   test('a broker that asks to slow down is asked again later, and not after the deadline', async () => {
-    mood.place = 'unavailable'
+    faults.place = 'unavailable'
     const { body } = await world.run(crypto)
     expect(body.status).toBe('executing')
     world.clock.set(body.execute_by)
-    mood.place = 'ok'
+    faults.place = 'ok'
     await world.brokerage.sweep()
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled' })
-    expect(await orders()).toBe(0)
+    expect(await countOrders()).toBe(0)
   })
 
   test('a broker that fills a moment later: 202, then executed', async () => {
-    mood.place = 'slow'
+    faults.place = 'slow'
     const { status, body } = await world.run(crypto)
     expect([status, body.status, body.approval]).toEqual([202, 'executing', null])
     world.clock.advance(2000)
@@ -448,7 +453,7 @@ describe('a broker that misbehaves', () => {
 
 describe('stopping', () => {
   test('a working order is taken back from the broker when the tenant switches trading off', async () => {
-    const body = await pending({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
+    const body = await createPendingRun({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     await world.approve(body.run_id)
     await world.brokerage.sweep()
     expect((await world.call('POST', '/api/rh/kill-switch', { engaged: true })).body.runs_stopped).toBe(1)
@@ -459,13 +464,13 @@ describe('stopping', () => {
     })
     world.market.setPrice('AAPL', '100.00')
     world.clock.advance(60_000)
-    await world.paper.advanceNeglected(100)
+    await world.paper.advanceIdleAccounts(100)
     const account = await world.paper.account(world.tenant())
     expect(account.ok && [account.account.heldMicro, account.account.positions]).toEqual([0n, []])
   })
 
   test('a person says no: 200, then 409; an executed run cannot be undone', async () => {
-    const body = await pending()
+    const body = await createPendingRun()
     const path = `/api/rh/runs/${body.run_id}/cancel`
     expect((await world.call('POST', path, { reason: 'not today' })).body).toMatchObject({
       status: 'cancelled',
@@ -473,19 +478,19 @@ describe('stopping', () => {
     })
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled', reason: 'not today' })
     expect((await world.call('POST', path, {})).status).toBe(409)
-    const done = await world.run({ symbol: 'AAPL' })
-    expect((await world.call('POST', `/api/rh/runs/${done.body.run_id}/cancel`, {})).status).toBe(409)
+    const executedRun = await world.run({ symbol: 'AAPL' })
+    expect((await world.call('POST', `/api/rh/runs/${executedRun.body.run_id}/cancel`, {})).status).toBe(409)
   })
 })
 
 describe('what is left in the books', () => {
   test('positions, our ledger and the broker agree to the last micro-dollar', async () => {
-    for (const ask of [
+    for (const runBody of [
       { symbol: 'AAPL', quantity: 3 },
       { symbol: 'AAPL', side: 'sell', quantity: 1 },
       { symbol: 'acme-store', instrument_type: 'spend', quantity: 12.34 },
     ]) {
-      expect((await world.run(ask)).status).toBe(200)
+      expect((await world.run(runBody)).status).toBe(200)
     }
     const { body } = await world.call('GET', '/api/rh/positions')
     const paper = body.accounts.find((account: { broker: string }) => account.broker === 'paper')
@@ -504,58 +509,58 @@ describe('what is left in the books', () => {
 
   test('Coinbase’s receipts and accounts are the operator’s to see', async () => {
     await world.run({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.00123 })
-    const waiting = await pending({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.05 })
+    const pendingRun = await createPendingRun({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.05 })
     await world.run({ symbol: 'AAPL' })
     const admin = { 'x-admin-key': 'the-admin-key' }
     expect((await world.call('GET', '/api/cb/receipts')).status).toBe(401)
-    const all = async (query: string) =>
+    const listAll = async (query: string) =>
       (await world.call('GET', `/api/cb/receipts?limit=200${query}`, undefined, admin)).body
-    const list = async (query: string) =>
-      (await all(query)).filter((one: { tenant_id: string }) => one.tenant_id === world.tenant())
-    expect((await list('')).map((one: { status: string }) => one.status)).toEqual(['pending_approval', 'executed'])
-    expect(await list('&status=pending')).toMatchObject([{ run_id: waiting.run_id, instrument_type: 'crypto' }])
-    expect(await list('&status=history')).toMatchObject([{ status: 'executed', broker: 'coinbase-paper' }])
+    const listOwn = async (query: string) =>
+      (await listAll(query)).filter((one: { tenant_id: string }) => one.tenant_id === world.tenant())
+    expect((await listOwn('')).map((one: { status: string }) => one.status)).toEqual(['pending_approval', 'executed'])
+    expect(await listOwn('&status=pending')).toMatchObject([{ run_id: pendingRun.run_id, instrument_type: 'crypto' }])
+    expect(await listOwn('&status=history')).toMatchObject([{ status: 'executed', broker: 'coinbase-paper' }])
     expect((await world.call('GET', '/api/cb/receipts?limit=1', undefined, admin)).body).toHaveLength(1)
-    const accounts = await all('&type=accounts')
+    const accounts = await listAll('&type=accounts')
     expect(accounts).toContainEqual(expect.objectContaining({ currency: 'USD', type: 'ACCOUNT_TYPE_FIAT' }))
     const coins = { available_balance: { value: '0.00123', currency: 'BTC' }, hold: { value: '0', currency: 'BTC' } }
     expect(accounts).toContainEqual(expect.objectContaining({ type: 'ACCOUNT_TYPE_CRYPTO', currency: 'BTC', ...coins }))
   })
 
   test('receipts are listed newest first, one for each run, by type and limit', async () => {
-    const first = await pending()
+    const first = await createPendingRun()
     await world.run({ symbol: 'AAPL' })
     await world.run({ symbol: 'acme-store', instrument_type: 'spend', quantity: 5 })
-    const list = async (query: string) => (await world.call('GET', `/api/rh/receipts${query}`)).body
-    expect((await list('')).map((one: { symbol: string }) => one.symbol)).toEqual(['acme-store', 'AAPL', 'AAPL'])
-    expect(await list('?instrument_type=spend')).toHaveLength(1)
-    expect(await list('?limit=2')).toHaveLength(2)
+    const listOwn = async (query: string) => (await world.call('GET', `/api/rh/receipts${query}`)).body
+    expect((await listOwn('')).map((one: { symbol: string }) => one.symbol)).toEqual(['acme-store', 'AAPL', 'AAPL'])
+    expect(await listOwn('?instrument_type=spend')).toHaveLength(1)
+    expect(await listOwn('?limit=2')).toHaveLength(2)
     await world.approve(first.run_id)
     await world.brokerage.sweep()
-    expect(await list(`?run_id=${first.run_id}`)).toMatchObject([{ status: 'executed' }])
-    expect(await list(`?tenant_id=${world.tenant()}`)).toHaveLength(3)
+    expect(await listOwn(`?run_id=${first.run_id}`)).toMatchObject([{ status: 'executed' }])
+    expect(await listOwn(`?tenant_id=${world.tenant()}`)).toHaveLength(3)
   })
 })
 
 test('the shipped market trades every listed symbol, and the same clock gives the same prices', async () => {
   const shipped = await openWorld({ market: 'shipped' })
-  const asks = [
+  const runBodies = [
     ...['AAPL', 'TSLA', 'NVDA', 'MSFT', 'SPY', 'QQQ'].map((symbol) => ({ symbol, quantity: 1 })),
     ...['BTC-USD', 'ETH-USD', 'SOL-USD'].map((symbol) => ({ symbol, instrument_type: 'crypto', quantity: 0.001 })),
     { symbol: 'TSLAx', instrument_type: 'rwa', quantity: 1 },
     { symbol: 'Any Merchant', instrument_type: 'spend', quantity: 1 },
   ]
   const prices: number[] = []
-  for (const ask of asks) {
-    const { status, body } = await shipped.run(ask)
+  for (const runBody of runBodies) {
+    const { status, body } = await shipped.run(runBody)
     expect(status, JSON.stringify(body)).toBe(200)
     prices.push(body.receipt.reference.quote_price)
   }
   const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'short', quantity: 0.01, leverage: 3 }
   const earn = { symbol: 'USDC-EARN', instrument_type: 'earn', quantity: 100 }
-  for (const ask of [perp, earn]) expect((await shipped.run(ask)).status).toBe(202)
-  const other = shipped.startNode().paper
-  const quotes = await Promise.all(asks.slice(0, 6).map(({ symbol }) => other.quote('equity', symbol)))
+  for (const runBody of [perp, earn]) expect((await shipped.run(runBody)).status).toBe(202)
+  const otherBroker = shipped.startNode().paper
+  const quotes = await Promise.all(runBodies.slice(0, 6).map(({ symbol }) => otherBroker.quote('equity', symbol)))
   expect(quotes.map((one) => (one.ok ? Number(one.quote.askE8) / 1e8 : 0))).toEqual(prices.slice(0, 6))
   await shipped.close()
 })

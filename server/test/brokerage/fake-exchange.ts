@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { formatDecimal, notionalMicro } from '../../src/modules/brokerage/broker.ts'
-import { e8 } from './market.ts'
+import { e8 } from './manual-market.ts'
 
 /** A small honest exchange behind the faces of the brokers we speak to: one account, immediate matching, and faults. */
 export type ExchangeOrder = {
@@ -30,16 +30,16 @@ export type Exchange = ReturnType<typeof createExchange>
 
 export function createExchange(symbol: string, price: string, cash = '100000') {
   const orders: ExchangeOrder[] = []
-  const state = { priceE8: e8(price), cashMicro: e8(cash) / 100n, heldE8: 0n, partial: false, fault: 'none' as Fault }
+  const state = { priceE8: e8(price), cashMicro: e8(cash) / 100n, heldE8: 0n, fillsHalf: false, fault: 'none' as Fault }
   const bid = () => state.priceE8 - 1_000_000n
   const ask = () => state.priceE8 + 1_000_000n
 
-  const trade = (order: ExchangeOrder) => {
+  const matchOrder = (order: ExchangeOrder) => {
     const touch = order.side === 'buy' ? ask() : bid()
     const crosses = order.limitE8 === null || (order.side === 'buy' ? touch <= order.limitE8 : touch >= order.limitE8)
     if (!crosses) return
-    const left = order.quantityE8 - filledE8(order)
-    const quantityE8 = state.partial ? left / 2n : left
+    const remainingE8 = order.quantityE8 - filledE8(order)
+    const quantityE8 = state.fillsHalf ? remainingE8 / 2n : remainingE8
     const micro = notionalMicro(touch, quantityE8)
     state.cashMicro += order.side === 'buy' ? -micro : micro
     state.heldE8 += order.side === 'buy' ? quantityE8 : -quantityE8
@@ -71,7 +71,7 @@ export function createExchange(symbol: string, price: string, cash = '100000') {
         createdAt: new Date('2026-11-16T16:00:00Z'),
       }
       orders.push(order)
-      trade(order)
+      matchOrder(order)
       if (order.status === 'open' && (order.tif === 'ioc' || order.tif === 'fok')) order.status = 'canceled'
       return order
     },
@@ -80,13 +80,13 @@ export function createExchange(symbol: string, price: string, cash = '100000') {
 
 export const filledE8 = (order: ExchangeOrder) => order.fills.reduce((sum, fill) => sum + fill.quantityE8, 0n)
 
-export const averageText = (order: ExchangeOrder) => (order.fills[0] ? decimal(order.fills[0].priceE8) : null)
+export const formatAveragePrice = (order: ExchangeOrder) => (order.fills[0] ? formatE8(order.fills[0].priceE8) : null)
 
-export const decimal = (value: bigint) => formatDecimal(value, 8)
+export const formatE8 = (value: bigint) => formatDecimal(value, 8)
 
-export const dollars = (micro: bigint) => formatDecimal(micro, 6)
+export const formatMicro = (micro: bigint) => formatDecimal(micro, 6)
 
-export type Asked = {
+export type ExchangeRequest = {
   method: string
   path: string
   query: URLSearchParams
@@ -95,20 +95,20 @@ export type Asked = {
   json: Record<string, never>
 }
 
-export type Served = { url: string; close(): Promise<void> }
+export type TestServer = { url: string; close(): Promise<void> }
 
 /** Serves a broker's face over the exchange; faults strike orders only, so that they can be found afterwards. */
 export async function serveExchange(
   exchange: Exchange,
-  answer: (asked: Asked) => { status: number; body?: unknown; placing?: boolean },
-): Promise<Served> {
+  respond: (exchangeRequest: ExchangeRequest) => { status: number; body?: unknown; placing?: boolean },
+): Promise<TestServer> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []
     request.on('data', (chunk: Buffer) => chunks.push(chunk))
     request.on('end', () => {
       const body = Buffer.concat(chunks).toString('utf8')
       const url = new URL(request.url ?? '/', 'http://exchange')
-      const asked = {
+      const exchangeRequest = {
         method: request.method ?? 'GET',
         path: url.pathname,
         query: url.searchParams,
@@ -116,23 +116,23 @@ export async function serveExchange(
         body,
         json: body ? JSON.parse(body) : {},
       }
-      const placing = asked.method === 'POST' && /orders\/?$/.test(asked.path)
+      const isPlacement = exchangeRequest.method === 'POST' && /orders\/?$/.test(exchangeRequest.path)
       const { fault } = exchange.state
-      if (placing && fault === 'lose_request') return void request.socket.destroy()
-      if (placing && fault === 'rate_limit') return void response.writeHead(429, { 'retry-after': '7' }).end('{}')
-      const answered = answer(asked)
-      if (placing && fault === 'lose_response') return void request.socket.destroy()
-      if (placing && fault === 'server_error') return void response.writeHead(504).end('<html>gateway</html>')
-      if (placing && fault === 'proxy_timeout') return void response.writeHead(408).end('<html>timeout</html>')
-      if (placing && fault === 'garbage') return void response.writeHead(200).end('{"id":')
-      response.writeHead(answered.status, { 'content-type': 'application/json' })
-      response.end(answered.body === undefined ? '' : JSON.stringify(answered.body))
+      if (isPlacement && fault === 'lose_request') return void request.socket.destroy()
+      if (isPlacement && fault === 'rate_limit') return void response.writeHead(429, { 'retry-after': '7' }).end('{}')
+      const exchangeResponse = respond(exchangeRequest)
+      if (isPlacement && fault === 'lose_response') return void request.socket.destroy()
+      if (isPlacement && fault === 'server_error') return void response.writeHead(504).end('<html>gateway</html>')
+      if (isPlacement && fault === 'proxy_timeout') return void response.writeHead(408).end('<html>timeout</html>')
+      if (isPlacement && fault === 'garbage') return void response.writeHead(200).end('{"id":')
+      response.writeHead(exchangeResponse.status, { 'content-type': 'application/json' })
+      response.end(exchangeResponse.body === undefined ? '' : JSON.stringify(exchangeResponse.body))
     })
   })
   return listen(server)
 }
 
-export async function listen(server: Server): Promise<Served> {
+export async function listen(server: Server): Promise<TestServer> {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   const { port } = server.address() as AddressInfo
   return {

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
-import type { PolicyConstraints } from '../../src/modules/brokerage/policies.ts'
+import type { PolicyConstraints } from '../../src/modules/brokerage/trade-policies.ts'
 import { OPEN, openWorld, type World } from './world.ts'
 
 let world: World
@@ -19,7 +19,7 @@ const withPolicy = (constraints: PolicyConstraints) => {
   world.policies.set(id, { id, name: 'Test policy', status: 'active', mode: 'enforce', contentHash: null, constraints })
   return id
 }
-const failed = (body: { checks: { id: string; result: string }[] }) =>
+const failedChecks = (body: { checks: { id: string; result: string }[] }) =>
   body.checks.filter((check) => check.result === 'fail').map((check) => check.id)
 
 describe('bad input is a clear 400, and no order is sent', () => {
@@ -90,13 +90,13 @@ describe('bad input is a clear 400, and no order is sent', () => {
     ['a NUL in a name', { symbol: 'AAPL', agent_id: 'a\u0000b' }, /NUL/],
     ['half a character', { symbol: 'AAPL', policy_id: '\ud800' }, /surrogate/],
     ['a client order id with spaces', { symbol: 'AAPL', client_order_id: 'a b' }, /pattern/],
-  ])('%s', async (_name, ask, words) => {
-    const before = await world.orders()
-    const { status, body } = await world.run(ask)
+  ])('%s', async (_name, runBody, message) => {
+    const before = await world.countOrders()
+    const { status, body } = await world.run(runBody)
     expect(status, JSON.stringify(body)).toBe(400)
     expect(body.error).toBe('invalid_request')
-    expect(body.message).toMatch(words)
-    expect(await world.orders()).toBe(before)
+    expect(body.message).toMatch(message)
+    expect(await world.countOrders()).toBe(before)
   })
 
   test('another tenant’s id is 403, and nothing of it is read', async () => {
@@ -115,15 +115,15 @@ describe('bad input is a clear 400, and no order is sent', () => {
 
   test('a policy written for one agent or one key cannot be borrowed by another', async () => {
     const generous = { require_approval_above_usdc: 9000 }
-    const mine = withPolicy(generous)
-    Object.assign(world.policies.get(mine)!, { agentId: 'agent-trusted', keyId: 'key_ten_one' })
-    const ask = { symbol: 'AAPL', quantity: 10, policy_id: mine }
-    expect((await world.run(ask)).body.message).toMatch(/for another agent/)
-    expect((await world.run({ ...ask, agent_id: 'agent-rogue' })).status).toBe(400)
-    expect((await world.run({ ...ask, agent_id: 'agent-trusted' })).status).toBe(200)
-    const theirs = withPolicy(generous)
-    Object.assign(world.policies.get(theirs)!, { keyId: 'key_of_somebody_else' })
-    expect((await world.run({ ...ask, policy_id: theirs })).body.message).toMatch(/for another key/)
+    const agentPolicyId = withPolicy(generous)
+    Object.assign(world.policies.get(agentPolicyId)!, { agentId: 'agent-trusted', keyId: 'key_ten_one' })
+    const runBody = { symbol: 'AAPL', quantity: 10, policy_id: agentPolicyId }
+    expect((await world.run(runBody)).body.message).toMatch(/for another agent/)
+    expect((await world.run({ ...runBody, agent_id: 'agent-rogue' })).status).toBe(400)
+    expect((await world.run({ ...runBody, agent_id: 'agent-trusted' })).status).toBe(200)
+    const otherKeyPolicyId = withPolicy(generous)
+    Object.assign(world.policies.get(otherKeyPolicyId)!, { keyId: 'key_of_somebody_else' })
+    expect((await world.run({ ...runBody, policy_id: otherKeyPolicyId })).body.message).toMatch(/for another key/)
   })
 
   test('lists take only the limits they offer', async () => {
@@ -140,33 +140,36 @@ describe('bad input is a clear 400, and no order is sent', () => {
 })
 
 describe('each risk check refuses on its own', () => {
-  const refused = async (ask: Record<string, unknown>, check: string) => {
-    const { status, body } = await world.run(ask)
+  const expectRefusal = async (runBody: Record<string, unknown>, check: string) => {
+    const { status, body } = await world.run(runBody)
     expect(status, JSON.stringify(body)).toBe(422)
-    expect(failed(body)).toContain(check)
+    expect(failedChecks(body)).toContain(check)
     return body
   }
 
   test('as many shares as can be asked for: still policy’s word, not ours', async () => {
-    const body = await refused({ symbol: 'AAPL', quantity: 1e9 }, 'order_notional')
+    const body = await expectRefusal({ symbol: 'AAPL', quantity: 1e9 }, 'order_notional')
     expect(body.error).toBe('budget_exceeded')
   })
 
   test('allow-lists name types or symbols', async () => {
-    await refused(
+    await expectRefusal(
       { symbol: 'AAPL', policy_id: withPolicy({ allowed_instruments: ['crypto', 'TSLAx'] }) },
       'instrument_allowed',
     )
-    const named = await world.run({ symbol: 'AAPL', policy_id: withPolicy({ allowed_instruments: ['AAPL'] }) })
-    expect(named.status).toBe(200)
+    const allowedRun = await world.run({ symbol: 'AAPL', policy_id: withPolicy({ allowed_instruments: ['AAPL'] }) })
+    expect(allowedRun.status).toBe(200)
     const merchant = { symbol: 'acme-store', instrument_type: 'spend', quantity: 5 }
-    await refused({ ...merchant, policy_id: withPolicy({ denied_merchants: ['acme-store'] }) }, 'merchant_allowed')
+    await expectRefusal(
+      { ...merchant, policy_id: withPolicy({ denied_merchants: ['acme-store'] }) },
+      'merchant_allowed',
+    )
   })
 
   test('leverage, and the distance to liquidation', async () => {
     const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01 }
-    await refused({ ...perp, leverage: 25 }, 'leverage_cap')
-    await refused({ ...perp, leverage: 50, policy_id: withPolicy({ max_leverage: 50 }) }, 'liquidation_distance')
+    await expectRefusal({ ...perp, leverage: 25 }, 'leverage_cap')
+    await expectRefusal({ ...perp, leverage: 50, policy_id: withPolicy({ max_leverage: 50 }) }, 'liquidation_distance')
     expect((await world.run({ ...perp, leverage: 5, policy_id: withPolicy({ max_leverage: 4 }) })).status).toBe(422)
   })
 
@@ -176,24 +179,24 @@ describe('each risk check refuses on its own', () => {
     const first = await world.run(spend)
     expect(first.status).toBe(202)
     expect((await world.run(spend)).status).toBe(202)
-    expect(failed(await refused(spend, 'daily_notional'))).toEqual(['daily_notional'])
+    expect(failedChecks(await expectRefusal(spend, 'daily_notional'))).toEqual(['daily_notional'])
     await world.call('POST', `/api/rh/runs/${first.body.run_id}/cancel`, {})
     expect((await world.run(spend)).status).toBe(202)
   })
 
   test('a halt, and an old quote', async () => {
     world.market.halt('AAPL', true)
-    await refused({ symbol: 'AAPL' }, 'halt')
+    await expectRefusal({ symbol: 'AAPL' }, 'halt')
     world.market.halt('AAPL', false)
     world.market.freeze(new Date(Date.parse(OPEN) - 121_000))
-    await refused({ symbol: 'AAPL' }, 'quote_age')
+    await expectRefusal({ symbol: 'AAPL' }, 'quote_age')
     world.market.freeze(null)
   })
 
   test('more than is held, more than can be paid', async () => {
-    await refused({ symbol: 'TSLAx', instrument_type: 'rwa', side: 'sell', quantity: 3 }, 'holding')
+    await expectRefusal({ symbol: 'TSLAx', instrument_type: 'rwa', side: 'sell', quantity: 3 }, 'holding')
     const policy_id = withPolicy({ max_notional_usdc: 900_000, max_per_day_usdc: 2_000_000 })
-    const body = await refused(
+    const body = await expectRefusal(
       { symbol: 'USDC-EARN', instrument_type: 'earn', quantity: 500_000, policy_id },
       'buying_power',
     )
@@ -206,12 +209,12 @@ describe('each risk check refuses on its own', () => {
       max_per_day_usdc: 500_000,
       require_approval_above_usdc: 90_000,
     })
-    await refused({ symbol: 'AAPL', quantity: 300, policy_id }, 'concentration')
+    await expectRefusal({ symbol: 'AAPL', quantity: 300, policy_id }, 'concentration')
   })
 
   test('an order that would move the price beyond the collar', async () => {
     const policy_id = withPolicy({ require_approval_above_usdc: 5000 })
-    const body = await refused({ symbol: 'THIN', quantity: 150, policy_id }, 'price_collar')
+    const body = await expectRefusal({ symbol: 'THIN', quantity: 150, policy_id }, 'price_collar')
     expect(body.error).toBe('policy_blocked')
   })
 
@@ -219,9 +222,9 @@ describe('each risk check refuses on its own', () => {
     const reading = world.readings.get('TSLAx')!
     const buy = { symbol: 'TSLAx', instrument_type: 'rwa', quantity: 1 }
     world.readings.set('TSLAx', { ...reading, basisBps: 900 })
-    await refused(buy, 'basis_cap')
+    await expectRefusal(buy, 'basis_cap')
     world.readings.set('TSLAx', { ...reading, nearReferenceUsd: 800 })
-    await refused(buy, 'float_cap')
+    await expectRefusal(buy, 'float_cap')
     // A preview is an illustration: it can refuse nothing.
     world.readings.set('TSLAx', { ...reading, basisBps: 900, nearReferenceUsd: 0, preview: true })
     expect((await world.run(buy)).status).toBe(200)
@@ -230,27 +233,27 @@ describe('each risk check refuses on its own', () => {
 
   test('the same client_order_id twice', async () => {
     expect((await world.run({ symbol: 'AAPL', client_order_id: 'mine-1' })).status).toBe(200)
-    await refused({ symbol: 'AAPL', client_order_id: 'mine-1' }, 'duplicate_client_order_id')
+    await expectRefusal({ symbol: 'AAPL', client_order_id: 'mine-1' }, 'duplicate_client_order_id')
   })
 
   test('a frozen agent', async () => {
     world.frozen.add('agent-7')
-    const body = await refused({ symbol: 'AAPL', agent_id: 'agent-7' }, 'agent')
+    const body = await expectRefusal({ symbol: 'AAPL', agent_id: 'agent-7' }, 'agent')
     expect(body.error).toBe('policy_blocked')
     expect((await world.run({ symbol: 'AAPL', agent_id: 'agent-8' })).status).toBe(200)
   })
 
   test('the kill switch: what waits is cancelled, what comes is refused, and releasing revives nothing', async () => {
-    const waiting = await world.run({ symbol: 'AAPL', quantity: 10 })
-    const approved = await world.run({ symbol: 'AAPL', quantity: 10 })
-    await world.approve(approved.body.run_id)
+    const pendingRun = await world.run({ symbol: 'AAPL', quantity: 10 })
+    const approvedRun = await world.run({ symbol: 'AAPL', quantity: 10 })
+    await world.approve(approvedRun.body.run_id)
     const engaged = await world.call('POST', '/api/rh/kill-switch', { engaged: true, reason: 'drill' })
     expect(engaged.body).toMatchObject({ engaged: true, reason: 'drill', engaged_by: 'key_ten_one' })
     expect(engaged.body.runs_stopped).toBeGreaterThanOrEqual(2)
-    await refused({ symbol: 'AAPL' }, 'kill_switch')
+    await expectRefusal({ symbol: 'AAPL' }, 'kill_switch')
     await world.call('POST', '/api/rh/kill-switch', { engaged: false })
     await world.brokerage.sweep()
-    for (const { body } of [waiting, approved]) {
+    for (const { body } of [pendingRun, approvedRun]) {
       expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled', fills: [] })
       expect((await world.approve(body.run_id)).status).toBe(409)
     }
@@ -291,8 +294,8 @@ describe('what an approver echoes can stop an approval and never change it', () 
 
   test('expires_at compares as an instant, and never widens the window', async () => {
     const { run_id, expires_at } = await pendingPerp()
-    const elsewhere = new Date(expires_at).toISOString().replace('.000Z', '+00:00')
-    expect((await world.approve(run_id, { expires_at: elsewhere })).status).toBe(200)
+    const sameInstant = new Date(expires_at).toISOString().replace('.000Z', '+00:00')
+    expect((await world.approve(run_id, { expires_at: sameInstant })).status).toBe(200)
   })
 
   test('whatever the body of an approval holds, the stored terms are executed', async () => {
@@ -311,11 +314,11 @@ describe('what an approver echoes can stop an approval and never change it', () 
     )
     await fc.assert(
       fc.asyncProperty(fields, async (echo) => {
-        const asked = (await world.run({ symbol: 'AAPL', quantity: 10 })).body
-        const approved = await world.approve(asked.run_id, echo)
+        const pendingRun = (await world.run({ symbol: 'AAPL', quantity: 10 })).body
+        const approved = await world.approve(pendingRun.run_id, echo)
         expect([200, 400]).toContain(approved.status)
         await world.brokerage.sweep()
-        const run = await world.getRun(asked.run_id)
+        const run = await world.getRun(pendingRun.run_id)
         expect(run.status).toBe(approved.status === 200 ? 'executed' : 'pending_approval')
         expect(run).toMatchObject({ symbol: 'AAPL', quantity: 10, instrument_type: 'equity', leverage: null })
         expect(run.fills.reduce((sum: number, fill: { quantity: number }) => sum + fill.quantity, 0)).toBe(
@@ -329,7 +332,7 @@ describe('what an approver echoes can stop an approval and never change it', () 
             quantity: 10,
             policy_id: withPolicy({ require_approval_above_usdc: 9000, max_per_day_usdc: 900_000 }),
           })
-        } else await world.call('POST', `/api/rh/runs/${asked.run_id}/cancel`, {})
+        } else await world.call('POST', `/api/rh/runs/${pendingRun.run_id}/cancel`, {})
       }),
       { numRuns: 25 },
     )

@@ -1,16 +1,17 @@
 import { sql } from 'kysely'
-import type { PaperMarket } from '../../src/adapters/brokers/paper/market.ts'
-import { createPaperBroker, type PaperBroker } from '../../src/adapters/brokers/paper/paper.ts'
-import { createShippedMarket } from '../../src/adapters/brokers/paper/shipped-market.ts'
-import { createPaperStore } from '../../src/adapters/brokers/paper/store.ts'
+import { createPaperBroker, type PaperBroker } from '../../src/adapters/brokers/paper/paper-broker.ts'
+import type { PaperMarket } from '../../src/adapters/brokers/paper/paper-market.ts'
+import { createPaperStore } from '../../src/adapters/brokers/paper/paper-store.ts'
+import { createSimulatedMarket } from '../../src/adapters/brokers/paper/simulated-market.ts'
 import { lastSession, marketState, nextOpen } from '../../src/modules/basis/calendar.ts'
 import type { Broker, RwaReading } from '../../src/modules/brokerage/broker.ts'
-import { brokerageRoutes } from '../../src/modules/brokerage/brokerage.routes.ts'
 import { type Brokerage, type BrokerageDeps, createBrokerage } from '../../src/modules/brokerage/brokerage.ts'
+import { cbReceiptsRoutes } from '../../src/modules/brokerage/cb-receipts.routes.ts'
 import type { ExecuteStep } from '../../src/modules/brokerage/execute-trade.ts'
-import { oauthRoutes } from '../../src/modules/brokerage/oauth.routes.ts'
-import { createOauth, type OauthSettings, type TokenExchange } from '../../src/modules/brokerage/oauth.ts'
-import { loadDefaultPolicies, type TenantPolicy } from '../../src/modules/brokerage/policies.ts'
+import { rhRoutes } from '../../src/modules/brokerage/rh.routes.ts'
+import { rhAuthRoutes } from '../../src/modules/brokerage/rh-auth.routes.ts'
+import { createRhAuth, type RhAuthSettings, type TokenExchange } from '../../src/modules/brokerage/rh-auth.ts'
+import { loadDefaultPolicies, type TenantPolicy } from '../../src/modules/brokerage/trade-policies.ts'
 import { createVenues } from '../../src/modules/brokerage/venues.ts'
 import { createReceipts } from '../../src/modules/receipts/receipts.ts'
 import type { TenantCaller } from '../../src/platform/auth-context.ts'
@@ -24,7 +25,7 @@ import { createOutbox } from '../../src/platform/outbox.ts'
 import { createRateLimiter } from '../../src/platform/rate-limit.ts'
 import { createTestClock } from '../clock.ts'
 import { createTestDatabase, silent } from '../harness.ts'
-import { createHandMarket, e8, type HandMarket } from './market.ts'
+import { createManualMarket, e8, type ManualMarket } from './manual-market.ts'
 
 /** A brokerage on a database of its own, with a clock and a market that the test moves. */
 export const calendar = { marketState, nextOpen, lastSession }
@@ -45,7 +46,7 @@ export type World = Awaited<ReturnType<typeof openWorld>>
 
 export type WorldOptions = {
   market?: 'hand' | 'shipped'
-  oauth?: Partial<OauthSettings>
+  oauth?: Partial<RhAuthSettings>
   exchange?: TokenExchange
   approvalWindowSeconds?: number
   /** Stands before the paper brokers. */
@@ -53,28 +54,31 @@ export type WorldOptions = {
 }
 
 export async function openWorld(options: WorldOptions = {}) {
-  const scratch = await createTestDatabase()
-  const database = scratch.open(12)
+  const testDatabase = await createTestDatabase()
+  const database = testDatabase.open(12)
   const clock = createTestClock(OPEN)
   const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
-  const readings = new Map([['TSLAx', tslax()]])
+  const readings = new Map([['TSLAx', createTslaxReading()]])
   const policies = new Map<string, TenantPolicy>()
-  const frozen = new Set<string>()
-  const hand = listAll(createHandMarket(calendar))
-  const basisReading = async (symbol: string) => {
+  const frozenAgents = new Set<string>()
+  const manualMarket = listInstruments(createManualMarket(calendar))
+  const readBasis = async (symbol: string) => {
     const reading = readings.get(symbol)
     return reading && { ...reading, asOf: clock.now() }
   }
-  const market = options.market === 'shipped' ? createShippedMarket({ calendar, readBasis: basisReading }) : hand
+  const market =
+    options.market === 'shipped' ? createSimulatedMarket({ calendar, readBasis }) : manualMarket
 
   /** A process of its own on the same database: its own ids, its own workers, the same world outside. */
-  const startNode = (how: { probe?: (step: ExecuteStep) => void; around?: (broker: Broker) => Broker } = {}) => {
-    const { probe, around = (broker) => broker } = how
+  const startNode = (
+    nodeOptions: { probe?: (step: ExecuteStep) => void; wrapBroker?: (broker: Broker) => Broker } = {},
+  ) => {
+    const { probe, wrapBroker = (broker) => broker } = nodeOptions
     const { db } = database
     const ids = createIds(clock)
     const outbox = createOutbox(ids)
-    const paper = paperOf(database, market, clock, 'paper', ['equity', 'perp', 'rwa', 'earn', 'spend'])
-    const coinbasePaper = paperOf(database, market, clock, 'coinbase-paper', ['crypto'])
+    const paper = createTestPaperBroker(database, market, clock, 'paper', ['equity', 'perp', 'rwa', 'earn', 'spend'])
+    const coinbasePaper = createTestPaperBroker(database, market, clock, 'coinbase-paper', ['crypto'])
     const signer = keys.signer('receipts')
     const receipts = createReceipts({ db, keys, clock, publicUrl: () => 'http://127.0.0.1' })
     const deps: BrokerageDeps = {
@@ -83,7 +87,7 @@ export async function openWorld(options: WorldOptions = {}) {
       ids,
       venues: createVenues(
         [...(options.brokers ?? []), paper, coinbasePaper].map((broker) => ({
-          broker: around(broker),
+          broker: wrapBroker(broker),
           tenants: 'all',
         })),
       ),
@@ -91,19 +95,19 @@ export async function openWorld(options: WorldOptions = {}) {
       idempotency: createIdempotency({ db, keys, clock }),
       approvalWindowSeconds: options.approvalWindowSeconds,
       findPolicy: async (_caller, policyId) => policies.get(policyId),
-      isFrozen: async (_tenantId, agentId) => frozen.has(agentId),
-      basisReading,
+      isFrozen: async (_tenantId, agentId) => frozenAgents.has(agentId),
+      readBasis,
       wake: () => {},
       probe,
       sign: (bytes) => ({ alg: 'ed25519', keyId: signer.keyId, value: signer.sign(bytes).toString('base64') }),
       emit: outbox.emit,
       audit: outbox.audit,
-      issueReceipt: async (tx, logged) => {
+      issueCommitment: async (tx, commitment) => {
         const { row } = receipts.sign({
-          receipt_id: logged.receiptId,
-          run_id: logged.runId,
+          receipt_id: commitment.receiptId,
+          run_id: commitment.runId,
           loop_id: null,
-          issued_at: logged.issuedAt.toISOString(),
+          issued_at: commitment.issuedAt.toISOString(),
           kind: 'rh_run',
           agent_id: null,
           route: null,
@@ -111,11 +115,11 @@ export async function openWorld(options: WorldOptions = {}) {
           governance: null,
           request_hash: null,
           input_hash: null,
-          output_hash: logged.hash,
+          output_hash: commitment.hash,
           verification: null,
           settlement: null,
-          prev_hash: await receipts.lastHashOfRun(tx, logged.runId),
-          tenant_id: logged.tenantId,
+          prev_hash: await receipts.lastHashOfRun(tx, commitment.runId),
+          tenant_id: commitment.tenantId,
           payer: null,
         })
         await sql`select issue_receipt(${JSON.stringify(row)}::jsonb)`.execute(tx)
@@ -136,13 +140,13 @@ export async function openWorld(options: WorldOptions = {}) {
         brokerIds: ['coinbase', 'coinbase-paper'],
         accounts: (limit) => coinbasePaper.coinbaseAccounts(limit),
       },
-      patienceMs: 0,
+      fillTimeoutMs: 0,
     }
     return { brokerage: createBrokerage(deps), paper, coinbasePaper }
   }
 
   const node = startNode()
-  const oauth = createOauth({
+  const oauth = createRhAuth({
     db: database.db,
     clock,
     keys,
@@ -157,15 +161,15 @@ export async function openWorld(options: WorldOptions = {}) {
     },
     exchange: options.exchange ?? (async () => ({ ok: false, reason: 'unreachable' })),
   })
-  let tenants = 0
+  let tenantCount = 0
   const app = await serve(clock, node.brokerage, oauth)
-  let tenant = await addTenant(database, 'ten_one')
+  let currentTenant = await addTenant(database, 'ten_one')
 
   const call = async (method: 'GET' | 'POST', url: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await app.inject({
       method,
       url,
-      headers: { 'x-api-key': tenant, ...headers },
+      headers: { 'x-api-key': currentTenant, ...headers },
       ...(body !== undefined && { payload: body as object }),
     })
     const text = response.body
@@ -180,24 +184,24 @@ export async function openWorld(options: WorldOptions = {}) {
     database,
     db: database.db,
     keys,
-    market: hand,
+    market: manualMarket,
     readings,
     policies,
-    frozen,
-    tenant: () => tenant,
+    frozen: frozenAgents,
+    tenant: () => currentTenant,
     /** Everything as on the first day, for a tenant nobody has seen yet. */
-    async renew() {
-      tenants += 1
-      tenant = await addTenant(database, `ten_${tenants}`)
+    async startNewTenant() {
+      tenantCount += 1
+      currentTenant = await addTenant(database, `ten_${tenantCount}`)
       clock.set(OPEN)
-      listAll(hand)
-      frozen.clear()
-      readings.set('TSLAx', tslax())
+      listInstruments(manualMarket)
+      frozenAgents.clear()
+      readings.set('TSLAx', createTslaxReading())
     },
-    async orders() {
+    async countOrders() {
       const { rows } = await sql<{
         n: bigint
-      }>`select count(*) as n from paper_orders where account_id = ${tenant}`.execute(database.db)
+      }>`select count(*) as n from paper_orders where account_id = ${currentTenant}`.execute(database.db)
       return Number(rows[0]!.n)
     },
     ...node,
@@ -205,7 +209,7 @@ export async function openWorld(options: WorldOptions = {}) {
     call,
     addTenant: (id: string) => addTenant(database, id),
     run: (body: Record<string, unknown>, headers?: Record<string, string>) =>
-      call('POST', '/api/rh/run', { tenant_id: tenant, side: 'buy', quantity: 1, ...body }, headers),
+      call('POST', '/api/rh/run', { tenant_id: currentTenant, side: 'buy', quantity: 1, ...body }, headers),
     approve: (runId: string, body: Record<string, unknown> = {}) =>
       call('POST', '/api/rh/approve', { run_id: runId, ...body }),
     getRun: async (runId: string) => (await call('GET', `/api/rh/runs/${runId}`)).body,
@@ -219,7 +223,7 @@ export async function openWorld(options: WorldOptions = {}) {
     async close() {
       await app.close()
       await database.close()
-      await scratch.drop()
+      await testDatabase.drop()
     },
   }
 }
@@ -228,7 +232,7 @@ export async function openWorld(options: WorldOptions = {}) {
 async function serve(
   clock: ReturnType<typeof createTestClock>,
   brokerage: Brokerage,
-  oauth: ReturnType<typeof createOauth>,
+  oauth: ReturnType<typeof createRhAuth>,
 ) {
   const caller = (tenantId: string): TenantCaller => ({
     kind: 'tenant',
@@ -250,13 +254,14 @@ async function serve(
     limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
     publicUrl: () => 'http://127.0.0.1',
   })
-  brokerageRoutes(app, brokerage)
-  oauthRoutes(app, oauth)
+  rhRoutes(app, brokerage)
+  cbReceiptsRoutes(app, brokerage)
+  rhAuthRoutes(app, oauth)
   await app.ready()
   return app
 }
 
-function paperOf(
+function createTestPaperBroker(
   database: Database,
   market: PaperMarket,
   clock: ReturnType<typeof createTestClock>,
@@ -282,7 +287,7 @@ async function addTenant({ db }: Database, id: string): Promise<string> {
   return id
 }
 
-const tslax = (): RwaReading => ({
+const createTslaxReading = (): RwaReading => ({
   symbol: 'TSLAx',
   underlying: 'TSLA',
   chain: 'solana',
@@ -298,7 +303,7 @@ const tslax = (): RwaReading => ({
   preview: false,
 })
 
-function listAll(market: HandMarket): HandMarket {
+function listInstruments(market: ManualMarket): ManualMarket {
   market.list({ type: 'equity', symbol: 'AAPL' }, '200.00')
   market.list({ type: 'perp', symbol: 'BTC-PERP' }, '60000.00')
   market.list(

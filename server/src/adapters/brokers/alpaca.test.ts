@@ -1,13 +1,13 @@
 import { expect, test } from 'vitest'
 import {
-  averageText,
   createExchange,
-  decimal,
-  dollars,
   filledE8,
+  formatAveragePrice,
+  formatE8,
+  formatMicro,
   serveExchange,
 } from '../../../test/brokerage/fake-exchange.ts'
-import { e8, order } from '../../../test/brokerage/market.ts'
+import { createOrder, e8 } from '../../../test/brokerage/manual-market.ts'
 import { brokerContract } from '../../../test/contract/broker.ts'
 import { createAlpacaBroker } from './alpaca.ts'
 
@@ -24,21 +24,21 @@ type AlpacaOrder = {
 /** Speaks the shapes of Alpaca's trading and data APIs. */
 async function openAlpaca() {
   const exchange = createExchange('AAPL', '200')
-  const sent: AlpacaOrder[] = []
-  const shown = (one: ReturnType<typeof exchange.submit>) =>
-    one && {
-      id: one.id,
-      client_order_id: one.clientOrderId,
-      symbol: one.symbol,
-      side: one.side,
-      qty: decimal(one.quantityE8),
-      filled_qty: decimal(filledE8(one)),
-      filled_avg_price: averageText(one),
-      filled_at: one.fills[0]?.at.toISOString() ?? null,
-      updated_at: one.createdAt.toISOString(),
-      status: one.status === 'open' ? (one.fills.length > 0 ? 'partially_filled' : 'new') : one.status,
+  const placedOrders: AlpacaOrder[] = []
+  const toAlpacaOrder = (order: ReturnType<typeof exchange.submit>) =>
+    order && {
+      id: order.id,
+      client_order_id: order.clientOrderId,
+      symbol: order.symbol,
+      side: order.side,
+      qty: formatE8(order.quantityE8),
+      filled_qty: formatE8(filledE8(order)),
+      filled_avg_price: formatAveragePrice(order),
+      filled_at: order.fills[0]?.at.toISOString() ?? null,
+      updated_at: order.createdAt.toISOString(),
+      status: order.status === 'open' ? (order.fills.length > 0 ? 'partially_filled' : 'new') : order.status,
     }
-  const served = await serveExchange(exchange, ({ method, path, query, headers, json }) => {
+  const server = await serveExchange(exchange, ({ method, path, query, headers, json }) => {
     if (headers['apca-api-key-id'] !== 'key' || headers['apca-api-secret-key'] !== 'secret')
       return { status: 401, body: {} }
     if (path === '/v2/clock') return { status: 200, body: { is_open: true, next_open: '2026-11-17T14:30:00Z' } }
@@ -55,14 +55,14 @@ async function openAlpaca() {
           symbol: 'AAPL',
           quote: {
             t: '2026-11-16T16:00:00Z',
-            bp: Number(decimal(exchange.bid())),
-            ap: Number(decimal(exchange.ask())),
+            bp: Number(formatE8(exchange.bid())),
+            ap: Number(formatE8(exchange.ask())),
           },
         },
       }
     }
     if (path === '/v2/account') {
-      const cash = dollars(exchange.state.cashMicro)
+      const cash = formatMicro(exchange.state.cashMicro)
       return {
         status: 200,
         body: { currency: 'USD', cash, buying_power: cash, non_marginable_buying_power: cash, equity: cash },
@@ -70,15 +70,15 @@ async function openAlpaca() {
     }
     if (path === '/v2/positions') {
       const rows =
-        exchange.state.heldE8 > 0n ? [{ symbol: 'AAPL', qty: decimal(exchange.state.heldE8), cost_basis: '1' }] : []
+        exchange.state.heldE8 > 0n ? [{ symbol: 'AAPL', qty: formatE8(exchange.state.heldE8), cost_basis: '1' }] : []
       return { status: 200, body: rows }
     }
     if (method === 'POST' && path === '/v2/orders') {
       const body = json as unknown as AlpacaOrder
-      sent.push(body)
+      placedOrders.push(body)
       if (exchange.find(body.client_order_id))
         return { status: 422, body: { code: 40010001, message: 'client_order_id must be unique' } }
-      const made = exchange.submit({
+      const order = exchange.submit({
         clientOrderId: body.client_order_id,
         symbol: body.symbol,
         side: body.side,
@@ -86,35 +86,35 @@ async function openAlpaca() {
         limitE8: body.limit_price ? e8(body.limit_price) : null,
         tif: body.time_in_force,
       })
-      return made
-        ? { status: 200, body: shown(made) }
+      return order
+        ? { status: 200, body: toAlpacaOrder(order) }
         : { status: 403, body: { code: 40310000, message: 'insufficient buying power' } }
     }
     if (path === '/v2/orders:by_client_order_id') {
-      const found = exchange.find(query.get('client_order_id') ?? '')
-      return found
-        ? { status: 200, body: shown(found) }
+      const order = exchange.find(query.get('client_order_id') ?? '')
+      return order
+        ? { status: 200, body: toAlpacaOrder(order) }
         : { status: 404, body: { code: 40410000, message: 'order not found' } }
     }
     if (method === 'DELETE') {
-      const found = exchange.byId(path.split('/').at(-1)!)
-      if (found) exchange.cancel(found)
-      return { status: found ? 204 : 404 }
+      const order = exchange.byId(path.split('/').at(-1)!)
+      if (order) exchange.cancel(order)
+      return { status: order ? 204 : 404 }
     }
     return { status: 404, body: { message: 'no such endpoint' } }
   })
   const broker = createAlpacaBroker({
     keyId: 'key',
     secretKey: 'secret',
-    baseUrl: served.url,
-    dataUrl: served.url,
+    baseUrl: server.url,
+    dataUrl: server.url,
     timeoutMs: 2000,
   })
-  return { exchange, served, broker, sent }
+  return { exchange, served: server, broker, sent: placedOrders }
 }
 
 brokerContract('the Alpaca adapter', async () => {
-  const { exchange, served, broker } = await openAlpaca()
+  const { exchange, served: server, broker } = await openAlpaca()
   return {
     broker,
     type: 'equity',
@@ -123,29 +123,29 @@ brokerContract('the Alpaca adapter', async () => {
       exchange.state.priceE8 = price
     },
     fillHalf: (on) => {
-      exchange.state.partial = on
+      exchange.state.fillsHalf = on
     },
     fault: (fault) => {
       exchange.state.fault = fault
     },
     taken: () => exchange.orders.length,
-    close: () => served.close(),
+    close: () => server.close(),
   }
 })
 
 test('a collar goes to Alpaca as a limit, and a fraction of a share as a day order', async () => {
-  const { served, broker, sent } = await openAlpaca()
-  await broker.place(order({ worstPriceE8: e8('205.5') }))
-  await broker.place(order({ quantity: '0.25', worstPriceE8: e8('205.5') }))
-  expect(sent[0]).toMatchObject({ type: 'limit', limit_price: '205.5', time_in_force: 'ioc', qty: '1' })
-  expect(sent[1]).toMatchObject({ type: 'limit', time_in_force: 'day', qty: '0.25' })
-  await served.close()
+  const { served: server, broker, sent: placedOrders } = await openAlpaca()
+  await broker.place(createOrder({ worstPriceE8: e8('205.5') }))
+  await broker.place(createOrder({ quantity: '0.25', worstPriceE8: e8('205.5') }))
+  expect(placedOrders[0]).toMatchObject({ type: 'limit', limit_price: '205.5', time_in_force: 'ioc', qty: '1' })
+  expect(placedOrders[1]).toMatchObject({ type: 'limit', time_in_force: 'day', qty: '0.25' })
+  await server.close()
 })
 
 test('wrong credentials place nothing and are not the caller’s refusal', async () => {
-  const { exchange, served } = await openAlpaca()
-  const broker = createAlpacaBroker({ keyId: 'key', secretKey: 'other', baseUrl: served.url, dataUrl: served.url })
-  expect((await broker.place(order())).outcome).toBe('unavailable')
+  const { exchange, served: server } = await openAlpaca()
+  const broker = createAlpacaBroker({ keyId: 'key', secretKey: 'other', baseUrl: server.url, dataUrl: server.url })
+  expect((await broker.place(createOrder())).outcome).toBe('unavailable')
   expect(exchange.orders).toHaveLength(0)
-  await served.close()
+  await server.close()
 })

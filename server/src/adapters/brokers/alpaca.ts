@@ -1,7 +1,7 @@
 import {
   type Broker,
+  type BrokerFailure,
   type BrokerOrder,
-  type Failed,
   type FindOutcome,
   formatDecimal,
   type OrderRequest,
@@ -9,26 +9,26 @@ import {
   type PlaceOutcome,
 } from '../../modules/brokerage/broker.ts'
 import {
-  averageFill,
-  type BrokerAnswer,
+  asDate,
+  asObject,
+  asObjects,
+  asText,
+  type BrokerResponse,
   createBrokerHttp,
-  decimalE8,
-  decimalMicro,
   IN_FLIGHT_MS,
-  instant,
-  limitOf,
-  placeFailure,
-  record,
-  records,
+  parseE8,
+  parseMicro,
   spreadBps,
-  textOf,
+  tightestLimitE8,
+  toAverageFill,
+  toFailedPlaceOutcome,
 } from './broker-http.ts'
 
-/** Alpaca's trading API v2: US equities, found again by client order id. */
+/** Alpaca's trading API v2: US equities. Orders are found by client order id. */
 export type AlpacaOptions = {
   keyId: string
   secretKey: string
-  /** `https://paper-api.alpaca.markets` rehearses at Alpaca; it counts as paper here too. */
+  /** `https://paper-api.alpaca.markets` is Alpaca's own paper trading; its mode is `paper`. */
   baseUrl: string
   dataUrl: string
   timeoutMs?: number
@@ -47,27 +47,27 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
   const trading = createBrokerHttp({ baseUrl: options.baseUrl, authorize, timeoutMs: options.timeoutMs })
   const data = createBrokerHttp({ baseUrl: options.dataUrl, authorize, timeoutMs: options.timeoutMs })
 
-  const find = async (clientOrderId: string): Promise<FindOutcome> => {
+  const findOrder = async (clientOrderId: string): Promise<FindOutcome> => {
     const path = `/v2/orders:by_client_order_id?client_order_id=${encodeURIComponent(clientOrderId)}`
-    const answer = await trading({ method: 'GET', path })
-    if (answer.kind !== 'answer') return { outcome: 'unknown', reason: answer.reason }
-    if (answer.status === 200) return { outcome: 'found', order: readOrder(answer.body) }
-    if (answer.status === 404) return { outcome: 'not_found' }
-    return { outcome: 'unknown', reason: `Alpaca answered ${answer.status}.` }
+    const response = await trading({ method: 'GET', path })
+    if (response.kind !== 'response') return { outcome: 'unknown', reason: response.reason }
+    if (response.status === 200) return { outcome: 'found', order: toBrokerOrder(response.body) }
+    if (response.status === 404) return { outcome: 'not_found' }
+    return { outcome: 'unknown', reason: `Alpaca answered ${response.status}.` }
   }
 
-  const latest = async (symbol: string) => {
-    const answer = await data({ method: 'GET', path: `/v2/stocks/${encodeURIComponent(symbol)}/quotes/latest` })
-    return answer.kind === 'answer' && answer.status === 200 ? record(record(answer.body).quote) : undefined
+  const fetchLatestQuote = async (symbol: string) => {
+    const response = await data({ method: 'GET', path: `/v2/stocks/${encodeURIComponent(symbol)}/quotes/latest` })
+    return response.kind === 'response' && response.status === 200 ? asObject(asObject(response.body).quote) : undefined
   }
 
-  const asset = async (symbol: string): Promise<{ ok: true; asset: Record<string, unknown> } | Failed> => {
-    const answer = await trading({ method: 'GET', path: `/v2/assets/${encodeURIComponent(symbol)}` })
-    if (answer.kind === 'answer' && answer.status === 200) return { ok: true, asset: record(answer.body) }
-    if (answer.kind === 'answer' && (answer.status === 404 || answer.status === 422)) {
+  const fetchAsset = async (symbol: string): Promise<{ ok: true; asset: Record<string, unknown> } | BrokerFailure> => {
+    const response = await trading({ method: 'GET', path: `/v2/assets/${encodeURIComponent(symbol)}` })
+    if (response.kind === 'response' && response.status === 200) return { ok: true, asset: asObject(response.body) }
+    if (response.kind === 'response' && (response.status === 404 || response.status === 422)) {
       return { ok: false, reason: 'unknown_symbol', message: `${symbol} is not traded at Alpaca.` }
     }
-    return unavailable(answer)
+    return toUnavailable(response)
   }
 
   return {
@@ -77,15 +77,15 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
     supports: (type) => type === 'equity',
 
     async instrument(_type, symbol) {
-      const found = await asset(symbol)
-      if (!found.ok) return found
-      const fractional = found.asset.fractionable === true
+      const assetResult = await fetchAsset(symbol)
+      if (!assetResult.ok) return assetResult
+      const fractional = assetResult.asset.fractionable === true
       return {
         ok: true,
         instrument: {
           type: 'equity',
           symbol,
-          name: textOf(found.asset.name) || symbol,
+          name: asText(assetResult.asset.name) || symbol,
           lotE8: fractional ? 1n : 100_000_000n,
           tickE8: 1_000_000n,
           feeTier: 'commission_free',
@@ -96,16 +96,16 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
     },
 
     async quote(_type, symbol) {
-      const [found, quote, clock] = await Promise.all([
-        asset(symbol),
-        latest(symbol),
+      const [assetResult, quote, clock] = await Promise.all([
+        fetchAsset(symbol),
+        fetchLatestQuote(symbol),
         trading({ method: 'GET', path: '/v2/clock' }),
       ])
-      if (!found.ok) return found
-      if (!quote || clock.kind !== 'answer' || clock.status !== 200) return unavailable(clock)
-      const open = record(clock.body).is_open === true
-      const bidE8 = decimalE8(quote.bp)
-      const askE8 = decimalE8(quote.ap)
+      if (!assetResult.ok) return assetResult
+      if (!quote || clock.kind !== 'response' || clock.status !== 200) return toUnavailable(clock)
+      const open = asObject(clock.body).is_open === true
+      const bidE8 = parseE8(quote.bp)
+      const askE8 = parseE8(quote.ap)
       if (bidE8 <= 0n || askE8 <= 0n) {
         return { ok: false, reason: 'unavailable', message: `Alpaca has no two-sided quote for ${symbol}.` }
       }
@@ -117,18 +117,18 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
           askE8,
           markE8: (bidE8 + askE8) / 2n,
           source: 'alpaca',
-          observedAt: instant(quote.t),
+          observedAt: asDate(quote.t),
           session: open ? 'open' : 'closed',
-          nextOpen: open ? null : instant(record(clock.body).next_open),
-          halted: found.asset.tradable !== true || found.asset.status !== 'active',
+          nextOpen: open ? null : asDate(asObject(clock.body).next_open),
+          halted: assetResult.asset.tradable !== true || assetResult.asset.status !== 'active',
         },
       }
     },
 
     async estimate(_type, symbol) {
-      const quote = await latest(symbol)
+      const quote = await fetchLatestQuote(symbol)
       if (!quote) return { ok: false, reason: 'unavailable', message: 'Alpaca gave no quote.' }
-      return { ok: true, slippageBps: spreadBps(decimalE8(quote.bp), decimalE8(quote.ap)) }
+      return { ok: true, slippageBps: spreadBps(parseE8(quote.bp), parseE8(quote.ap)) }
     },
 
     async account(accountId) {
@@ -136,91 +136,92 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
         trading({ method: 'GET', path: '/v2/account' }),
         trading({ method: 'GET', path: '/v2/positions' }),
       ])
-      if (account.kind !== 'answer' || account.status !== 200) return unavailable(account)
-      if (positions.kind !== 'answer' || positions.status !== 200) return unavailable(positions)
-      return { ok: true, account: readAccount(accountId, record(account.body), records(positions.body)) }
+      if (account.kind !== 'response' || account.status !== 200) return toUnavailable(account)
+      if (positions.kind !== 'response' || positions.status !== 200) return toUnavailable(positions)
+      return { ok: true, account: toBrokerAccount(accountId, asObject(account.body), asObjects(positions.body)) }
     },
 
     async place(order): Promise<PlaceOutcome> {
-      const answer = await trading({ method: 'POST', path: '/v2/orders', body: orderBody(order) })
-      if (answer.kind === 'answer' && answer.status >= 200 && answer.status < 300) {
-        return { outcome: 'placed', order: readOrder(answer.body) }
+      const response = await trading({ method: 'POST', path: '/v2/orders', body: toOrderBody(order) })
+      if (response.kind === 'response' && response.status >= 200 && response.status < 300) {
+        return { outcome: 'placed', order: toBrokerOrder(response.body) }
       }
-      // Sent before, perhaps by a worker that died: the order that exists is the answer.
-      if (answer.kind === 'answer' && answer.status === 422 && /unique/i.test(refusal(answer.body))) {
-        const earlier = await find(order.clientOrderId)
-        if (earlier.outcome === 'found') return { outcome: 'placed', order: earlier.order }
-        return { outcome: 'unknown', reason: 'Alpaca knows this client order id and does not show the order.' }
+      // The order was sent before, perhaps by a worker that died: the existing order is the result.
+      if (response.kind === 'response' && response.status === 422 && /unique/i.test(formatRefusal(response.body))) {
+        const existing = await findOrder(order.clientOrderId)
+        if (existing.outcome === 'found') return { outcome: 'placed', order: existing.order }
+        return { outcome: 'unknown', reason: 'Alpaca has an order with this client order id and does not return it.' }
       }
-      return placeFailure(answer, refusal)
+      return toFailedPlaceOutcome(response, formatRefusal)
     },
 
-    find: (_accountId, clientOrderId) => find(clientOrderId),
+    find: (_accountId, clientOrderId) => findOrder(clientOrderId),
 
     async cancel(_accountId, clientOrderId) {
-      const found = await find(clientOrderId)
-      if (found.outcome !== 'found') return found
-      if (found.order.status !== 'working') return { outcome: 'done', order: found.order }
-      const answer = await trading({ method: 'DELETE', path: `/v2/orders/${found.order.brokerOrderId}` })
-      if (answer.kind !== 'answer') return { outcome: 'unknown', reason: answer.reason }
-      // A cancel is a wish: the order may still fill before it is heard, so the order itself is asked.
-      const after = await find(clientOrderId)
-      if (after.outcome === 'found' && after.order.status !== 'working') return { outcome: 'done', order: after.order }
+      const findResult = await findOrder(clientOrderId)
+      if (findResult.outcome !== 'found') return findResult
+      if (findResult.order.status !== 'working') return { outcome: 'done', order: findResult.order }
+      const response = await trading({ method: 'DELETE', path: `/v2/orders/${findResult.order.brokerOrderId}` })
+      if (response.kind !== 'response') return { outcome: 'unknown', reason: response.reason }
+      // The order may still fill before the cancel takes effect, so its final state is read.
+      const findAfterCancel = await findOrder(clientOrderId)
+      if (findAfterCancel.outcome === 'found' && findAfterCancel.order.status !== 'working')
+        return { outcome: 'done', order: findAfterCancel.order }
       return { outcome: 'unknown', reason: 'The cancel has not taken effect yet.' }
     },
   }
 }
 
-/** Fractions of a share are day orders at Alpaca; what a day leaves over is cancelled when the run's time is up. */
-function orderBody(order: OrderRequest) {
-  const limit = limitOf(order)
-  const whole = order.quantityE8 % 100_000_000n === 0n
+/** Alpaca takes fractions of a share as day orders only; the unfilled rest is cancelled at the run's deadline. */
+function toOrderBody(order: OrderRequest) {
+  const limit = tightestLimitE8(order)
+  const isWholeShares = order.quantityE8 % 100_000_000n === 0n
   return {
     symbol: order.symbol,
     qty: formatDecimal(order.quantityE8, 8),
     side: order.side,
     type: limit === null ? 'market' : 'limit',
-    time_in_force: whole ? order.tif : 'day',
+    time_in_force: isWholeShares ? order.tif : 'day',
     ...(limit !== null && { limit_price: formatDecimal(limit, 8) }),
     client_order_id: order.clientOrderId,
   }
 }
 
-function readOrder(body: unknown): BrokerOrder {
-  const order = record(body)
-  const filledE8 = decimalE8(order.filled_qty)
-  const id = textOf(order.id)
-  const at = instant(order.filled_at ?? order.updated_at)
-  const status = STATUSES[textOf(order.status)] ?? 'working'
+function toBrokerOrder(body: unknown): BrokerOrder {
+  const order = asObject(body)
+  const filledE8 = parseE8(order.filled_qty)
+  const id = asText(order.id)
+  const at = asDate(order.filled_at ?? order.updated_at)
+  const status = STATUSES[asText(order.status)] ?? 'working'
   return {
     brokerOrderId: id,
-    clientOrderId: textOf(order.client_order_id),
-    symbol: textOf(order.symbol),
+    clientOrderId: asText(order.client_order_id),
+    symbol: asText(order.symbol),
     side: order.side === 'sell' ? 'sell' : 'buy',
-    quantityE8: decimalE8(order.qty),
+    quantityE8: parseE8(order.qty),
     status,
-    reason: status === 'filled' || status === 'working' ? null : `Alpaca: ${textOf(order.status)}`,
+    reason: status === 'filled' || status === 'working' ? null : `Alpaca: ${asText(order.status)}`,
     filledE8,
-    fills: averageFill(id, filledE8, decimalE8(order.filled_avg_price), 0n, at),
+    fills: toAverageFill(id, filledE8, parseE8(order.filled_avg_price), 0n, at),
   }
 }
 
-function readAccount(accountId: string, account: Record<string, unknown>, positions: Record<string, unknown>[]) {
-  const buyingPowerMicro = decimalMicro(account.non_marginable_buying_power ?? account.buying_power)
-  const cashMicro = decimalMicro(account.cash)
+function toBrokerAccount(accountId: string, account: Record<string, unknown>, positions: Record<string, unknown>[]) {
+  const buyingPowerMicro = parseMicro(account.non_marginable_buying_power ?? account.buying_power)
+  const cashMicro = parseMicro(account.cash)
   return {
     accountId,
-    currency: textOf(account.currency) || 'USD',
+    currency: asText(account.currency) || 'USD',
     cashMicro,
     unsettledMicro: 0n,
     heldMicro: cashMicro > buyingPowerMicro ? cashMicro - buyingPowerMicro : 0n,
     buyingPowerMicro,
-    equityMicro: decimalMicro(account.equity),
+    equityMicro: parseMicro(account.equity),
     positions: positions.map((position) => ({
       type: 'equity' as const,
-      symbol: textOf(position.symbol),
-      quantityE8: decimalE8(position.qty),
-      costMicro: decimalMicro(position.cost_basis),
+      symbol: asText(position.symbol),
+      quantityE8: parseE8(position.qty),
+      costMicro: parseMicro(position.cost_basis),
       marginMicro: 0n,
       leverageE2: null,
       liquidationPriceE8: null,
@@ -229,9 +230,9 @@ function readAccount(accountId: string, account: Record<string, unknown>, positi
   }
 }
 
-const refusal = (body: unknown) => textOf(record(body).message) || 'Alpaca refused the order.'
+const formatRefusal = (body: unknown) => asText(asObject(body).message) || 'Alpaca refused the order.'
 
-function unavailable(answer: BrokerAnswer): Failed {
-  const message = answer.kind === 'answer' ? `Alpaca answered ${answer.status}.` : answer.reason
+function toUnavailable(response: BrokerResponse): BrokerFailure {
+  const message = response.kind === 'response' ? `Alpaca answered ${response.status}.` : response.reason
   return { ok: false, reason: 'unavailable', message }
 }

@@ -1,29 +1,29 @@
 import { type Fill, type OrderRequest, type PlaceOutcome, parseDecimal } from '../../modules/brokerage/broker.ts'
 
 /**
- * HTTP to a broker, sorted by what can be known afterwards. `not_sent`: certain that nothing arrived there.
- * `lost`: it may have arrived, and only the broker can tell.
+ * The result of an HTTP request to a broker. `not_sent`: the request certainly did not arrive. `lost`: it may have
+ * arrived, and only the broker can tell.
  */
-export type BrokerAnswer =
-  | { kind: 'answer'; status: number; body: unknown; retryAfterSeconds: number | null }
+export type BrokerResponse =
+  | { kind: 'response'; status: number; body: unknown; retryAfterSeconds: number | null }
   | { kind: 'not_sent'; reason: string }
   | { kind: 'lost'; reason: string }
 
 export type BrokerRequest = { method: 'GET' | 'POST' | 'DELETE'; path: string; body?: unknown }
 
-export type BrokerHttp = (request: BrokerRequest) => Promise<BrokerAnswer>
+export type BrokerHttp = (request: BrokerRequest) => Promise<BrokerResponse>
 
 export type BrokerHttpOptions = {
   baseUrl: string
   timeoutMs?: number
-  /** Headers that prove who asks; they may depend on every byte of the request. */
+  /** The authentication headers; they may depend on every byte of the request. */
   authorize(request: { method: string; path: string; body: string }): Promise<Record<string, string>>
 }
 
 const TIMEOUT_MS = 10_000
 const MAX_BODY_BYTES = 1_048_576
-/** These come before a connection stands, so the request cannot have left. */
-const NEVER_LEFT: ReadonlySet<string> = new Set([
+/** These errors occur before a connection is established, so the request was not sent. */
+const NOT_SENT_CODES: ReadonlySet<string> = new Set([
   'ECONNREFUSED',
   'ENOTFOUND',
   'EAI_AGAIN',
@@ -31,27 +31,33 @@ const NEVER_LEFT: ReadonlySet<string> = new Set([
   'ENETUNREACH',
 ])
 
-/** After this long a request that was lost on the way cannot arrive any more. */
+/** A lost request can no longer arrive after this time. */
 export const IN_FLIGHT_MS = 60_000
 
 export function createBrokerHttp(options: BrokerHttpOptions): BrokerHttp {
   return async ({ method, path, body }) => {
-    const text = body === undefined ? '' : JSON.stringify(body)
+    const requestText = body === undefined ? '' : JSON.stringify(body)
     try {
-      const headers = await options.authorize({ method, path, body: text })
+      const headers = await options.authorize({ method, path, body: requestText })
       const response = await fetch(`${options.baseUrl}${path}`, {
         method,
-        headers: { accept: 'application/json', ...(text && { 'content-type': 'application/json' }), ...headers },
-        ...(text && { body: text }),
+        headers: { accept: 'application/json', ...(requestText && { 'content-type': 'application/json' }), ...headers },
+        ...(requestText && { body: requestText }),
         redirect: 'error',
         signal: AbortSignal.timeout(options.timeoutMs ?? TIMEOUT_MS),
       })
       const parsed = await readJson(response)
       if (!parsed.ok) return { kind: 'lost', reason: `The broker answered ${response.status} with ${parsed.reason}.` }
-      return { kind: 'answer', status: response.status, body: parsed.value, retryAfterSeconds: retryAfter(response) }
+      return {
+        kind: 'response',
+        status: response.status,
+        body: parsed.value,
+        retryAfterSeconds: readRetryAfter(response),
+      }
     } catch (error) {
       const code = errorCode(error)
-      if (code && NEVER_LEFT.has(code)) return { kind: 'not_sent', reason: `The broker cannot be reached (${code}).` }
+      if (code && NOT_SENT_CODES.has(code))
+        return { kind: 'not_sent', reason: `The broker cannot be reached (${code}).` }
       return { kind: 'lost', reason: `No answer from the broker (${code ?? (error as Error).name}).` }
     }
   }
@@ -71,12 +77,12 @@ async function readJson(response: Response): Promise<{ ok: true; value: unknown 
   try {
     return { ok: true, value: JSON.parse(text) }
   } catch {
-    // An error page is still an answer by its status; only a success we cannot read is not.
+    // An error page is identified by its status; only a success whose body cannot be read is lost.
     return response.ok ? { ok: false, reason: 'no JSON' } : { ok: true, value: null }
   }
 }
 
-function retryAfter(response: Response): number | null {
+function readRetryAfter(response: Response): number | null {
   const seconds = Number(response.headers.get('retry-after') ?? Number.NaN)
   return Number.isFinite(seconds) && seconds >= 0 ? Math.min(Math.ceil(seconds), 3600) : null
 }
@@ -87,64 +93,65 @@ function errorCode(error: unknown): string | undefined {
 }
 
 /**
- * What a failed attempt to place an order comes to. Refusals are certain, and so are 401 and 429: the broker looked at
- * the request and took no order. A 5xx says nothing about the order.
+ * The outcome of a failed attempt to place an order. With a refusal, a 401 or a 429 the broker certainly accepted no
+ * order. A 5xx says nothing about the order.
  */
-export function placeFailure(answer: BrokerAnswer, message: (body: unknown) => string): PlaceOutcome {
-  if (answer.kind === 'not_sent') return { outcome: 'unavailable', reason: answer.reason, retryAfterSeconds: 5 }
-  if (answer.kind === 'lost') return { outcome: 'unknown', reason: answer.reason }
-  const { status, body } = answer
+export function toFailedPlaceOutcome(response: BrokerResponse, formatRefusal: (body: unknown) => string): PlaceOutcome {
+  if (response.kind === 'not_sent') return { outcome: 'unavailable', reason: response.reason, retryAfterSeconds: 5 }
+  if (response.kind === 'lost') return { outcome: 'unknown', reason: response.reason }
+  const { status, body } = response
   if (status === 429) {
     return {
       outcome: 'unavailable',
       reason: 'The broker asks to slow down.',
-      retryAfterSeconds: answer.retryAfterSeconds ?? 5,
+      retryAfterSeconds: response.retryAfterSeconds ?? 5,
     }
   }
   if (status === 401) {
     return { outcome: 'unavailable', reason: 'The broker does not accept the credentials.', retryAfterSeconds: 60 }
   }
-  // A proxy that gave up waiting does not know what the broker behind it did.
-  if (status >= 400 && status < 500 && status !== 408) return { outcome: 'rejected', reason: message(body) }
+  // A proxy that timed out (408) does not know what the broker behind it did.
+  if (status >= 400 && status < 500 && status !== 408) return { outcome: 'rejected', reason: formatRefusal(body) }
   return { outcome: 'unknown', reason: `The broker answered ${status}.` }
 }
 
-/** The price that the order may not go beyond: brokers know limits, not collars. */
-export const limitOf = (order: OrderRequest): bigint | null => {
+/** The tighter of the order's limit and its collar: brokers have limit prices, not collars. */
+export const tightestLimitE8 = (order: OrderRequest): bigint | null => {
   const { limitPriceE8: limit, worstPriceE8: worst } = order
   if (limit === null || worst === null) return limit ?? worst
   return (order.side === 'buy') === limit <= worst ? limit : worst
 }
 
-/** A broker's decimal text; digits beyond the eighth are rounded off, because we count no finer. */
-export function decimalE8(text: unknown): bigint {
+/** Parses a broker's decimal text; digits beyond the eighth decimal are rounded. */
+export function parseE8(text: unknown): bigint {
   if (typeof text !== 'string' && typeof text !== 'number') return 0n
   const [whole = '0', fraction = ''] = String(text).split('.')
   const exact = parseDecimal(String(text), 8)
   if (exact !== undefined) return exact
-  const cut = parseDecimal(`${whole}.${fraction.slice(0, 9)}`, 9)
-  return cut === undefined ? 0n : (cut + (cut < 0n ? -5n : 5n)) / 10n
+  const truncated = parseDecimal(`${whole}.${fraction.slice(0, 9)}`, 9)
+  return truncated === undefined ? 0n : (truncated + (truncated < 0n ? -5n : 5n)) / 10n
 }
 
-export const decimalMicro = (text: unknown): bigint => decimalE8(text) / 100n
+export const parseMicro = (text: unknown): bigint => parseE8(text) / 100n
 
-/** Brokers that report an average and no parts: one fill that says the same. */
-export function averageFill(fillId: string, quantityE8: bigint, priceE8: bigint, feeMicro: bigint, at: Date): Fill[] {
+/** One fill for the whole quantity, for brokers that report an average price and no single fills. */
+export function toAverageFill(fillId: string, quantityE8: bigint, priceE8: bigint, feeMicro: bigint, at: Date): Fill[] {
   return quantityE8 > 0n ? [{ fillId, quantityE8, priceE8, feeMicro, at }] : []
 }
 
-export const record = (value: unknown): Record<string, unknown> =>
+export const asObject = (value: unknown): Record<string, unknown> =>
   value !== null && typeof value === 'object' && !Array.isArray(value) ? (value as Record<string, unknown>) : {}
 
-export const records = (value: unknown): Record<string, unknown>[] => (Array.isArray(value) ? value.map(record) : [])
+export const asObjects = (value: unknown): Record<string, unknown>[] =>
+  Array.isArray(value) ? value.map(asObject) : []
 
-export const textOf = (value: unknown): string => (typeof value === 'string' ? value : '')
+export const asText = (value: unknown): string => (typeof value === 'string' ? value : '')
 
-export const instant = (value: unknown): Date => {
-  const at = new Date(textOf(value))
+export const asDate = (value: unknown): Date => {
+  const at = new Date(asText(value))
   return Number.isNaN(at.getTime()) ? new Date(0) : at
 }
 
-/** What a taker may expect to lose to the book, for brokers that give no estimate of their own. */
+/** The spread, as the slippage estimate for brokers that give none. */
 export const spreadBps = (bidE8: bigint, askE8: bigint): number =>
   bidE8 > 0n ? Number(((askE8 - bidE8) * 1_000_000n) / bidE8) / 100 : 0

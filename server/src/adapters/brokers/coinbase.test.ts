@@ -2,21 +2,21 @@ import { generateKeyPairSync } from 'node:crypto'
 import { decodeJwt, jwtVerify } from 'jose'
 import { expect, test } from 'vitest'
 import {
-  averageText,
   createExchange,
-  decimal,
-  dollars,
   filledE8,
-  type Served,
+  formatAveragePrice,
+  formatE8,
+  formatMicro,
   serveExchange,
+  type TestServer,
 } from '../../../test/brokerage/fake-exchange.ts'
-import { e8, order } from '../../../test/brokerage/market.ts'
+import { createOrder, e8 } from '../../../test/brokerage/manual-market.ts'
 import { createTestClock } from '../../../test/clock.ts'
 import { brokerContract } from '../../../test/contract/broker.ts'
 import { createCoinbaseBroker } from './coinbase.ts'
 
 type Sizes = { base_size: string; limit_price?: string; end_time?: string }
-type Body = {
+type CoinbaseRequestBody = {
   client_order_id: string
   product_id: string
   side: 'BUY' | 'SELL'
@@ -39,27 +39,27 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
   const clock = createTestClock()
   const pair = curve === 'P-256' ? generateKeyPairSync('ec', { namedCurve: 'P-256' }) : generateKeyPairSync('ed25519')
   const tokens: string[] = []
-  const sent: Body[] = []
-  let served: Served | undefined
-  const shown = (one: NonNullable<ReturnType<typeof exchange.submit>>) => ({
-    order_id: one.id,
-    client_order_id: one.clientOrderId,
-    product_id: one.symbol,
-    side: one.side.toUpperCase(),
-    status: { open: 'OPEN', filled: 'FILLED', canceled: 'CANCELLED' }[one.status],
-    filled_size: decimal(filledE8(one)),
-    average_filled_price: averageText(one) ?? '0',
+  const placedOrders: CoinbaseRequestBody[] = []
+  let server: TestServer | undefined
+  const toCoinbaseOrder = (order: NonNullable<ReturnType<typeof exchange.submit>>) => ({
+    order_id: order.id,
+    client_order_id: order.clientOrderId,
+    product_id: order.symbol,
+    side: order.side.toUpperCase(),
+    status: { open: 'OPEN', filled: 'FILLED', canceled: 'CANCELLED' }[order.status],
+    filled_size: formatE8(filledE8(order)),
+    average_filled_price: formatAveragePrice(order) ?? '0',
     total_fees: '0',
-    created_time: one.createdAt.toISOString(),
-    order_configuration: { sor_limit_ioc: { base_size: decimal(one.quantityE8) } },
+    created_time: order.createdAt.toISOString(),
+    order_configuration: { sor_limit_ioc: { base_size: formatE8(order.quantityE8) } },
   })
-  served = await serveExchange(exchange, ({ method, path, query, headers, json }) => {
+  server = await serveExchange(exchange, ({ method, path, query, headers, json }) => {
     const token = String(headers.authorization).replace('Bearer ', '')
     tokens.push(token)
     const claims = decodeJwt(token)
-    if (claims.uri !== `${method} ${new URL(served!.url).host}${path}` || claims.sub !== 'organizations/o/apiKeys/k')
+    if (claims.uri !== `${method} ${new URL(server!.url).host}${path}` || claims.sub !== 'organizations/o/apiKeys/k')
       return { status: 401 }
-    const body = json as unknown as Body
+    const body = json as unknown as CoinbaseRequestBody
     if (path === `${API}/products/${SYMBOL}`) {
       return {
         status: 200,
@@ -78,8 +78,8 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
     if (path === `${API}/best_bid_ask`) {
       const row = {
         product_id: SYMBOL,
-        bids: [{ price: decimal(exchange.bid()), size: '10' }],
-        asks: [{ price: decimal(exchange.ask()), size: '10' }],
+        bids: [{ price: formatE8(exchange.bid()), size: '10' }],
+        asks: [{ price: formatE8(exchange.ask()), size: '10' }],
         time: '2026-11-16T16:00:00Z',
       }
       return { status: 200, body: { pricebooks: [row] } }
@@ -92,17 +92,20 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
         hold: { value: '0', currency },
         type: currency === 'USD' ? 'ACCOUNT_TYPE_FIAT' : 'ACCOUNT_TYPE_CRYPTO',
       })
-      const all = [balance('USD', dollars(exchange.state.cashMicro)), balance('SOL', decimal(exchange.state.heldE8))]
+      const all = [
+        balance('USD', formatMicro(exchange.state.cashMicro)),
+        balance('SOL', formatE8(exchange.state.heldE8)),
+      ]
       // One account a page: the adapter must turn it.
       return query.get('cursor')
         ? { status: 200, body: { accounts: all.slice(1), has_next: false, cursor: '' } }
         : { status: 200, body: { accounts: all.slice(0, 1), has_next: true, cursor: 'more' } }
     }
     if (method === 'POST' && path === `${API}/orders`) {
-      sent.push(body)
+      placedOrders.push(body)
       const [kind, sizes] = Object.entries(body.order_configuration)[0]!
       const side = body.side === 'BUY' ? 'buy' : 'sell'
-      const made =
+      const order =
         exchange.find(body.client_order_id) ??
         exchange.submit({
           clientOrderId: body.client_order_id,
@@ -112,7 +115,7 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
           limitE8: sizes.limit_price ? e8(sizes.limit_price) : null,
           tif: TIFS[kind]!,
         })
-      if (!made)
+      if (!order)
         return {
           status: 200,
           body: {
@@ -125,10 +128,10 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
         body: {
           success: true,
           success_response: {
-            order_id: made.id,
-            product_id: made.symbol,
+            order_id: order.id,
+            product_id: order.symbol,
             side: body.side,
-            client_order_id: made.clientOrderId,
+            client_order_id: order.clientOrderId,
           },
         },
       }
@@ -138,34 +141,34 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
       return { status: 200, body: { results: body.order_ids.map((order_id) => ({ success: true, order_id })) } }
     }
     if (path === `${API}/orders/historical/fills`) {
-      const found = exchange.byId(query.get('order_ids') ?? '')
-      const fills = (found?.fills ?? []).map((fill, index) => ({
-        entry_id: `e-${found!.id}-${index}`,
-        size: decimal(fill.quantityE8),
-        price: decimal(fill.priceE8),
+      const order = exchange.byId(query.get('order_ids') ?? '')
+      const fills = (order?.fills ?? []).map((fill, index) => ({
+        entry_id: `e-${order!.id}-${index}`,
+        size: formatE8(fill.quantityE8),
+        price: formatE8(fill.priceE8),
         commission: '0',
         trade_time: fill.at.toISOString(),
       }))
       return { status: 200, body: { fills, cursor: '' } }
     }
     if (path === `${API}/orders/historical/batch`)
-      return { status: 200, body: { orders: exchange.orders.map(shown), has_next: false, cursor: '' } }
-    const found = exchange.byId(path.split('/').at(-1)!)
-    return found ? { status: 200, body: { order: shown(found) } } : { status: 404, body: {} }
+      return { status: 200, body: { orders: exchange.orders.map(toCoinbaseOrder), has_next: false, cursor: '' } }
+    const order = exchange.byId(path.split('/').at(-1)!)
+    return order ? { status: 200, body: { order: toCoinbaseOrder(order) } } : { status: 404, body: {} }
   })
   const privateKey = pair.privateKey.export({ format: 'pem', type: 'pkcs8' }).toString()
   const broker = createCoinbaseBroker({
     keyName: 'organizations/o/apiKeys/k',
     privateKey,
-    baseUrl: served.url,
+    baseUrl: server.url,
     clock,
     timeoutMs: 2000,
   })
-  return { exchange, served, broker, tokens, clock, publicKey: pair.publicKey, sent }
+  return { exchange, served: server, broker, tokens, clock, publicKey: pair.publicKey, sent: placedOrders }
 }
 
 brokerContract('the Coinbase adapter', async () => {
-  const { exchange, served, broker } = await openCoinbase()
+  const { exchange, served: server, broker } = await openCoinbase()
   return {
     broker,
     type: 'crypto',
@@ -174,20 +177,20 @@ brokerContract('the Coinbase adapter', async () => {
       exchange.state.priceE8 = price
     },
     fillHalf: (on) => {
-      exchange.state.partial = on
+      exchange.state.fillsHalf = on
     },
     fault: (fault) => {
       exchange.state.fault = fault
     },
     taken: () => exchange.orders.length,
-    close: () => served.close(),
+    close: () => server.close(),
   }
 })
 
 test.each(['P-256', 'ed25519'] as const)(
   'each request carries a short token of its own, signed with the %s key',
   async (curve) => {
-    const { served, broker, tokens, publicKey, clock } = await openCoinbase(curve)
+    const { served: server, broker, tokens, publicKey, clock } = await openCoinbase(curve)
     expect(await broker.accounts()).toMatchObject({
       ok: true,
       accounts: [
@@ -203,16 +206,16 @@ test.each(['P-256', 'ed25519'] as const)(
     expect(new Set(tokens).size).toBe(2)
     const { payload } = await jwtVerify(tokens[0]!, publicKey, { issuer: 'cdp', currentDate: clock.now() })
     expect(payload.exp! - payload.nbf!).toBe(120)
-    await served.close()
+    await server.close()
   },
 )
 
 test('what may rest says when it ends: a resting order carries the run’s deadline', async () => {
-  const { served, broker, sent } = await openCoinbase()
+  const { served: server, broker, sent: placedOrders } = await openCoinbase()
   const executeBy = new Date('2026-11-16T16:15:00Z')
-  await broker.place(order({ type: 'crypto', symbol: SYMBOL, tif: 'gtc', limit: '100', executeBy }))
-  expect(sent[0]!.order_configuration).toEqual({
+  await broker.place(createOrder({ type: 'crypto', symbol: SYMBOL, tif: 'gtc', limit: '100', executeBy }))
+  expect(placedOrders[0]!.order_configuration).toEqual({
     limit_limit_gtd: { base_size: '1', limit_price: '100', end_time: executeBy.toISOString(), post_only: false },
   })
-  await served.close()
+  await server.close()
 })

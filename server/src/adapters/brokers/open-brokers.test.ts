@@ -6,27 +6,27 @@ import { lastSession, marketState, nextOpen } from '../../modules/basis/calendar
 import { loadCoverage } from '../../modules/basis/coverage.ts'
 import { buildPreviewReading } from '../../modules/basis/preview.ts'
 import { INSTRUMENT_TYPES } from '../../modules/brokerage/broker.ts'
-import { rwaReading } from '../../modules/brokerage/rwa-reading.ts'
+import { toRwaReading } from '../../modules/brokerage/rwa-reading.ts'
 import { createVenues } from '../../modules/brokerage/venues.ts'
 import type { Database } from '../../platform/db.ts'
 import { type BrokerSettings, openBrokers } from './open-brokers.ts'
 
 const clock = createTestClock()
 const coverage = loadCoverage()
-let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
 let database: Database
 beforeAll(async () => {
-  scratch = await createTestDatabase()
-  database = scratch.open(4)
+  testDatabase = await createTestDatabase()
+  database = testDatabase.open(4)
 })
 afterAll(async () => {
   await database.close()
-  await scratch.drop()
+  await testDatabase.drop()
 })
 
 const readBasis = async (symbol: string) => {
-  const covered = coverage.find(symbol)
-  return covered && rwaReading(covered, buildPreviewReading(covered, coverage.bandBps, clock.now()))
+  const wrapper = coverage.find(symbol)
+  return wrapper && toRwaReading(wrapper, buildPreviewReading(wrapper, coverage.bandBps, clock.now()))
 }
 const open = (settings: BrokerSettings) =>
   openBrokers({ db: database.db, clock, calendar: { marketState, nextOpen, lastSession }, readBasis, settings })
@@ -53,7 +53,7 @@ test('credentials alone switch nothing on, and a named tenant alone reaches the 
   expect(venues.choose('ten_live', 'crypto')).toMatchObject({ id: 'robinhood-crypto', mode: 'live' })
   expect(venues.choose('ten_live', 'perp')?.id).toBe('paper')
   expect(venues.choose('ten_other', 'equity')?.id).toBe('paper')
-  expect(venues.of('ten_other').map(({ id }) => id)).toEqual(['paper', 'coinbase-paper'])
+  expect(venues.listFor('ten_other').map(({ id }) => id)).toEqual(['paper', 'coinbase-paper'])
 })
 
 test('every covered wrapper can be bought at its preview price, day and night', async () => {
@@ -61,8 +61,8 @@ test('every covered wrapper can be bought at its preview price, day and night', 
   for (const at of ['2026-11-16T16:00:00Z', '2026-11-21T04:00:00Z']) {
     clock.set(at)
     for (const { symbol } of coverage.symbols) {
-      const found = await broker.quote('rwa', symbol)
-      expect(found.ok, symbol).toBe(true)
+      const quoteResult = await broker.quote('rwa', symbol)
+      expect(quoteResult.ok, symbol).toBe(true)
       const estimate = await broker.estimate('rwa', symbol, 500_000_000n)
       expect(estimate.ok && estimate.slippageBps).toBeLessThan(30)
     }

@@ -1,20 +1,20 @@
 import { createPublicKey, generateKeyPairSync, verify } from 'node:crypto'
 import { expect, test } from 'vitest'
 import {
-  averageText,
   createExchange,
-  decimal,
-  dollars,
   filledE8,
+  formatAveragePrice,
+  formatE8,
+  formatMicro,
   serveExchange,
 } from '../../../test/brokerage/fake-exchange.ts'
-import { e8, order } from '../../../test/brokerage/market.ts'
+import { createOrder, e8 } from '../../../test/brokerage/manual-market.ts'
 import { createTestClock } from '../../../test/clock.ts'
 import { brokerContract } from '../../../test/contract/broker.ts'
 import { createRobinhoodCryptoBroker } from './robinhood-crypto.ts'
 
 type Config = { asset_quantity: string; limit_price?: string }
-type Body = {
+type RobinhoodOrderRequest = {
   client_order_id: string
   symbol: string
   side: 'buy' | 'sell'
@@ -31,36 +31,36 @@ async function openRobinhood() {
   const exchange = createExchange(SYMBOL, '200')
   const clock = createTestClock()
   const publicKey = createPublicKey(privateKey)
-  const shown = (one: NonNullable<ReturnType<typeof exchange.submit>>) => ({
-    id: one.id,
-    client_order_id: one.clientOrderId,
-    symbol: one.symbol,
-    side: one.side,
-    type: one.limitE8 === null ? 'market' : 'limit',
-    state: one.status === 'open' && one.fills.length > 0 ? 'partially_filled' : one.status,
-    average_price: averageText(one),
-    filled_asset_quantity: decimal(filledE8(one)),
-    executions: one.fills.map((fill) => ({
-      effective_price: decimal(fill.priceE8),
-      quantity: decimal(fill.quantityE8),
+  const toRobinhoodOrder = (order: NonNullable<ReturnType<typeof exchange.submit>>) => ({
+    id: order.id,
+    client_order_id: order.clientOrderId,
+    symbol: order.symbol,
+    side: order.side,
+    type: order.limitE8 === null ? 'market' : 'limit',
+    state: order.status === 'open' && order.fills.length > 0 ? 'partially_filled' : order.status,
+    average_price: formatAveragePrice(order),
+    filled_asset_quantity: formatE8(filledE8(order)),
+    executions: order.fills.map((fill) => ({
+      effective_price: formatE8(fill.priceE8),
+      quantity: formatE8(fill.quantityE8),
       timestamp: fill.at.toISOString(),
     })),
-    created_at: one.createdAt.toISOString(),
-    limit_order_config: { asset_quantity: decimal(one.quantityE8) },
+    created_at: order.createdAt.toISOString(),
+    limit_order_config: { asset_quantity: formatE8(order.quantityE8) },
   })
-  const served = await serveExchange(exchange, ({ method, path, query, headers, body, json }) => {
+  const server = await serveExchange(exchange, ({ method, path, query, headers, body, json }) => {
     const target = query.size > 0 ? `${path}?${query}` : path
     const message = `rh-key${headers['x-timestamp']}${target}${method}${body}`
     const signature = Buffer.from(String(headers['x-signature']), 'base64')
     if (headers['x-api-key'] !== 'rh-key' || !verify(null, Buffer.from(message), publicKey, signature))
       return { status: 401, body: { errors: [] } }
     if (path.endsWith('/trading_pairs/')) {
-      const known = query.get('symbol') === SYMBOL
+      const isListed = query.get('symbol') === SYMBOL
       return {
         status: 200,
         body: {
           next: null,
-          results: known
+          results: isListed
             ? [
                 {
                   symbol: SYMBOL,
@@ -77,9 +77,9 @@ async function openRobinhood() {
     if (path.endsWith('/best_bid_ask/')) {
       const row = {
         symbol: SYMBOL,
-        price: decimal(exchange.state.priceE8),
-        bid_inclusive_of_sell_spread: decimal(exchange.bid()),
-        ask_inclusive_of_buy_spread: decimal(exchange.ask()),
+        price: formatE8(exchange.state.priceE8),
+        bid_inclusive_of_sell_spread: formatE8(exchange.bid()),
+        ask_inclusive_of_buy_spread: formatE8(exchange.ask()),
         timestamp: '2026-11-16T16:00:00Z',
       }
       return { status: 200, body: { results: [row] } }
@@ -90,40 +90,40 @@ async function openRobinhood() {
         body: {
           account_number: '1',
           status: 'active',
-          buying_power: dollars(exchange.state.cashMicro),
+          buying_power: formatMicro(exchange.state.cashMicro),
           buying_power_currency: 'USD',
         },
       }
     if (path.endsWith('/holdings/')) {
       const rows =
-        exchange.state.heldE8 > 0n ? [{ asset_code: 'SOL', total_quantity: decimal(exchange.state.heldE8) }] : []
+        exchange.state.heldE8 > 0n ? [{ asset_code: 'SOL', total_quantity: formatE8(exchange.state.heldE8) }] : []
       return { status: 200, body: { next: null, results: rows } }
     }
     if (method === 'POST' && path.endsWith('/orders/')) {
-      const asked = json as unknown as Body
-      const known = exchange.find(asked.client_order_id)
-      if (known) return { status: 201, body: shown(known) }
-      const config = asked.limit_order_config ?? asked.market_order_config!
+      const orderRequest = json as unknown as RobinhoodOrderRequest
+      const existingOrder = exchange.find(orderRequest.client_order_id)
+      if (existingOrder) return { status: 201, body: toRobinhoodOrder(existingOrder) }
+      const config = orderRequest.limit_order_config ?? orderRequest.market_order_config!
       // Robinhood has no immediate-or-cancel; the exchange treats a crossing remainder as resting.
-      const made = exchange.submit({
-        clientOrderId: asked.client_order_id,
-        symbol: asked.symbol,
-        side: asked.side,
+      const order = exchange.submit({
+        clientOrderId: orderRequest.client_order_id,
+        symbol: orderRequest.symbol,
+        side: orderRequest.side,
         quantityE8: e8(config.asset_quantity),
         limitE8: config.limit_price ? e8(config.limit_price) : null,
         tif: 'gtc',
       })
-      return made
-        ? { status: 201, body: shown(made) }
+      return order
+        ? { status: 201, body: toRobinhoodOrder(order) }
         : {
             status: 400,
             body: { type: 'validation_error', errors: [{ detail: 'Not enough buying power.', attr: null }] },
           }
     }
     if (method === 'POST' && path.endsWith('/cancel/')) {
-      const found = exchange.byId(path.split('/').at(-3)!)
-      if (found) exchange.cancel(found)
-      return { status: found ? 200 : 404, body: {} }
+      const order = exchange.byId(path.split('/').at(-3)!)
+      if (order) exchange.cancel(order)
+      return { status: order ? 200 : 404, body: {} }
     }
     // Two orders a page, newest first, so that finding one takes turning pages.
     const newest = [...exchange.orders].reverse()
@@ -131,53 +131,53 @@ async function openRobinhood() {
     const next =
       from + 2 < newest.length && newest.length < 9 ? `https://trading.example${path}?cursor=${from + 2}` : null
     const page = newest.length < 9 ? newest.slice(from, from + 2) : newest
-    return { status: 200, body: { next, results: page.map(shown) } }
+    return { status: 200, body: { next, results: page.map(toRobinhoodOrder) } }
   })
   const broker = createRobinhoodCryptoBroker({
     apiKey: 'rh-key',
     privateKey: seed,
-    baseUrl: served.url,
+    baseUrl: server.url,
     clock,
     timeoutMs: 2000,
   })
-  return { exchange, served, broker }
+  return { exchange, served: server, broker }
 }
 
 brokerContract('the Robinhood crypto adapter', async () => {
-  const { exchange, served, broker } = await openRobinhood()
+  const { exchange, served: server, broker } = await openRobinhood()
   return {
     // A collared order rests at Robinhood until it is cancelled, which is what the run's deadline does.
-    broker: { ...broker, place: async (request) => cancelRest(broker, request, await broker.place(request)) },
+    broker: { ...broker, place: async (request) => cancelRemainder(broker, request, await broker.place(request)) },
     type: 'crypto',
     symbol: SYMBOL,
     setPrice: (price) => {
       exchange.state.priceE8 = price
     },
     fillHalf: (on) => {
-      exchange.state.partial = on
+      exchange.state.fillsHalf = on
     },
     fault: (fault) => {
       exchange.state.fault = fault
     },
     taken: () => exchange.orders.length,
-    close: () => served.close(),
+    close: () => server.close(),
   }
 })
 
 type Robinhood = ReturnType<typeof createRobinhoodCryptoBroker>
 
-async function cancelRest(
+async function cancelRemainder(
   broker: Robinhood,
   request: Parameters<Robinhood['place']>[0],
   outcome: Awaited<ReturnType<Robinhood['place']>>,
 ) {
   if (request.tif !== 'ioc' || outcome.outcome !== 'placed' || outcome.order.status !== 'working') return outcome
-  const done = await broker.cancel(request.accountId, request.clientOrderId, new Date('2026-11-16T00:00:00Z'))
-  return done.outcome === 'done' ? { outcome: 'placed' as const, order: done.order } : outcome
+  const cancelResult = await broker.cancel(request.accountId, request.clientOrderId, new Date('2026-11-16T00:00:00Z'))
+  return cancelResult.outcome === 'done' ? { outcome: 'placed' as const, order: cancelResult.order } : outcome
 }
 
 test('a signature over anything else is refused: nothing is placed', async () => {
-  const { exchange, served } = await openRobinhood()
+  const { exchange, served: server } = await openRobinhood()
   const other = generateKeyPairSync('ed25519')
     .privateKey.export({ format: 'der', type: 'pkcs8' })
     .subarray(-32)
@@ -185,10 +185,10 @@ test('a signature over anything else is refused: nothing is placed', async () =>
   const broker = createRobinhoodCryptoBroker({
     apiKey: 'rh-key',
     privateKey: other,
-    baseUrl: served.url,
+    baseUrl: server.url,
     clock: createTestClock(),
   })
-  expect((await broker.place(order({ type: 'crypto', symbol: SYMBOL }))).outcome).toBe('unavailable')
+  expect((await broker.place(createOrder({ type: 'crypto', symbol: SYMBOL }))).outcome).toBe('unavailable')
   expect(exchange.orders).toHaveLength(0)
-  await served.close()
+  await server.close()
 })

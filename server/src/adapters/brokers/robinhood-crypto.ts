@@ -1,8 +1,8 @@
 import { createPrivateKey, sign } from 'node:crypto'
 import {
   type Broker,
+  type BrokerFailure,
   type BrokerOrder,
-  type Failed,
   type FindOutcome,
   formatDecimal,
   notionalMicro,
@@ -11,18 +11,18 @@ import {
 } from '../../modules/brokerage/broker.ts'
 import type { Clock } from '../../platform/clock.ts'
 import {
-  type BrokerAnswer,
+  asDate,
+  asObject,
+  asObjects,
+  asText,
+  type BrokerResponse,
   createBrokerHttp,
-  decimalE8,
-  decimalMicro,
   IN_FLIGHT_MS,
-  instant,
-  limitOf,
-  placeFailure,
-  record,
-  records,
+  parseE8,
+  parseMicro,
   spreadBps,
-  textOf,
+  tightestLimitE8,
+  toFailedPlaceOutcome,
 } from './broker-http.ts'
 
 /** Robinhood's crypto trading API v1. Every request is signed with ed25519 over key, time, path, method and body. */
@@ -35,9 +35,9 @@ export type RobinhoodCryptoOptions = {
   timeoutMs?: number
 }
 
-const STATUSES: Record<string, OrderStatus> = { filled: 'filled', canceled: 'cancelled', failed: 'rejected' }
+const STATUSES: Record<string, OrderStatus> = { filled: 'filled', canceled: 'cancelled', failure: 'rejected' }
 const ORDERS = '/api/v1/crypto/trading/orders/'
-/** The API lists orders and finds none by client order id; ours is new, so a few pages are plenty. */
+/** The API cannot find an order by client order id, only list orders. The order is recent, so a few pages are enough. */
 const MAX_PAGES = 5
 const PKCS8_ED25519 = Buffer.from('302e020100300506032b657004220420', 'hex')
 
@@ -56,32 +56,36 @@ export function createRobinhoodCryptoBroker(options: RobinhoodCryptoOptions): Br
     },
   })
 
-  const listed = async (path: string) => {
-    const answer = await http({ method: 'GET', path })
-    if (answer.kind !== 'answer' || answer.status !== 200) return { ok: false as const, answer }
-    return { ok: true as const, results: records(record(answer.body).results), next: textOf(record(answer.body).next) }
+  const fetchList = async (path: string) => {
+    const response = await http({ method: 'GET', path })
+    if (response.kind !== 'response' || response.status !== 200) return { ok: false as const, response }
+    return {
+      ok: true as const,
+      results: asObjects(asObject(response.body).results),
+      next: asText(asObject(response.body).next),
+    }
   }
 
-  const find = async (clientOrderId: string, since: Date): Promise<FindOutcome> => {
+  const findOrder = async (clientOrderId: string, since: Date): Promise<FindOutcome> => {
     let path = `${ORDERS}?created_at_start=${encodeURIComponent(since.toISOString())}&limit=100`
     for (let page = 0; page < MAX_PAGES; page += 1) {
-      const list = await listed(path)
-      if (!list.ok) return { outcome: 'unknown', reason: words(list.answer) }
-      const order = list.results.find((one) => one.client_order_id === clientOrderId)
-      if (order) return { outcome: 'found', order: readOrder(order) }
+      const list = await fetchList(path)
+      if (!list.ok) return { outcome: 'unknown', reason: describeFailure(list.response) }
+      const order = list.results.find((row) => row.client_order_id === clientOrderId)
+      if (order) return { outcome: 'found', order: toBrokerOrder(order) }
       if (!list.next) return { outcome: 'not_found' }
       const next = new URL(list.next, options.baseUrl)
       path = `${next.pathname}${next.search}`
     }
-    return { outcome: 'unknown', reason: 'Robinhood lists more orders than were looked through.' }
+    return { outcome: 'unknown', reason: 'Robinhood lists more orders than were searched.' }
   }
 
-  const bestBidAsk = async (symbol: string) => {
+  const fetchBestBidAsk = async (symbol: string) => {
     const query = `symbol=${encodeURIComponent(symbol)}`
-    const list = await listed(`/api/v1/crypto/marketdata/best_bid_ask/?${query}`)
-    if (!list.ok) return { ok: false as const, failed: failure(symbol, list.answer) }
-    const row = list.results.find((one) => one.symbol === symbol)
-    return row ? { ok: true as const, row } : { ok: false as const, failed: unknownSymbol(symbol) }
+    const list = await fetchList(`/api/v1/crypto/marketdata/best_bid_ask/?${query}`)
+    if (!list.ok) return { ok: false as const, failure: toBrokerFailure(symbol, list.response) }
+    const row = list.results.find((row) => row.symbol === symbol)
+    return row ? { ok: true as const, row } : { ok: false as const, failure: unknownSymbol(symbol) }
   }
 
   return {
@@ -91,13 +95,13 @@ export function createRobinhoodCryptoBroker(options: RobinhoodCryptoOptions): Br
     supports: (type) => type === 'crypto',
 
     async instrument(_type, symbol) {
-      const list = await listed(`/api/v1/crypto/trading/trading_pairs/?symbol=${encodeURIComponent(symbol)}`)
-      if (!list.ok) return failure(symbol, list.answer)
-      const pair = list.results.find((one) => one.symbol === symbol)
+      const list = await fetchList(`/api/v1/crypto/trading/trading_pairs/?symbol=${encodeURIComponent(symbol)}`)
+      if (!list.ok) return toBrokerFailure(symbol, list.response)
+      const pair = list.results.find((row) => row.symbol === symbol)
       if (!pair) return unknownSymbol(symbol)
-      const lot = decimalE8(pair.asset_increment)
-      const tick = decimalE8(pair.quote_increment)
-      const baseAsset = textOf(pair.asset_code)
+      const lot = parseE8(pair.asset_increment)
+      const tick = parseE8(pair.quote_increment)
+      const baseAsset = asText(pair.asset_code)
       return {
         ok: true,
         instrument: {
@@ -109,23 +113,23 @@ export function createRobinhoodCryptoBroker(options: RobinhoodCryptoOptions): Br
           feeTier: 'spread',
           takerFeeBps: 0,
           settlementLag: 'T+0',
-          crypto: { baseAsset, quoteAsset: textOf(pair.quote_code), network: baseAsset.toLowerCase() },
+          crypto: { baseAsset, quoteAsset: asText(pair.quote_code), network: baseAsset.toLowerCase() },
         },
       }
     },
 
     async quote(_type, symbol) {
-      const best = await bestBidAsk(symbol)
-      if (!best.ok) return best.failed
+      const bestResult = await fetchBestBidAsk(symbol)
+      if (!bestResult.ok) return bestResult.failure
       return {
         ok: true,
         quote: {
           symbol,
-          bidE8: decimalE8(best.row.bid_inclusive_of_sell_spread),
-          askE8: decimalE8(best.row.ask_inclusive_of_buy_spread),
-          markE8: decimalE8(best.row.price),
+          bidE8: parseE8(bestResult.row.bid_inclusive_of_sell_spread),
+          askE8: parseE8(bestResult.row.ask_inclusive_of_buy_spread),
+          markE8: parseE8(bestResult.row.price),
           source: 'robinhood',
-          observedAt: instant(best.row.timestamp),
+          observedAt: asDate(bestResult.row.timestamp),
           session: 'always',
           nextOpen: null,
           halted: false,
@@ -134,46 +138,46 @@ export function createRobinhoodCryptoBroker(options: RobinhoodCryptoOptions): Br
     },
 
     async estimate(_type, symbol) {
-      const best = await bestBidAsk(symbol)
-      if (!best.ok) return best.failed
-      const bid = decimalE8(best.row.bid_inclusive_of_sell_spread)
-      return { ok: true, slippageBps: spreadBps(bid, decimalE8(best.row.ask_inclusive_of_buy_spread)) }
+      const bestResult = await fetchBestBidAsk(symbol)
+      if (!bestResult.ok) return bestResult.failure
+      const bid = parseE8(bestResult.row.bid_inclusive_of_sell_spread)
+      return { ok: true, slippageBps: spreadBps(bid, parseE8(bestResult.row.ask_inclusive_of_buy_spread)) }
     },
 
     async account(accountId) {
       const [account, holdings] = await Promise.all([
         http({ method: 'GET', path: '/api/v1/crypto/trading/accounts/' }),
-        listed('/api/v1/crypto/trading/holdings/'),
+        fetchList('/api/v1/crypto/trading/holdings/'),
       ])
-      if (account.kind !== 'answer' || account.status !== 200) return failure('account', account)
-      if (!holdings.ok) return failure('holdings', holdings.answer)
-      const body = record(account.body)
-      const buyingPowerMicro = decimalMicro(body.buying_power)
+      if (account.kind !== 'response' || account.status !== 200) return toBrokerFailure('account', account)
+      if (!holdings.ok) return toBrokerFailure('holdings', holdings.response)
+      const body = asObject(account.body)
+      const buyingPowerMicro = parseMicro(body.buying_power)
       const positions = await Promise.all(
         holdings.results.map(async (holding) => {
-          const symbol = `${textOf(holding.asset_code)}-USD`
-          const best = await bestBidAsk(symbol)
-          const quantityE8 = decimalE8(holding.total_quantity)
-          const worth = best.ok ? notionalMicro(decimalE8(best.row.price), quantityE8) : 0n
-          return { symbol, quantityE8, worth }
+          const symbol = `${asText(holding.asset_code)}-USD`
+          const bestResult = await fetchBestBidAsk(symbol)
+          const quantityE8 = parseE8(holding.total_quantity)
+          const valueMicro = bestResult.ok ? notionalMicro(parseE8(bestResult.row.price), quantityE8) : 0n
+          return { symbol, quantityE8, worth: valueMicro }
         }),
       )
       return {
         ok: true,
         account: {
           accountId,
-          currency: textOf(body.buying_power_currency) || 'USD',
+          currency: asText(body.buying_power_currency) || 'USD',
           cashMicro: buyingPowerMicro,
           unsettledMicro: 0n,
           heldMicro: 0n,
           buyingPowerMicro,
-          equityMicro: positions.reduce((sum, { worth }) => sum + worth, buyingPowerMicro),
-          // Robinhood reports what is held, not what it cost: the cost shown is today's worth.
-          positions: positions.map(({ symbol, quantityE8, worth }) => ({
+          equityMicro: positions.reduce((sum, { worth: valueMicro }) => sum + valueMicro, buyingPowerMicro),
+          // Robinhood reports holdings and no cost, so the current value is used as the cost.
+          positions: positions.map(({ symbol, quantityE8, worth: valueMicro }) => ({
             type: 'crypto' as const,
             symbol,
             quantityE8,
-            costMicro: worth,
+            costMicro: valueMicro,
             marginMicro: 0n,
             leverageE2: null,
             liquidationPriceE8: null,
@@ -184,31 +188,32 @@ export function createRobinhoodCryptoBroker(options: RobinhoodCryptoOptions): Br
     },
 
     async place(order) {
-      const answer = await http({ method: 'POST', path: ORDERS, body: orderBody(order) })
-      if (answer.kind === 'answer' && answer.status >= 200 && answer.status < 300) {
-        return { outcome: 'placed', order: readOrder(record(answer.body)) }
+      const response = await http({ method: 'POST', path: ORDERS, body: toOrderBody(order) })
+      if (response.kind === 'response' && response.status >= 200 && response.status < 300) {
+        return { outcome: 'placed', order: toBrokerOrder(asObject(response.body)) }
       }
-      return placeFailure(answer, refusal)
+      return toFailedPlaceOutcome(response, formatRefusal)
     },
 
-    find: (_accountId, clientOrderId, since) => find(clientOrderId, since),
+    find: (_accountId, clientOrderId, since) => findOrder(clientOrderId, since),
 
     async cancel(_accountId, clientOrderId, since) {
-      const found = await find(clientOrderId, since)
-      if (found.outcome !== 'found') return found
-      if (found.order.status !== 'working') return { outcome: 'done', order: found.order }
-      const answer = await http({ method: 'POST', path: `${ORDERS}${found.order.brokerOrderId}/cancel/` })
-      if (answer.kind !== 'answer') return { outcome: 'unknown', reason: answer.reason }
-      const after = await find(clientOrderId, since)
-      if (after.outcome === 'found' && after.order.status !== 'working') return { outcome: 'done', order: after.order }
+      const findResult = await findOrder(clientOrderId, since)
+      if (findResult.outcome !== 'found') return findResult
+      if (findResult.order.status !== 'working') return { outcome: 'done', order: findResult.order }
+      const response = await http({ method: 'POST', path: `${ORDERS}${findResult.order.brokerOrderId}/cancel/` })
+      if (response.kind !== 'response') return { outcome: 'unknown', reason: response.reason }
+      const findAfterCancel = await findOrder(clientOrderId, since)
+      if (findAfterCancel.outcome === 'found' && findAfterCancel.order.status !== 'working')
+        return { outcome: 'done', order: findAfterCancel.order }
       return { outcome: 'unknown', reason: 'The cancel has not taken effect yet.' }
     },
   }
 }
 
-/** A market order here would take any price; a limit at the collar takes the market's price and no worse. */
-function orderBody(order: OrderRequest) {
-  const limit = limitOf(order)
+/** A market order at Robinhood accepts any price, so an order with a collar is sent as a limit order at the collar. */
+function toOrderBody(order: OrderRequest) {
+  const limit = tightestLimitE8(order)
   const quantity = formatDecimal(order.quantityE8, 8)
   const config =
     limit === null
@@ -220,44 +225,44 @@ function orderBody(order: OrderRequest) {
   return { client_order_id: order.clientOrderId, side: order.side, symbol: order.symbol, ...config }
 }
 
-function readOrder(order: Record<string, unknown>): BrokerOrder {
-  const config = { ...record(order.market_order_config), ...record(order.limit_order_config) }
-  const state = textOf(order.state)
+function toBrokerOrder(order: Record<string, unknown>): BrokerOrder {
+  const config = { ...asObject(order.market_order_config), ...asObject(order.limit_order_config) }
+  const state = asText(order.state)
   const status = STATUSES[state] ?? 'working'
   return {
-    brokerOrderId: textOf(order.id),
-    clientOrderId: textOf(order.client_order_id),
-    symbol: textOf(order.symbol),
+    brokerOrderId: asText(order.id),
+    clientOrderId: asText(order.client_order_id),
+    symbol: asText(order.symbol),
     side: order.side === 'sell' ? 'sell' : 'buy',
-    quantityE8: decimalE8(config.asset_quantity),
+    quantityE8: parseE8(config.asset_quantity),
     status,
     reason: status === 'filled' || status === 'working' ? null : `Robinhood: ${state}`,
-    filledE8: decimalE8(order.filled_asset_quantity),
-    fills: records(order.executions).map((execution, index) => ({
-      fillId: `${textOf(order.id)}-${index + 1}`,
-      quantityE8: decimalE8(execution.quantity),
-      priceE8: decimalE8(execution.effective_price),
+    filledE8: parseE8(order.filled_asset_quantity),
+    fills: asObjects(order.executions).map((execution, index) => ({
+      fillId: `${asText(order.id)}-${index + 1}`,
+      quantityE8: parseE8(execution.quantity),
+      priceE8: parseE8(execution.effective_price),
       feeMicro: 0n,
-      at: instant(execution.timestamp),
+      at: asDate(execution.timestamp),
     })),
   }
 }
 
-const refusal = (body: unknown) => {
-  const first = records(record(body).errors)[0]
-  return textOf(first?.detail) || textOf(record(body).detail) || 'Robinhood refused the order.'
+const formatRefusal = (body: unknown) => {
+  const firstError = asObjects(asObject(body).errors)[0]
+  return asText(firstError?.detail) || asText(asObject(body).detail) || 'Robinhood refused the order.'
 }
 
-const words = (answer: BrokerAnswer) =>
-  answer.kind === 'answer' ? `Robinhood answered ${answer.status}.` : answer.reason
+const describeFailure = (response: BrokerResponse) =>
+  response.kind === 'response' ? `Robinhood answered ${response.status}.` : response.reason
 
-const unknownSymbol = (symbol: string): Failed => ({
+const unknownSymbol = (symbol: string): BrokerFailure => ({
   ok: false,
   reason: 'unknown_symbol',
   message: `${symbol} is not traded at Robinhood.`,
 })
 
-const failure = (symbol: string, answer: BrokerAnswer): Failed =>
-  answer.kind === 'answer' && (answer.status === 400 || answer.status === 404)
+const toBrokerFailure = (symbol: string, response: BrokerResponse): BrokerFailure =>
+  response.kind === 'response' && (response.status === 400 || response.status === 404)
     ? unknownSymbol(symbol)
-    : { ok: false, reason: 'unavailable', message: words(answer) }
+    : { ok: false, reason: 'unavailable', message: describeFailure(response) }

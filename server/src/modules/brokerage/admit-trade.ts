@@ -1,88 +1,111 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
-import { differentBody, hashBody, stillInFlight } from '../../platform/idempotency.ts'
+import { differentBody, hashBody, type IdempotentResponse, stillInFlight } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { forbidden, invalid, unavailable } from '../../platform/problem.ts'
-import { approvalPayload } from './approval-payload.ts'
-import type { Broker, Failed, RwaReading } from './broker.ts'
-import { committedMicro, findKey, findRun, hasClientOrder, insertRun, keepKey, lockTenant } from './brokerage.store.ts'
-import { type Ask, type AskBody, checkAgainstInstrument, readAsk } from './instruments.ts'
-import type { Outcomes } from './outcomes.ts'
-import { type DefaultPolicies, overridePolicy, type TenantPolicy, type TradePolicy } from './policies.ts'
-import { assessRisk, judge, type RiskFacts, type Verdict } from './risk.ts'
-import { drawTerms, quantityToEstimateE8 } from './terms.ts'
+import { buildApprovalPayload } from './approval-payload.ts'
+import { computeApprovalWindow, immediateExecutionDeadline } from './approval-window.ts'
+import type { Broker, BrokerFailure, RwaReading } from './broker.ts'
+import {
+  clientOrderIdExists,
+  findIdempotencyKey,
+  findRun,
+  insertRun,
+  lockTenant,
+  readCommittedMicro,
+  saveIdempotencyKey,
+} from './brokerage.store.ts'
+import type { OutcomeRecorder } from './record-outcome.ts'
+import { decideVerdict, runRiskChecks, type Verdict } from './risk-checks.ts'
+import type { RiskFacts } from './risk-facts.ts'
+import { applyTenantPolicy, type DefaultPolicies, type TenantPolicy, type TradePolicy } from './trade-policies.ts'
+import { checkAgainstInstrument, parseTradeRequest, type TradeRequest, type TradeRequestBody } from './trade-request.ts'
 import type { TradeRun } from './trade-run.ts'
+import { buildTradeTerms, quantityToEstimateE8 } from './trade-terms.ts'
 import type { Venues } from './venues.ts'
-import { approvalWindows, immediateWindow } from './windows.ts'
 
 export type AdmitDeps = {
   db: Db
   clock: Clock
   ids: Ids
   venues: Venues
-  outcomes: Outcomes
+  outcomeRecorder: OutcomeRecorder
   policies: DefaultPolicies
   approvalWindowSeconds: number | undefined
-  /** One of the caller's own; undefined when there is none by that id. */
+  /** Undefined when the caller has no policy with this id. */
   findPolicy(caller: TenantCaller, policyId: string): Promise<TenantPolicy | undefined>
   isFrozen(tenantId: string, agentId: string): Promise<boolean>
-  basisReading(symbol: string): Promise<RwaReading | undefined>
+  readBasis(symbol: string): Promise<RwaReading | undefined>
 }
 
-export type RunBody = AskBody & { tenant_id: string }
-export type Asking = { caller: TenantCaller; body: RunBody; idempotencyKey: string | undefined; requestId: string }
-export type Answer = { status: number; body: string; replayed: boolean }
+export type RunRequestBody = TradeRequestBody & { tenant_id: string }
+export type RunRequest = {
+  caller: TenantCaller
+  body: RunRequestBody
+  idempotencyKey: string | undefined
+  requestId: string
+}
+export type AdmitTrade = ReturnType<typeof createAdmitTrade>
 
-/** What admission comes to: an answer, or a run whose order may be sent now. */
-export type Admission = { answer: Answer } | { run: TradeRun }
+/** A response for the caller (refused, pending or replayed), or a run whose order may be sent now. */
+export type Admission = { response: IdempotentResponse } | { run: TradeRun }
 
-const KEY_LIFE_MS = 24 * 3_600_000
+const IDEMPOTENCY_KEY_LIFETIME_MS = 24 * 3_600_000
 export const LEASE_SECONDS = 30
 
 export const createAdmitTrade =
-  (d: AdmitDeps) =>
-  async (asking: Asking): Promise<Admission> => {
-    const { caller, body } = asking
+  (deps: AdmitDeps) =>
+  async (runRequest: RunRequest): Promise<Admission> => {
+    const { caller, body } = runRequest
     if (body.tenant_id !== caller.tenantId) throw forbidden('tenant_id must be the tenant of the key.')
-    const ask = readAsk(body)
-    const earlier = await replay(d.db, asking, d.clock.now())
-    if (earlier) return { answer: earlier }
-    const broker = d.venues.choose(caller.tenantId, ask.type)
-    if (!broker) throw invalid(`No broker for ${ask.type} is configured for this tenant.`, { field: 'instrument_type' })
-    const scene = await survey(d, broker, ask, caller)
-    return d.db.transaction().execute(async (tx) => {
-      const kill = await lockTenant(tx, caller.tenantId)
-      const now = d.clock.now()
-      const raced = await replay(tx, asking, now)
-      if (raced) return { answer: raced }
+    const request = parseTradeRequest(body)
+    const replayedResponse = await replayResponse(deps.db, runRequest, deps.clock.now())
+    if (replayedResponse) return { response: replayedResponse }
+    const broker = deps.venues.choose(caller.tenantId, request.type)
+    if (!broker)
+      throw invalid(`No broker for ${request.type} is configured for this tenant.`, { field: 'instrument_type' })
+    const gathered = await gatherFacts(deps, broker, request, caller)
+    return deps.db.transaction().execute(async (tx) => {
+      const killSwitch = await lockTenant(tx, caller.tenantId)
+      const now = deps.clock.now()
+      const concurrentResponse = await replayResponse(tx, runRequest, now)
+      if (concurrentResponse) return { response: concurrentResponse }
       const facts: RiskFacts = {
-        ...scene,
-        spentTodayMicro: await committedMicro(tx, caller.tenantId, ask.type, startOfDay(now)),
+        ...gathered,
+        spentTodayMicro: await readCommittedMicro(tx, caller.tenantId, request.type, startOfDay(now)),
         duplicateClientOrderId:
-          ask.clientOrderId !== null && (await hasClientOrder(tx, caller.tenantId, ask.clientOrderId)),
-        killSwitch: kill.engagedAt !== null,
-        agentId: ask.agentId,
+          request.clientOrderId !== null && (await clientOrderIdExists(tx, caller.tenantId, request.clientOrderId)),
+        killSwitch: killSwitch.engagedAt !== null,
+        agentId: request.agentId,
         now,
       }
-      const checks = assessRisk(facts)
-      const verdict = judge(checks, scene.policy.source === 'tenant' && defaultRefuses(facts, d.policies[ask.type]))
-      const draft = draftRun(d.ids.uuid(), asking, ask, broker, facts, checks, verdict)
-      const admission = await admit(tx, draft, facts, verdict, asking)
-      if (asking.idempotencyKey) {
-        const expiresAt = new Date(now.getTime() + KEY_LIFE_MS)
-        const claim = { tenantId: caller.tenantId, key: asking.idempotencyKey, bodyHash: hashBody(body), expiresAt }
-        await keepKey(tx, { ...claim, runId: draft.id })
+      const checks = runRiskChecks(facts)
+      const verdict = decideVerdict(
+        checks,
+        gathered.policy.source === 'tenant' && defaultPolicyRejects(facts, deps.policies[request.type]),
+      )
+      const draft = draftRun(deps.ids.uuid(), runRequest, request, broker, facts, checks, verdict)
+      const admission = await storeByVerdict(tx, draft, facts, verdict, runRequest)
+      if (runRequest.idempotencyKey) {
+        const expiresAt = new Date(now.getTime() + IDEMPOTENCY_KEY_LIFETIME_MS)
+        const idempotencyKey = {
+          tenantId: caller.tenantId,
+          key: runRequest.idempotencyKey,
+          bodyHash: hashBody(body),
+          expiresAt,
+        }
+        await saveIdempotencyKey(tx, { ...idempotencyKey, runId: draft.id })
       }
       return admission
     })
 
-    async function admit(
+    async function storeByVerdict(
       tx: Tx,
       draft: TradeRun,
       facts: RiskFacts,
       verdict: Verdict,
-      from: Asking,
+      runRequest: RunRequest,
     ): Promise<Admission> {
       switch (verdict.outcome) {
         case 'execute': {
@@ -93,25 +116,25 @@ export const createAdmitTrade =
           const { terms, quote } = facts
           const { type, leverageE2 } = terms
           const { session, nextOpen } = quote
-          const windows = approvalWindows({
+          const window = computeApprovalWindow({
             type,
             leverageE2,
             session,
             nextOpen,
             now: draft.createdAt,
-            overrideSeconds: d.approvalWindowSeconds,
+            overrideSeconds: deps.approvalWindowSeconds,
           })
           const { policyVerdict } = verdict
           const { checks } = draft.policy
-          const approval = approvalPayload({
+          const approval = buildApprovalPayload({
             runId: draft.id,
             tenantId: draft.tenantId,
             facts,
             checks,
             policyVerdict,
-            windows,
+            window,
           })
-          const answer = answerOf(202, {
+          const response = toResponse(202, {
             run_id: draft.id,
             status: 'pending_approval',
             instrument_type: type,
@@ -119,85 +142,114 @@ export const createAdmitTrade =
             execute_by: approval.execute_by,
             approval,
           })
-          await d.outcomes.pending(tx, { ...draft, ...windows, approval, ...stored(answer) })
-          return { answer }
+          await deps.outcomeRecorder.recordPending(tx, { ...draft, ...window, approval, ...responseColumns(response) })
+          return { response }
         }
         case 'rejected': {
-          const answer = answerOf(422, {
+          const response = toResponse(422, {
             error: verdict.error,
             message: verdict.message,
             run_id: draft.id,
             status: 'rejected',
             instrument_type: draft.terms.type,
             checks: draft.policy.checks,
-            request_id: from.requestId,
+            request_id: runRequest.requestId,
           })
-          await d.outcomes.refused(tx, { ...draft, reason: verdict.message, ...stored(answer) })
-          return { answer }
+          await deps.outcomeRecorder.recordRejected(tx, {
+            ...draft,
+            reason: verdict.message,
+            ...responseColumns(response),
+          })
+          return { response }
         }
       }
     }
   }
 
-/** The same key gives the same answer; one whose run still executes is told to ask again. */
-export async function replay(tx: Tx, asking: Asking, now: Date): Promise<Answer | undefined> {
-  if (asking.idempotencyKey === undefined) return undefined
-  const known = await findKey(tx, asking.caller.tenantId, asking.idempotencyKey, now)
-  if (!known) return undefined
-  if (known.bodyHash !== hashBody(asking.body)) throw differentBody()
-  const run = await findRun(tx, asking.caller.tenantId, known.runId)
+/** The stored response to this idempotency key, if any; 409 while its run is still executing. */
+export async function replayResponse(
+  tx: Tx,
+  runRequest: RunRequest,
+  now: Date,
+): Promise<IdempotentResponse | undefined> {
+  if (runRequest.idempotencyKey === undefined) return undefined
+  const existingKey = await findIdempotencyKey(tx, runRequest.caller.tenantId, runRequest.idempotencyKey, now)
+  if (!existingKey) return undefined
+  if (existingKey.bodyHash !== hashBody(runRequest.body)) throw differentBody()
+  const run = await findRun(tx, runRequest.caller.tenantId, existingKey.runId)
   if (!run?.answerBody || run.answerStatus === null) throw stillInFlight()
   return { status: run.answerStatus, body: run.answerBody, replayed: true }
 }
 
-type Scene = Omit<RiskFacts, 'spentTodayMicro' | 'duplicateClientOrderId' | 'killSwitch' | 'agentId' | 'now'>
+type GatheredFacts = Omit<RiskFacts, 'spentTodayMicro' | 'duplicateClientOrderId' | 'killSwitch' | 'agentId' | 'now'>
 
-/** Everything that has to be asked of others, before any transaction is open. */
-async function survey(d: AdmitDeps, broker: Broker, ask: Ask, caller: TenantCaller): Promise<Scene> {
-  const found = taken(await broker.instrument(ask.type, ask.symbol))
-  checkAgainstInstrument(ask, found.instrument)
-  const [quoted, accounted, policy, reading, agentFrozen] = await Promise.all([
-    broker.quote(ask.type, ask.symbol),
+/** Calls the broker and the other modules before any transaction is open. */
+async function gatherFacts(
+  deps: AdmitDeps,
+  broker: Broker,
+  request: TradeRequest,
+  caller: TenantCaller,
+): Promise<GatheredFacts> {
+  const { instrument } = requireResult(await broker.instrument(request.type, request.symbol))
+  checkAgainstInstrument(request, instrument)
+  const [quoteResult, accountResult, policy, reading, agentFrozen] = await Promise.all([
+    broker.quote(request.type, request.symbol),
     broker.account(caller.tenantId),
-    policyFor(d, caller, ask),
-    ask.type === 'rwa' ? d.basisReading(ask.symbol) : undefined,
-    ask.agentId === null ? false : d.isFrozen(caller.tenantId, ask.agentId),
+    findTradePolicy(deps, caller, request),
+    request.type === 'rwa' ? deps.readBasis(request.symbol) : undefined,
+    request.agentId === null ? false : deps.isFrozen(caller.tenantId, request.agentId),
   ])
-  const { instrument } = found
-  const { quote } = taken(quoted)
-  const { slippageBps } = taken(await broker.estimate(ask.type, ask.symbol, quantityToEstimateE8(ask, quote)))
-  // The broker's own spelling: one position must not go by two names.
-  const named = { ...ask, symbol: instrument.symbol }
-  const terms = drawTerms({ ask: named, quote, instrument, slippageBps, policy, basisBps: reading?.basisBps ?? null })
-  return { terms, policy, instrument, quote, account: taken(accounted).account, reading: reading ?? null, agentFrozen }
+  const { quote } = requireResult(quoteResult)
+  const { slippageBps } = requireResult(
+    await broker.estimate(request.type, request.symbol, quantityToEstimateE8(request, quote)),
+  )
+  // The broker's own spelling of the symbol, so that one position does not have two names.
+  const normalizedRequest = { ...request, symbol: instrument.symbol }
+  const terms = buildTradeTerms({
+    request: normalizedRequest,
+    quote,
+    instrument,
+    slippageBps,
+    policy,
+    basisBps: reading?.basisBps ?? null,
+  })
+  return {
+    terms,
+    policy,
+    instrument,
+    quote,
+    account: requireResult(accountResult).account,
+    reading: reading ?? null,
+    agentFrozen,
+  }
 }
 
-async function policyFor(d: AdmitDeps, caller: TenantCaller, ask: Ask): Promise<TradePolicy> {
-  const base = d.policies[ask.type]
-  if (ask.policyId === null) return base
-  const own = await d.findPolicy(caller, ask.policyId)
-  if (!own) throw invalid('policy_id names no policy of this tenant.', { field: 'policy_id' })
-  return overridePolicy(base, own, { agentId: ask.agentId, keyId: caller.keyId })
+async function findTradePolicy(deps: AdmitDeps, caller: TenantCaller, request: TradeRequest): Promise<TradePolicy> {
+  const defaultPolicy = deps.policies[request.type]
+  if (request.policyId === null) return defaultPolicy
+  const tenantPolicy = await deps.findPolicy(caller, request.policyId)
+  if (!tenantPolicy) throw invalid('policy_id names no policy of this tenant.', { field: 'policy_id' })
+  return applyTenantPolicy(defaultPolicy, tenantPolicy, { agentId: request.agentId, keyId: caller.keyId })
 }
 
-/** A broker's failure in the caller's words: a symbol nobody knows is their mistake, a broker that is away is not. */
-function taken<T extends { ok: true }>(answer: T | Failed): T {
-  if (answer.ok) return answer
-  if (answer.reason === 'unavailable') throw unavailable(`The broker cannot be asked at the moment. ${answer.message}`)
-  throw invalid(answer.message, { field: 'symbol' })
+/** Turns a broker's failure into an error: an unknown symbol is the caller's mistake (400), an unavailable broker is not (503). */
+function requireResult<T extends { ok: true }>(result: T | BrokerFailure): T {
+  if (result.ok) return result
+  if (result.reason === 'unavailable') throw unavailable(`The broker is not available at the moment. ${result.message}`)
+  throw invalid(result.message, { field: 'symbol' })
 }
 
-function defaultRefuses(facts: RiskFacts, policy: TradePolicy): boolean {
-  return judge(assessRisk({ ...facts, policy }), false).outcome === 'rejected'
+function defaultPolicyRejects(facts: RiskFacts, policy: TradePolicy): boolean {
+  return decideVerdict(runRiskChecks({ ...facts, policy }), false).outcome === 'rejected'
 }
 
 function draftRun(
   id: string,
-  { caller }: Asking,
-  ask: Ask,
+  { caller }: RunRequest,
+  request: TradeRequest,
   broker: Broker,
   facts: RiskFacts,
-  checks: ReturnType<typeof assessRisk>,
+  checks: ReturnType<typeof runRiskChecks>,
   verdict: Verdict,
 ): TradeRun {
   const { now, policy } = facts
@@ -206,12 +258,12 @@ function draftRun(
     id,
     tenantId: caller.tenantId,
     keyId: caller.keyId,
-    agentId: ask.agentId,
+    agentId: request.agentId,
     broker: broker.id,
     mode: broker.mode,
     state: executes ? 'executing' : verdict.outcome === 'pending' ? 'pending_approval' : 'rejected',
     reason: null,
-    clientOrderId: ask.clientOrderId,
+    clientOrderId: request.clientOrderId,
     terms: facts.terms,
     instrument: facts.instrument,
     policy: {
@@ -223,7 +275,7 @@ function draftRun(
     },
     approval: null,
     expiresAt: null,
-    executeBy: executes ? immediateWindow(now) : now,
+    executeBy: executes ? immediateExecutionDeadline(now) : now,
     approvedAt: null,
     approvedBy: null,
     approvedByClaimed: null,
@@ -242,8 +294,12 @@ function draftRun(
   }
 }
 
-const answerOf = (status: number, body: unknown): Answer => ({ status, body: JSON.stringify(body), replayed: false })
+const toResponse = (status: number, body: unknown): IdempotentResponse => ({
+  status,
+  body: JSON.stringify(body),
+  replayed: false,
+})
 
-const stored = (answer: Answer) => ({ answerStatus: answer.status, answerBody: answer.body })
+const responseColumns = ({ status, body }: IdempotentResponse) => ({ answerStatus: status, answerBody: body })
 
 const startOfDay = (now: Date) => new Date(`${now.toISOString().slice(0, 10)}T00:00:00.000Z`)

@@ -1,12 +1,12 @@
 import { hashJson } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
+import type { ApprovalWindow } from './approval-window.ts'
 import { notionalMicro, numberFromE8, type RwaReading } from './broker.ts'
-import { distanceToLiquidationBps, liquidationPriceE8 } from './liquidation.ts'
-import { type Check, positionAfterE8, positionOf, type RiskFacts, requiredMicro } from './risk.ts'
-import type { Terms } from './terms.ts'
-import type { Windows } from './windows.ts'
+import { distanceToLiquidationBps, liquidationPriceE8 } from './liquidation-price.ts'
+import { type Check, findPosition, positionAfterE8, type RiskFacts, requiredMicro } from './risk-facts.ts'
+import type { TradeTerms } from './trade-terms.ts'
 
-/** What a person must see to decide, and nothing they have to work out: it differs by instrument. */
+/** What an approver is shown. The fields beyond the common ones depend on the instrument type. */
 export type ApprovalPayload = {
   run_id: string
   tenant_id: string
@@ -29,23 +29,23 @@ export type ApprovalInput = {
   facts: RiskFacts
   checks: Check[]
   policyVerdict: string
-  windows: Windows
+  window: ApprovalWindow
 }
 
-export function approvalPayload(input: ApprovalInput): ApprovalPayload {
-  const payload = { ...common(input), ...byType(input.facts, input.windows) }
-  return { ...payload, digest: digestOf(payload) }
+export function buildApprovalPayload(input: ApprovalInput): ApprovalPayload {
+  const payload = { ...commonFields(input), ...instrumentFields(input.facts, input.window) }
+  return { ...payload, digest: hashApprovalPayload(payload) }
 }
 
-/** sha256 over the RFC 8785 bytes of the payload without its own digest: what was shown is what was approved. */
-export function digestOf(payload: Record<string, unknown>): string {
-  const { digest: _, ...shown } = payload
-  return hashJson(shown)
+/** sha256 over the RFC 8785 bytes of the payload without its own digest: proves what the approver was shown. */
+export function hashApprovalPayload(payload: Record<string, unknown>): string {
+  const { digest: _, ...signedFields } = payload
+  return hashJson(signedFields)
 }
 
-function common({ runId, tenantId, facts, checks, policyVerdict, windows }: ApprovalInput) {
+function commonFields({ runId, tenantId, facts, checks, policyVerdict, window }: ApprovalInput) {
   const { terms, account, quote, policy } = facts
-  const before = account.buyingPowerMicro
+  const buyingPowerMicro = account.buyingPowerMicro
   return {
     run_id: runId,
     tenant_id: tenantId,
@@ -64,44 +64,44 @@ function common({ runId, tenantId, facts, checks, policyVerdict, windows }: Appr
     },
     est_fees: usdcFromMicro(terms.estimatedFeesMicro),
     est_slippage_bps: terms.estimatedSlippageBps,
-    buying_power_before: usdcFromMicro(before),
-    buying_power_after: usdcFromMicro(before - buyingPowerTaken(facts)),
-    position_before: numberFromE8(positionOf(account, terms.symbol)?.quantityE8 ?? 0n),
+    buying_power_before: usdcFromMicro(buyingPowerMicro),
+    buying_power_after: usdcFromMicro(buyingPowerMicro - buyingPowerUsedMicro(facts)),
+    position_before: numberFromE8(findPosition(account, terms.symbol)?.quantityE8 ?? 0n),
     position_after: terms.type === 'spend' ? 0 : numberFromE8(positionAfterE8(terms, account)),
     session: quote.session as string,
     policy_id: policy.policyId,
     policy_verdict: policyVerdict,
     checks,
-    expires_at: windows.expiresAt.toISOString(),
-    execute_by: windows.executeBy.toISOString(),
+    expires_at: window.expiresAt.toISOString(),
+    execute_by: window.executeBy.toISOString(),
   }
 }
 
-/** A sale frees its proceeds when they settle: at once for T+0, not today for T+1. */
-function buyingPowerTaken({ terms, quote, account, instrument }: RiskFacts): bigint {
+/** A sale frees its proceeds when they settle: at once for T+0, later for T+1. */
+function buyingPowerUsedMicro({ terms, quote, account, instrument }: RiskFacts): bigint {
   if (terms.type === 'perp' || terms.orderSide === 'buy') return requiredMicro(terms, quote, account)
   if (instrument.settlementLag === 'T+1') return 0n
   return terms.estimatedFeesMicro - notionalMicro(quote.bidE8, terms.quantityE8)
 }
 
-function byType(facts: RiskFacts, windows: Windows): Record<string, unknown> {
+function instrumentFields(facts: RiskFacts, window: ApprovalWindow): Record<string, unknown> {
   switch (facts.terms.type) {
     case 'equity':
-      return equity(facts)
+      return equityFields(facts)
     case 'perp':
-      return perp(facts)
+      return perpFields(facts)
     case 'crypto':
-      return crypto(facts)
+      return cryptoFields(facts)
     case 'rwa':
-      return rwa(facts, facts.reading)
+      return rwaFields(facts, facts.reading)
     case 'earn':
-      return earn(facts, windows)
+      return earnFields(facts, window)
     case 'spend':
-      return spend(facts)
+      return spendFields(facts)
   }
 }
 
-const equity = ({ terms, quote }: RiskFacts) => ({
+const equityFields = ({ terms, quote }: RiskFacts) => ({
   ticker: terms.symbol,
   order_type: terms.orderType,
   limit_price: limitPrice(terms),
@@ -110,7 +110,7 @@ const equity = ({ terms, quote }: RiskFacts) => ({
   halted: quote.halted,
 })
 
-function perp({ terms, quote, instrument }: RiskFacts) {
+function perpFields({ terms, quote, instrument }: RiskFacts) {
   const leverageE2 = terms.leverageE2 ?? 100n
   const maintenanceMarginBps = instrument.perp?.maintenanceMarginBps ?? 0
   const notional = notionalMicro(terms.quotePriceE8, terms.quantityE8)
@@ -135,7 +135,7 @@ function perp({ terms, quote, instrument }: RiskFacts) {
   }
 }
 
-const crypto = ({ terms, instrument }: RiskFacts) => ({
+const cryptoFields = ({ terms, instrument }: RiskFacts) => ({
   product_id: terms.symbol,
   fee_tier: instrument.feeTier,
   network: instrument.crypto?.network ?? null,
@@ -143,7 +143,7 @@ const crypto = ({ terms, instrument }: RiskFacts) => ({
   limit_price: limitPrice(terms),
 })
 
-const rwa = ({ terms, instrument }: RiskFacts, reading: RwaReading | null) => ({
+const rwaFields = ({ terms, instrument }: RiskFacts, reading: RwaReading | null) => ({
   underlying_asset: instrument.rwa?.underlyingAsset ?? null,
   token_contract: instrument.rwa?.tokenContract ?? null,
   chain: instrument.rwa?.chain ?? null,
@@ -156,21 +156,21 @@ const rwa = ({ terms, instrument }: RiskFacts, reading: RwaReading | null) => ({
   limit_price: limitPrice(terms),
 })
 
-function earn({ terms, instrument }: RiskFacts, windows: Windows) {
+function earnFields({ terms, instrument }: RiskFacts, window: ApprovalWindow) {
   const lockDays = instrument.earn?.lockDays ?? 0
   return {
     principal: numberFromE8(terms.quantityE8),
     yield_rate: (instrument.earn?.yieldRateBps ?? 0) / 10_000,
     lock_period: `P${lockDays}D`,
     // The lock starts when the deposit executes, which is no later than this.
-    unlock_at: new Date(windows.executeBy.getTime() + lockDays * 86_400_000).toISOString(),
+    unlock_at: new Date(window.executeBy.getTime() + lockDays * 86_400_000).toISOString(),
     early_exit_penalty: (instrument.earn?.earlyExitPenaltyBps ?? 0) / 10_000,
     protocol: instrument.earn?.protocol ?? null,
   }
 }
 
-function spend({ terms, instrument, policy, spentTodayMicro }: RiskFacts) {
-  const left = policy.maxPerDayMicro === null ? null : policy.maxPerDayMicro - spentTodayMicro
+function spendFields({ terms, instrument, policy, spentTodayMicro }: RiskFacts) {
+  const remainingMicro = policy.maxPerDayMicro === null ? null : policy.maxPerDayMicro - spentTodayMicro
   return {
     merchant: terms.symbol,
     category: instrument.spend?.category ?? null,
@@ -178,8 +178,8 @@ function spend({ terms, instrument, policy, spentTodayMicro }: RiskFacts) {
     rail: instrument.spend?.rail ?? null,
     pre_auth_id: null,
     recurring: false,
-    remaining_budget: left === null ? null : usdcFromMicro(left > 0n ? left : 0n),
+    remaining_budget: remainingMicro === null ? null : usdcFromMicro(remainingMicro > 0n ? remainingMicro : 0n),
   }
 }
 
-const limitPrice = (terms: Terms) => (terms.limitPriceE8 === null ? null : numberFromE8(terms.limitPriceE8))
+const limitPrice = (terms: TradeTerms) => (terms.limitPriceE8 === null ? null : numberFromE8(terms.limitPriceE8))

@@ -4,14 +4,17 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
+import { approvalDeadline } from './approval-window.ts'
 import type { InstrumentType } from './broker.ts'
 import { lockRun, markApproved } from './brokerage.store.ts'
-import { orderSideOf, type Side } from './instruments.ts'
-import type { Outcomes } from './outcomes.ts'
+import type { OutcomeRecorder } from './record-outcome.ts'
+import { orderSideOf, type Side } from './trade-request.ts'
 import type { TradeRun } from './trade-run.ts'
-import { approvalEnds } from './windows.ts'
 
-/** Everything but `run_id` is an echo of what the approver was shown; it can stop the approval and change nothing. */
+/**
+ * Beside `run_id` and `approved_by`, the fields repeat what the approver was shown. One that differs from the run stops
+ * the approval; none of them changes the run.
+ */
 export type ApproveBody = {
   run_id: string
   approved_by?: string
@@ -27,29 +30,34 @@ export type ApproveBody = {
 export type ApproveDeps = {
   db: Db
   clock: Clock
-  outcomes: Outcomes
+  outcomeRecorder: OutcomeRecorder
   idempotency: Idempotency
   /** Tells the worker that there is something to do. */
   wake(): void
 }
 
-/** Of a run that was cancelled by the passing of time, and of no other. */
-export const EXPIRED_REASON = 'Nobody approved it in time.'
+/** The stored reason of runs whose approval window expired, and of no others. Stored rows are compared with it. */
+export const APPROVAL_EXPIRED_REASON = 'Nobody approved it in time.'
 
+/**
+ * POST /api/rh/approve. Throws 410 when the approval window has expired and 409 when the run is already approved,
+ * cancelled, executed or rejected.
+ */
 export const createApproveTrade =
-  (d: ApproveDeps) =>
+  (deps: ApproveDeps) =>
   async (caller: TenantCaller, body: ApproveBody, idempotencyKey?: string): Promise<IdempotentResponse> => {
     const { tenantId, keyId } = caller
-    const asked = { scope: `tenant:${tenantId}`, route: 'POST /api/rh/approve', key: idempotencyKey, body }
+    const idempotentRequest = { scope: `tenant:${tenantId}`, route: 'POST /api/rh/approve', key: idempotencyKey, body }
     try {
-      const answered = await d.idempotency.once(asked, async (tx) => {
+      const response = await deps.idempotency.once(idempotentRequest, async (tx) => {
         const run = await lockRun(tx, body.run_id, tenantId)
-        const now = d.clock.now()
+        const now = deps.clock.now()
         if (!run) throw notFound('run')
-        if (hasExpired(run, now)) throw new WindowOver()
+        if (hasExpired(run, now)) throw new ApprovalWindowExpired()
         if (run.state !== 'pending_approval') throw conflict(`This run is already ${run.state}.`)
-        const wrong = wrongEcho(run, body)
-        if (wrong) throw invalid(`${wrong} differs from the terms of the run.`, { field: wrong })
+        const mismatchedField = findMismatchedEcho(run, body)
+        if (mismatchedField)
+          throw invalid(`${mismatchedField} differs from the terms of the run.`, { field: mismatchedField })
         const approved: TradeRun = {
           ...run,
           state: 'approved',
@@ -60,25 +68,25 @@ export const createApproveTrade =
           updatedAt: now,
         }
         await markApproved(tx, approved)
-        await d.outcomes.approved(tx, approved, keyId, now)
-        return { status: 200, body: approvedAnswer(approved) }
+        await deps.outcomeRecorder.recordApproved(tx, approved, keyId, now)
+        return { status: 200, body: toApprovedResponse(approved) }
       })
-      d.wake()
-      return answered
+      deps.wake()
+      return response
     } catch (error) {
-      if (!(error instanceof WindowOver)) throw error
-      // What was refused has been rolled back; that its time is over is written down all the same.
-      await d.db.transaction().execute(async (tx) => {
+      if (!(error instanceof ApprovalWindowExpired)) throw error
+      // The transaction above was rolled back, so the run is cancelled in one of its own.
+      await deps.db.transaction().execute(async (tx) => {
         const run = await lockRun(tx, body.run_id, tenantId)
-        if (run?.state === 'pending_approval') await cancelExpired(d.outcomes, tx, run, d.clock.now())
+        if (run?.state === 'pending_approval') await cancelExpiredRun(deps.outcomeRecorder, tx, run, deps.clock.now())
       })
       throw expired('The approval window of this run has expired.')
     }
   }
 
-class WindowOver extends Error {}
+class ApprovalWindowExpired extends Error {}
 
-const approvedAnswer = (run: TradeRun) => ({
+const toApprovedResponse = (run: TradeRun) => ({
   run_id: run.id,
   status: 'approved' as const,
   instrument_type: run.terms.type,
@@ -91,21 +99,27 @@ const approvedAnswer = (run: TradeRun) => ({
   digest: run.approval!.digest,
 })
 
-export const cancelExpired = (outcomes: Outcomes, tx: Tx, run: TradeRun, now: Date) =>
-  outcomes.finish(tx, run, { state: 'cancelled', reason: EXPIRED_REASON, fills: [], brokerOrderId: null }, 'clock', now)
+export const cancelExpiredRun = (outcomeRecorder: OutcomeRecorder, tx: Tx, run: TradeRun, now: Date) =>
+  outcomeRecorder.recordFinished(
+    tx,
+    run,
+    { state: 'cancelled', reason: APPROVAL_EXPIRED_REASON, fills: [], brokerOrderId: null },
+    'clock',
+    now,
+  )
 
-/** Its window is over, whether the sweep has said so yet or not. */
+/** True once the window has passed, whether or not the sweep has cancelled the run yet. */
 function hasExpired(run: TradeRun, now: Date): boolean {
-  if (run.state === 'cancelled') return run.reason === EXPIRED_REASON
+  if (run.state === 'cancelled') return run.reason === APPROVAL_EXPIRED_REASON
   if (run.state !== 'pending_approval' || !run.expiresAt) return false
-  return now >= approvalEnds({ expiresAt: run.expiresAt, executeBy: run.executeBy })
+  return now >= approvalDeadline({ expiresAt: run.expiresAt, executeBy: run.executeBy })
 }
 
-/** The first echoed term that is not the stored one. */
-function wrongEcho(run: TradeRun, body: ApproveBody): string | undefined {
+/** The first echoed field that differs from the stored run. */
+function findMismatchedEcho(run: TradeRun, body: ApproveBody): string | undefined {
   const { terms, approval, expiresAt } = run
   const leverage = terms.leverageE2 === null ? null : Number(terms.leverageE2) / 100
-  const echoes: [name: keyof ApproveBody, same: () => boolean][] = [
+  const echoes: [name: keyof ApproveBody, matches: () => boolean][] = [
     ['instrument_type', () => body.instrument_type === terms.type],
     ['direction', () => orderSideOf(body.direction!) === terms.orderSide],
     ['notional_usdc', () => microFromUsdc(body.notional_usdc!) === terms.notionalMicro],
@@ -114,5 +128,5 @@ function wrongEcho(run: TradeRun, body: ApproveBody): string | undefined {
     ['policy_verdict', () => body.policy_verdict === approval?.policy_verdict],
     ['expires_at', () => Date.parse(body.expires_at!) === expiresAt?.getTime()],
   ]
-  return echoes.find(([name, same]) => body[name] !== undefined && !same())?.[0]
+  return echoes.find(([name, matches]) => body[name] !== undefined && !matches())?.[0]
 }

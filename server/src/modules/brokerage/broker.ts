@@ -1,19 +1,19 @@
 /**
- * The broker port: who holds the accounts and executes the orders.
+ * The broker port: a broker holds accounts and executes orders.
  * Adapters import this file and nothing else of this module.
  *
- * A broker never throws for what the outside world does: failure is a result. What it cannot know it calls `unknown`,
- * and the caller then asks `find` by client order id instead of placing a second order.
+ * A broker does not throw when the outside world fails: failure is a result. When it does not know whether an order was
+ * accepted it returns `unknown`, and the caller then calls `find` by client order id instead of placing a second order.
  */
 export const INSTRUMENT_TYPES = ['equity', 'perp', 'crypto', 'rwa', 'earn', 'spend'] as const
 export type InstrumentType = (typeof INSTRUMENT_TYPES)[number]
 
-/** `buy` also opens or adds to a long (perp), deposits (earn) and pays (spend); `sell` is the way back, or a short (perp). */
+/** `buy` also opens or adds to a long (perp), deposits (earn) and pays (spend); `sell` reverses these, or opens a short (perp). */
 export type OrderSide = 'buy' | 'sell'
 export type TimeInForce = 'day' | 'gtc' | 'ioc' | 'fok'
 export type Session = 'open' | 'closed' | 'holiday' | 'always'
 
-/** What a broker says about one thing it trades. Fields of other instrument types are absent. */
+/** One instrument as a broker describes it. Fields of other instrument types are absent. */
 export type Instrument = {
   type: InstrumentType
   symbol: string
@@ -47,7 +47,7 @@ export type Quote = {
   fundingRatePpm?: number
 }
 
-/** What a wrapper's basis reading says that a trade in it must respect. */
+/** The part of a tokenised equity's basis reading that trades depend on. */
 export type RwaReading = {
   symbol: string
   underlying: string
@@ -61,7 +61,7 @@ export type RwaReading = {
   halted: boolean
   asOf: Date
   source: string
-  /** An illustration: it can price a rehearsal, and says nothing about a market. */
+  /** An illustration: it can price a paper trade, and says nothing about a market. */
   preview: boolean
 }
 
@@ -70,7 +70,7 @@ export type BrokerPosition = {
   symbol: string
   /** Negative for a short. */
   quantityE8: bigint
-  /** What the open quantity cost, fees apart. */
+  /** What the open quantity cost, without fees. */
   costMicro: bigint
   marginMicro: bigint
   leverageE2: bigint | null
@@ -82,7 +82,7 @@ export type BrokerAccount = {
   accountId: string
   currency: string
   cashMicro: bigint
-  /** Sale proceeds that have not settled, and what open orders hold: neither can be spent. */
+  /** Unsettled sale proceeds, and cash held for open orders: neither can be spent. */
   unsettledMicro: bigint
   heldMicro: bigint
   buyingPowerMicro: bigint
@@ -100,13 +100,13 @@ export type OrderRequest = {
   quantityE8: bigint
   orderType: 'market' | 'limit'
   limitPriceE8: bigint | null
-  /** The worst price the order may get: the house's collar, on the tick, enforced where the order is executed. */
+  /** The worst price the order may get: the collar, rounded to the tick. The broker enforces it. */
   worstPriceE8: bigint | null
   tif: TimeInForce
   leverageE2: bigint | null
-  /** From this moment on the order may no longer be taken: whoever sent it has been given up for dead. */
+  /** From this moment the order may no longer be accepted: another worker has taken the run over. */
   placeBy: Date
-  /** From this moment on nothing may fill. */
+  /** From this moment nothing may fill. */
   executeBy: Date
 }
 
@@ -134,14 +134,14 @@ export type BrokerOrder = {
   fills: Fill[]
 }
 
-export type Failed = {
+export type BrokerFailure = {
   ok: false
-  /** `unknown_symbol`, `unsupported`: ask differently. `unavailable`: ask later, nothing has happened. */
+  /** `unknown_symbol`, `unsupported`: the request is wrong. `unavailable`: try again later, nothing has happened. */
   reason: 'unknown_symbol' | 'unsupported' | 'unavailable'
   message: string
 }
 
-/** `unavailable` is certain that no order was taken; `unknown` is not. */
+/** `unavailable`: certainly no order was accepted. `unknown`: one may have been. */
 export type PlaceOutcome =
   | { outcome: 'placed'; order: BrokerOrder }
   | { outcome: 'rejected'; reason: string }
@@ -161,34 +161,34 @@ export type CancelOutcome =
 export type Broker = {
   id: string
   mode: 'paper' | 'live'
-  /** A request that was lost on the way may still arrive within this time; only after it is `not_found` final. */
+  /** A lost request may still arrive within this time; `not_found` is final only after it. */
   inFlightMs: number
   supports(type: InstrumentType): boolean
-  instrument(type: InstrumentType, symbol: string): Promise<{ ok: true; instrument: Instrument } | Failed>
-  quote(type: InstrumentType, symbol: string): Promise<{ ok: true; quote: Quote } | Failed>
-  /** What an order of this size would cost above the touch, before it is sent. */
+  instrument(type: InstrumentType, symbol: string): Promise<{ ok: true; instrument: Instrument } | BrokerFailure>
+  quote(type: InstrumentType, symbol: string): Promise<{ ok: true; quote: Quote } | BrokerFailure>
+  /** The expected slippage of an order of this size, beyond the touch. */
   estimate(
     type: InstrumentType,
     symbol: string,
     quantityE8: bigint,
-  ): Promise<{ ok: true; slippageBps: number } | Failed>
-  account(accountId: string): Promise<{ ok: true; account: BrokerAccount } | Failed>
+  ): Promise<{ ok: true; slippageBps: number } | BrokerFailure>
+  account(accountId: string): Promise<{ ok: true; account: BrokerAccount } | BrokerFailure>
   place(order: OrderRequest): Promise<PlaceOutcome>
-  /** `since`: the order cannot be older, so that brokers who only list orders need not list them all. */
+  /** `since`: the order is not older, so that brokers that can only list orders need not list them all. */
   find(accountId: string, clientOrderId: string, since: Date): Promise<FindOutcome>
-  /** Stops what is still working. An order that had already ended is `done` as it ended. */
+  /** Cancels a working order. For an order that has already ended it returns `done` and changes nothing. */
   cancel(accountId: string, clientOrderId: string, since: Date): Promise<CancelOutcome>
 }
 
-// Amounts belong to the port, because both of its sides must round alike: prices and quantities are bigints of 1e-8
-// (`…E8`), money is bigint micro-USDC (`…Micro`), leverage is bigint hundredths (`…E2`).
+// Amounts are part of the port, because adapters and the module must round in the same way: prices and quantities are
+// bigints of 1e-8 (`…E8`), money is bigint micro-USDC (`…Micro`), leverage is bigint hundredths (`…E2`).
 
 export const E8 = 100_000_000n
 const E8_SQUARED_TO_MICRO = 10_000_000_000n
 
 /** Rounds half away from zero; the divisor is positive. */
 export function divideRounded(value: bigint, divisor: bigint): bigint {
-  const twice = 2n * absolute(value) + divisor
+  const twice = 2n * absBigint(value) + divisor
   const rounded = twice / (2n * divisor)
   return value < 0n ? -rounded : rounded
 }
@@ -198,13 +198,13 @@ export function divideUp(value: bigint, divisor: bigint): bigint {
   return value > 0n && value % divisor !== 0n ? floor + 1n : floor
 }
 
-export function least(first: bigint, ...others: bigint[]): bigint {
-  let smallest = first
-  for (const value of others) if (value < smallest) smallest = value
-  return smallest
+export function minBigint(first: bigint, ...others: bigint[]): bigint {
+  let minimum = first
+  for (const value of others) if (value < minimum) minimum = value
+  return minimum
 }
 
-export const absolute = (value: bigint) => (value < 0n ? -value : value)
+export const absBigint = (value: bigint) => (value < 0n ? -value : value)
 
 /** Price times quantity as money. */
 export const notionalMicro = (priceE8: bigint, quantityE8: bigint) =>
@@ -212,7 +212,7 @@ export const notionalMicro = (priceE8: bigint, quantityE8: bigint) =>
 
 /** The average price at which this much money bought this quantity. */
 export const averagePriceE8 = (micro: bigint, quantityE8: bigint) =>
-  quantityE8 === 0n ? 0n : divideRounded(absolute(micro) * E8_SQUARED_TO_MICRO, absolute(quantityE8))
+  quantityE8 === 0n ? 0n : divideRounded(absBigint(micro) * E8_SQUARED_TO_MICRO, absBigint(quantityE8))
 
 const DECIMAL = /^(-?)(\d{1,30})(?:\.(\d{1,40}))?(?:[eE]([+-]?\d{1,3}))?$/
 
@@ -231,7 +231,7 @@ export function parseDecimal(text: string, scale: number): bigint | undefined {
 
 /** The shortest plain decimal text of a bigint of `10^-scale`. */
 export function formatDecimal(value: bigint, scale: number): string {
-  const digits = absolute(value)
+  const digits = absBigint(value)
     .toString()
     .padStart(scale + 1, '0')
   const fraction = digits.slice(digits.length - scale).replace(/0+$/, '')

@@ -1,15 +1,15 @@
 import { type TSchema, Type } from 'typebox'
 import { INSTRUMENT_TYPES } from './broker.ts'
-import { SIDES } from './instruments.ts'
+import { SIDES } from './trade-request.ts'
 
 const oneOf = <T extends string>(values: readonly T[]) => Type.Union(values.map((value) => Type.Literal(value)))
 const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
-const moment = Type.String({ format: 'date-time' })
+const dateTime = Type.String({ format: 'date-time' })
 const uuid = Type.String({ format: 'uuid' })
-const open = (about: string) => Type.Object({}, { additionalProperties: true, description: about })
-const strict = { additionalProperties: false }
+const openObject = (description: string) => Type.Object({}, { additionalProperties: true, description: description })
+const noAdditionalProperties = { additionalProperties: false }
 /** Free text that the database and a signature can hold: no NUL, no half of a character. */
-const words = (maxLength: number, description?: string, minLength = 1) =>
+const freeText = (maxLength: number, description?: string, minLength = 1) =>
   Type.String({ minLength, maxLength, pattern: '^[^\\u0000\\ud800-\\udfff]*$', ...(description && { description }) })
 
 const InstrumentType = oneOf(INSTRUMENT_TYPES)
@@ -19,7 +19,7 @@ const PolicyVerdict = oneOf(['requires_human', 'borderline', 'override'])
 export const RhRunRequest = Type.Object(
   {
     tenant_id: Type.String({ minLength: 1, maxLength: 128, description: 'Must be the tenant of the key.' }),
-    symbol: words(64, 'For a spend: the merchant.'),
+    symbol: freeText(64, 'For a spend: the merchant.'),
     side: Side,
     quantity: Type.Number({ description: 'Shares, contracts or fractional units; USDC for earn and spend.' }),
     price_limit: Type.Optional(
@@ -34,15 +34,15 @@ export const RhRunRequest = Type.Object(
       }),
     ),
     policy_id: Type.Optional(
-      words(128, 'Overrides the tenant default where it speaks; what it does not name stays as it was.'),
+      freeText(128, 'Overrides the tenant default where it speaks; what it does not name stays as it was.'),
     ),
     client_order_id: Type.Optional(
       Type.String({ pattern: '^[A-Za-z0-9._:-]{1,64}$', description: 'Your own name for the order; works once.' }),
     ),
-    agent_id: Type.Optional(words(80)),
+    agent_id: Type.Optional(freeText(80)),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
-  strict,
+  noAdditionalProperties,
 )
 
 const Check = Type.Object(
@@ -61,7 +61,7 @@ const Fill = Type.Object({
   quantity: Type.Number(),
   price: Type.Number(),
   fee: Type.Number(),
-  at: moment,
+  at: dateTime,
 })
 
 export const RhReceipt = Type.Object(
@@ -91,10 +91,10 @@ export const RhReceipt = Type.Object(
     reference: Type.Object({
       quote_price: Type.Number(),
       quote_source: Type.String(),
-      quoted_at: moment,
+      quoted_at: dateTime,
       max_drift_bps: Type.Number(),
       execution_price: nullable(Type.Number()),
-      execution_observed_at: nullable(moment),
+      execution_observed_at: nullable(dateTime),
       basis_bps: nullable(Type.Number()),
     }),
     slippage_bps: nullable(Type.Number({ description: 'Positive is worse than the judged price.' })),
@@ -108,12 +108,12 @@ export const RhReceipt = Type.Object(
     approval: Type.Object({
       required: Type.Boolean(),
       digest: nullable(Type.String()),
-      expires_at: nullable(moment),
+      expires_at: nullable(dateTime),
       approved_by: nullable(Type.String({ description: 'The key that approved.' })),
       approved_by_claimed: nullable(Type.String({ description: 'Whom the approver named.' })),
-      approved_at: nullable(moment),
+      approved_at: nullable(dateTime),
     }),
-    execute_by: moment,
+    execute_by: dateTime,
     receipt_url: Type.String({ description: 'The public entry of the transparency log that commits to this receipt.' }),
     attestation: Type.Object(
       {
@@ -127,8 +127,8 @@ export const RhReceipt = Type.Object(
         description: 'Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level.',
       },
     ),
-    created_at: moment,
-    instrument_metadata: open(
+    created_at: dateTime,
+    instrument_metadata: openObject(
       'equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring.',
     ),
   },
@@ -148,8 +148,8 @@ const Approval = Type.Object(
     policy_id: Type.String(),
     policy_verdict: PolicyVerdict,
     checks: Type.Array(Check),
-    expires_at: moment,
-    execute_by: moment,
+    expires_at: dateTime,
+    execute_by: dateTime,
     digest: Type.String(),
   },
   {
@@ -170,8 +170,8 @@ export const RhRunAccepted = Type.Object(
     run_id: uuid,
     status: oneOf(['pending_approval', 'executing']),
     instrument_type: InstrumentType,
-    expires_at: moment,
-    execute_by: moment,
+    expires_at: dateTime,
+    execute_by: dateTime,
     approval: nullable(Approval),
   },
   { description: 'Waits for a person; or, with a broker that fills later, still executes (`approval` is then null).' },
@@ -194,17 +194,20 @@ export const RhRunRefused = Type.Object(
 export const RhApproveRequest = Type.Object(
   {
     run_id: uuid,
-    approved_by: Type.Optional(words(200, 'Recorded as claimed.')),
+    approved_by: Type.Optional(freeText(200, 'Recorded as claimed.')),
     instrument_type: Type.Optional(InstrumentType),
     direction: Type.Optional(Side),
     notional_usdc: Type.Optional(Type.Number()),
     leverage: Type.Optional(Type.Number()),
     liquidation_price: Type.Optional(Type.Number()),
     policy_verdict: Type.Optional(PolicyVerdict),
-    expires_at: Type.Optional(moment),
+    expires_at: Type.Optional(dateTime),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
-  { ...strict, description: 'Beside run_id and approved_by these are echoes: one that differs from the run is a 400.' },
+  {
+    ...noAdditionalProperties,
+    description: 'Beside run_id and approved_by these are echoes: one that differs from the run is a 400.',
+  },
 )
 
 export const RhApproved = Type.Object({
@@ -212,11 +215,11 @@ export const RhApproved = Type.Object({
   status: Type.Literal('approved'),
   instrument_type: InstrumentType,
   queued: Type.Boolean(),
-  approved_at: moment,
+  approved_at: dateTime,
   approved_by: Type.String(),
   approved_by_claimed: nullable(Type.String()),
-  expires_at: moment,
-  execute_by: moment,
+  expires_at: dateTime,
+  execute_by: dateTime,
   digest: Type.String(),
 })
 
@@ -239,19 +242,19 @@ export const RhRun = Type.Object({
   mode: oneOf(['paper', 'live']),
   client_order_id: nullable(Type.String()),
   approval: nullable(Approval),
-  expires_at: nullable(moment),
-  execute_by: moment,
-  approved_at: nullable(moment),
+  expires_at: nullable(dateTime),
+  execute_by: dateTime,
+  approved_at: nullable(dateTime),
   approved_by: nullable(Type.String()),
   approved_by_claimed: nullable(Type.String()),
   fills: Type.Array(Fill),
   receipt_ids: Type.Array(uuid),
-  created_at: moment,
-  updated_at: moment,
-  finished_at: nullable(moment),
+  created_at: dateTime,
+  updated_at: dateTime,
+  finished_at: nullable(dateTime),
 })
 
-export const RhCancelRequest = Type.Object({ reason: Type.Optional(words(500)) }, strict)
+export const RhCancelRequest = Type.Object({ reason: Type.Optional(freeText(500)) }, noAdditionalProperties)
 export const RhCancelled = Type.Object({
   run_id: uuid,
   status: Type.String(),
@@ -265,11 +268,11 @@ export const RhReceiptsQuery = Type.Object(
     instrument_type: Type.Optional(InstrumentType),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
   },
-  strict,
+  noAdditionalProperties,
 )
 
 export const RhPositions = Type.Object({
-  as_of: moment,
+  as_of: dateTime,
   accounts: Type.Array(
     Type.Object({
       broker: Type.String(),
@@ -290,17 +293,20 @@ export const RhPositions = Type.Object({
           margin_usdc: Type.Number(),
           leverage: nullable(Type.Number()),
           liquidation_price: nullable(Type.Number()),
-          locked_until: nullable(moment),
+          locked_until: nullable(dateTime),
         }),
       ),
     }),
   ),
 })
 
-export const KillSwitchRequest = Type.Object({ engaged: Type.Boolean(), reason: Type.Optional(words(500)) }, strict)
+export const KillSwitchRequest = Type.Object(
+  { engaged: Type.Boolean(), reason: Type.Optional(freeText(500)) },
+  noAdditionalProperties,
+)
 export const KillSwitch = Type.Object({
   engaged: Type.Boolean(),
-  engaged_at: nullable(moment),
+  engaged_at: nullable(dateTime),
   engaged_by: nullable(Type.String()),
   reason: nullable(Type.String()),
   runs_stopped: Type.Integer(),
@@ -314,7 +320,7 @@ export const CbReceiptsQuery = Type.Object(
     type: Type.Optional(Type.Literal('accounts')),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 200 })),
   },
-  strict,
+  noAdditionalProperties,
 )
 
 const Balance = Type.Object({ value: Type.String(), currency: Type.String() })
@@ -339,7 +345,7 @@ export const OauthCallback = Type.Object({
 })
 /** Answered 200 whatever it names, so nothing in it is refused that can be read at all. */
 export const OauthRevokeRequest = Type.Object({
-  rh_account_id: Type.Optional(nullable(words(256, 'An id that matches nothing is answered all the same.', 0))),
+  rh_account_id: Type.Optional(nullable(freeText(256, 'An id that matches nothing is answered all the same.', 0))),
 })
 export const OauthRevoked = Type.Object({
   domain: Type.String(),

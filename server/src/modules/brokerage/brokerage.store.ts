@@ -2,8 +2,8 @@ import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { Fill, InstrumentType } from './broker.ts'
 import { notionalMicro } from './broker.ts'
-import { fromJson, toJson } from './json.ts'
-import type { RhReceipt } from './receipt.ts'
+import { reviveStoredJson, toJson } from './stored-json.ts'
+import type { RhReceipt } from './trade-receipt.ts'
 import type { ExecutionQuote, RunState, TradeRun } from './trade-run.ts'
 
 type RunRow = {
@@ -39,60 +39,60 @@ type RunRow = {
   finished_at: Date | null
 }
 
-/** The row that all of a tenant's admissions queue up on; with its kill switch. */
+/** Locks the tenant's row, so that its runs are admitted one at a time, and reads its kill switch. */
 export async function lockTenant(tx: Tx, tenantId: string): Promise<KillSwitch> {
   await sql`insert into rh_tenants (tenant_id) values (${tenantId}) on conflict do nothing`.execute(tx)
-  const { rows } = await sql<KillRow>`
+  const { rows } = await sql<KillSwitchRow>`
     select killed_at, killed_by, kill_reason from rh_tenants where tenant_id = ${tenantId} for update
   `.execute(tx)
-  return killSwitchOf(rows[0])
+  return toKillSwitch(rows[0])
 }
 
 export type KillSwitch = { engagedAt: Date | null; engagedBy: string | null; reason: string | null }
-type KillRow = { killed_at: Date | null; killed_by: string | null; kill_reason: string | null }
+type KillSwitchRow = { killed_at: Date | null; killed_by: string | null; kill_reason: string | null }
 
 export async function readKillSwitch(tx: Tx, tenantId: string): Promise<KillSwitch> {
-  const { rows } = await sql<KillRow>`
+  const { rows } = await sql<KillSwitchRow>`
     select killed_at, killed_by, kill_reason from rh_tenants where tenant_id = ${tenantId}
   `.execute(tx)
-  return killSwitchOf(rows[0])
+  return toKillSwitch(rows[0])
 }
 
-export async function writeKillSwitch(tx: Tx, tenantId: string, kill: KillSwitch): Promise<void> {
+export async function writeKillSwitch(tx: Tx, tenantId: string, killSwitch: KillSwitch): Promise<void> {
   await sql`
-    update rh_tenants set killed_at = ${kill.engagedAt}, killed_by = ${kill.engagedBy}, kill_reason = ${kill.reason}
+    update rh_tenants set killed_at = ${killSwitch.engagedAt}, killed_by = ${killSwitch.engagedBy}, kill_reason = ${killSwitch.reason}
     where tenant_id = ${tenantId}
   `.execute(tx)
 }
 
-export async function committedMicro(tx: Tx, tenantId: string, type: InstrumentType, since: Date): Promise<bigint> {
+export async function readCommittedMicro(tx: Tx, tenantId: string, type: InstrumentType, since: Date): Promise<bigint> {
   const { rows } = await sql<{
     micro: bigint
   }>`select rh_committed_micro(${tenantId}, ${type}, ${since}) as micro`.execute(tx)
   return rows[0]!.micro
 }
 
-export async function hasClientOrder(tx: Tx, tenantId: string, clientOrderId: string): Promise<boolean> {
+export async function clientOrderIdExists(tx: Tx, tenantId: string, clientOrderId: string): Promise<boolean> {
   const { rows } = await sql`
     select 1 from rh_runs where tenant_id = ${tenantId} and client_order_id = ${clientOrderId} and state <> 'rejected'
   `.execute(tx)
   return rows.length > 0
 }
 
-export async function findKey(tx: Tx, tenantId: string, key: string, now: Date) {
+export async function findIdempotencyKey(tx: Tx, tenantId: string, key: string, now: Date) {
   const { rows } = await sql<{ body_hash: string; run_id: string }>`
     select body_hash, run_id from rh_run_keys where tenant_id = ${tenantId} and key = ${key} and expires_at > ${now}
   `.execute(tx)
   return rows[0] && { bodyHash: rows[0].body_hash, runId: rows[0].run_id }
 }
 
-export async function keepKey(
+export async function saveIdempotencyKey(
   tx: Tx,
-  claim: { tenantId: string; key: string; bodyHash: string; runId: string; expiresAt: Date },
+  idempotencyKey: { tenantId: string; key: string; bodyHash: string; runId: string; expiresAt: Date },
 ): Promise<void> {
   await sql`
     insert into rh_run_keys (tenant_id, key, body_hash, run_id, expires_at)
-    values (${claim.tenantId}, ${claim.key}, ${claim.bodyHash}, ${claim.runId}, ${claim.expiresAt})
+    values (${idempotencyKey.tenantId}, ${idempotencyKey.key}, ${idempotencyKey.bodyHash}, ${idempotencyKey.runId}, ${idempotencyKey.expiresAt})
     on conflict (tenant_id, key) do update
       set body_hash = excluded.body_hash, run_id = excluded.run_id, expires_at = excluded.expires_at
   `.execute(tx)
@@ -116,34 +116,34 @@ export async function insertRun(tx: Tx, run: TradeRun): Promise<void> {
 
 export async function findRun(tx: Tx, tenantId: string, id: string): Promise<TradeRun | undefined> {
   const { rows } = await sql<RunRow>`select * from rh_runs where id = ${id} and tenant_id = ${tenantId}`.execute(tx)
-  return rows[0] && runOf(rows[0])
+  return rows[0] && toTradeRun(rows[0])
 }
 
 export async function lockRun(tx: Tx, id: string, tenantId?: string): Promise<TradeRun | undefined> {
-  const own = tenantId === undefined ? sql`` : sql` and tenant_id = ${tenantId}`
-  const { rows } = await sql<RunRow>`select * from rh_runs where id = ${id}${own} for update`.execute(tx)
-  return rows[0] && runOf(rows[0])
+  const tenantCondition = tenantId === undefined ? sql`` : sql` and tenant_id = ${tenantId}`
+  const { rows } = await sql<RunRow>`select * from rh_runs where id = ${id}${tenantCondition} for update`.execute(tx)
+  return rows[0] && toTradeRun(rows[0])
 }
 
-export async function claimDue(tx: Tx, now: Date, leaseSeconds: number, most: number): Promise<TradeRun[]> {
+export async function claimDueRuns(tx: Tx, now: Date, leaseSeconds: number, limit: number): Promise<TradeRun[]> {
   const { rows } = await sql<RunRow>`
-    select * from claim_rh_runs(${now}, make_interval(secs => ${leaseSeconds}), ${most})
+    select * from claim_rh_runs(${now}, make_interval(secs => ${leaseSeconds}), ${limit})
   `.execute(tx)
-  return rows.map(runOf)
+  return rows.map(toTradeRun)
 }
 
-export async function lockExpired(tx: Tx, now: Date, most: number): Promise<TradeRun[]> {
-  const { rows } = await sql<RunRow>`select * from expired_rh_runs(${now}, ${most})`.execute(tx)
-  return rows.map(runOf)
+export async function lockExpiredRuns(tx: Tx, now: Date, limit: number): Promise<TradeRun[]> {
+  const { rows } = await sql<RunRow>`select * from expired_rh_runs(${now}, ${limit})`.execute(tx)
+  return rows.map(toTradeRun)
 }
 
-/** Runs that a kill switch stops, locked; oldest first, so that two switches cannot lock each other out. */
-export async function lockUnfinished(tx: Tx, tenantId: string): Promise<TradeRun[]> {
+/** Locks the runs a kill switch stops, oldest first, so that two requests cannot deadlock. */
+export async function lockUnfinishedRuns(tx: Tx, tenantId: string): Promise<TradeRun[]> {
   const { rows } = await sql<RunRow>`
     select * from rh_runs where tenant_id = ${tenantId} and state in ('pending_approval', 'approved', 'executing')
     order by id for update
   `.execute(tx)
-  return rows.map(runOf)
+  return rows.map(toTradeRun)
 }
 
 export async function markApproved(tx: Tx, run: TradeRun): Promise<void> {
@@ -154,7 +154,7 @@ export async function markApproved(tx: Tx, run: TradeRun): Promise<void> {
   `.execute(tx)
 }
 
-/** The intent, before the call. False when another worker has taken the run over: then this one must not call. */
+/** Records the intent before the broker is called. False when another worker has taken the run over: this one must then not call. */
 export async function markSent(tx: Tx, run: TradeRun, at: Date, quote: ExecutionQuote): Promise<boolean> {
   const { rows } = await sql`
     update rh_runs set sent_at = ${at}, execution_quote = ${toJson(quote)}::jsonb, updated_at = ${at}
@@ -163,15 +163,15 @@ export async function markSent(tx: Tx, run: TradeRun, at: Date, quote: Execution
   return rows.length === 1
 }
 
-/** Gives the run back until then. `sentAt` says whether an order may still be on its way to the broker. */
-export async function putBack(
+/** Releases the run until `next.at`. `sentAt` is set when an order may still be on its way to the broker. */
+export async function releaseRun(
   tx: Tx,
   run: TradeRun,
-  next: { at: Date; sentAt: Date | null; now: Date },
+  release: { at: Date; sentAt: Date | null; now: Date },
 ): Promise<void> {
   await sql`
-    update rh_runs set lease_until = null, next_attempt_at = ${next.at}, sent_at = ${next.sentAt}, updated_at = ${next.now},
-      state = case when approved_at is not null and ${next.sentAt}::timestamptz is null then 'approved' else state end
+    update rh_runs set lease_until = null, next_attempt_at = ${release.at}, sent_at = ${release.sentAt}, updated_at = ${release.now},
+      state = case when approved_at is not null and ${release.sentAt}::timestamptz is null then 'approved' else state end
     where id = ${run.id} and attempts = ${run.attempts} and state = 'executing'
   `.execute(tx)
 }
@@ -224,7 +224,7 @@ export async function listFills(tx: Tx, runId: string): Promise<Fill[]> {
   }))
 }
 
-/** The newest receipt of a run steps back for its successor. */
+/** Stores the receipt and marks the run's previous one as superseded. */
 export async function insertReceipt(tx: Tx, receipt: RhReceipt, broker: string, at: Date): Promise<void> {
   const { hash, prev_hash } = receipt.attestation
   await sql`update rh_receipts set superseded_at = ${at} where run_id = ${receipt.run_id} and superseded_at is null`.execute(
@@ -237,7 +237,7 @@ export async function insertReceipt(tx: Tx, receipt: RhReceipt, broker: string, 
   `.execute(tx)
 }
 
-export async function newestReceiptHash(tx: Tx, runId: string): Promise<string | null> {
+export async function findNewestReceiptHash(tx: Tx, runId: string): Promise<string | null> {
   const { rows } = await sql<{ hash: string }>`
     select hash from rh_receipts where run_id = ${runId} and superseded_at is null
   `.execute(tx)
@@ -253,7 +253,7 @@ export type ReceiptFilter = {
 }
 
 export async function listReceipts(tx: Tx, filter: ReceiptFilter, limit: number): Promise<RhReceipt[]> {
-  const wanted = [
+  const conditions = [
     sql`superseded_at is null`,
     ...(filter.tenantId === undefined ? [] : [sql`tenant_id = ${filter.tenantId}`]),
     ...(filter.runId === undefined ? [] : [sql`run_id = ${filter.runId}`]),
@@ -263,7 +263,7 @@ export async function listReceipts(tx: Tx, filter: ReceiptFilter, limit: number)
     ...(filter.status === 'history' ? [sql`status <> 'pending_approval'`] : []),
   ]
   const { rows } = await sql<{ body: RhReceipt }>`
-    select body from rh_receipts where ${sql.join(wanted, sql` and `)} order by id desc limit ${limit}
+    select body from rh_receipts where ${sql.join(conditions, sql` and `)} order by id desc limit ${limit}
   `.execute(tx)
   return rows.map((row) => row.body)
 }
@@ -275,25 +275,25 @@ export async function findReceipt(tx: Tx, tenantId: string, id: string): Promise
   return rows[0]?.body
 }
 
-export async function receiptIdsOf(tx: Tx, runId: string): Promise<string[]> {
+export async function listReceiptIds(tx: Tx, runId: string): Promise<string[]> {
   const { rows } = await sql<{ id: string }>`select id from rh_receipts where run_id = ${runId} order by id`.execute(tx)
   return rows.map((row) => row.id)
 }
 
-export async function forgetKeys(tx: Tx, now: Date, most: number): Promise<void> {
+export async function deleteExpiredIdempotencyKeys(tx: Tx, now: Date, limit: number): Promise<void> {
   await sql`
     delete from rh_run_keys where (tenant_id, key) in (
-      select tenant_id, key from rh_run_keys where expires_at <= ${now} limit ${most})
+      select tenant_id, key from rh_run_keys where expires_at <= ${now} limit ${limit})
   `.execute(tx)
 }
 
-const killSwitchOf = (row: KillRow | undefined): KillSwitch => ({
+const toKillSwitch = (row: KillSwitchRow | undefined): KillSwitch => ({
   engagedAt: row?.killed_at ?? null,
   engagedBy: row?.killed_by ?? null,
   reason: row?.kill_reason ?? null,
 })
 
-const runOf = (row: RunRow): TradeRun => ({
+const toTradeRun = (row: RunRow): TradeRun => ({
   id: row.id,
   tenantId: row.tenant_id,
   keyId: row.key_id,
@@ -303,9 +303,9 @@ const runOf = (row: RunRow): TradeRun => ({
   state: row.state,
   reason: row.reason,
   clientOrderId: row.client_order_id,
-  terms: fromJson(row.terms),
-  instrument: fromJson(row.instrument),
-  policy: fromJson(row.policy),
+  terms: reviveStoredJson(row.terms),
+  instrument: reviveStoredJson(row.instrument),
+  policy: reviveStoredJson(row.policy),
   approval: row.approval as TradeRun['approval'],
   expiresAt: row.expires_at,
   executeBy: row.execute_by,
@@ -318,7 +318,7 @@ const runOf = (row: RunRow): TradeRun => ({
   nextAttemptAt: row.next_attempt_at,
   brokerOrderId: row.broker_order_id,
   stopReason: row.stop_reason,
-  executionQuote: row.execution_quote === null ? null : fromJson(row.execution_quote),
+  executionQuote: row.execution_quote === null ? null : reviveStoredJson(row.execution_quote),
   answerStatus: row.answer_status,
   answerBody: row.answer_body,
   createdAt: row.created_at,

@@ -1,27 +1,23 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Broker, BrokerOrder, OrderRequest, Quote } from './broker.ts'
-import { lockRun, markSent, putBack, readKillSwitch } from './brokerage.store.ts'
-import type { Outcome, Outcomes } from './outcomes.ts'
-import { driftBps, worstPriceE8 } from './terms.ts'
+import { lockRun, markSent, readKillSwitch, releaseRun } from './brokerage.store.ts'
+import type { OutcomeRecorder, RunOutcome } from './record-outcome.ts'
 import { brokerClientOrderId, isFinal, type TradeRun } from './trade-run.ts'
+import { driftBps, worstPriceE8 } from './trade-terms.ts'
 import type { Venues } from './venues.ts'
 
-/**
- * Executes one claimed run: record the intent, call the broker, record the outcome. It may die between any two of
- * these and be done again by another worker; the broker knows the order by the run's id, so it stays one order.
- */
 export type ExecuteDeps = {
   db: Db
   clock: Clock
   venues: Venues
-  outcomes: Outcomes
+  outcomeRecorder: OutcomeRecorder
   isFrozen(tenantId: string, agentId: string): Promise<boolean>
-  /** For crash tests: told where the work stands. */
+  /** For crash tests: called at each step. */
   probe?(step: ExecuteStep): void
 }
 
-/** Where a worker can die. */
+/** The steps at which crash tests kill a worker. */
 export const executeSteps = ['claimed', 'intent_recorded', 'broker_called', 'outcome_recorded'] as const
 export type ExecuteStep = (typeof executeSteps)[number]
 
@@ -33,146 +29,153 @@ const RETRY_MS = 5000
 const MAX_RETRY_MS = 60_000
 
 type Decision =
-  | { now: 'finish'; outcome: Outcome }
-  /** `sentAt`: an order may be on its way since then. */
-  | { now: 'wait'; until: Date; sentAt: Date | null }
+  | { action: 'finish'; outcome: RunOutcome }
+  /** `sentAt`: when an order may have been sent; null when certainly none was. */
+  | { action: 'wait'; until: Date; sentAt: Date | null }
 
-export const createExecuteTrade = (d: ExecuteDeps): ExecuteTrade => {
-  const probe = d.probe ?? (() => {})
+/**
+ * Executes one claimed run: record the intent, call the broker, record the outcome. A worker may die between any two of
+ * these and another repeats the work; the client order id is the run's id, so it stays one order.
+ */
+export const createExecuteTrade = (deps: ExecuteDeps): ExecuteTrade => {
+  const probe = deps.probe ?? (() => {})
 
   return async (run) => {
     probe('claimed')
-    const broker = d.venues.byId(run.broker)
+    const broker = deps.venues.byId(run.broker)
     const decision = broker
-      ? await decide(broker, run)
-      : end('cancelled', `The broker ${run.broker} is not configured.`)
-    if (decision.now === 'wait') {
+      ? await decideNextStep(broker, run)
+      : finishUnfilled('cancelled', `The broker ${run.broker} is not configured.`)
+    if (decision.action === 'wait') {
       const { until: at, sentAt } = decision
-      await putBack(d.db, run, { at, sentAt, now: d.clock.now() })
+      await releaseRun(deps.db, run, { at, sentAt, now: deps.clock.now() })
       return run
     }
-    const finished = await finish(run, decision.outcome)
+    const finished = await finishRun(run, decision.outcome)
     probe('outcome_recorded')
     return finished
   }
 
-  async function decide(broker: Broker, run: TradeRun): Promise<Decision> {
+  async function decideNextStep(broker: Broker, run: TradeRun): Promise<Decision> {
     if (run.sentAt) {
-      const earlier = await followUp(broker, run, run.sentAt)
-      if (earlier) return earlier
+      const followUpDecision = await followUpOrder(broker, run, run.sentAt)
+      if (followUpDecision) return followUpDecision
     }
-    if (run.stopReason) return end('cancelled', run.stopReason)
-    if (isOver(run)) return end('cancelled', 'Its time to execute had passed.')
-    const quoted = await broker.quote(run.terms.type, run.terms.symbol)
-    if (!quoted.ok) return retry(run, null)
-    const obstacle = await obstacleTo(run, quoted.quote)
-    if (obstacle) return obstacle
-    return send(broker, run, quoted.quote)
+    if (run.stopReason) return finishUnfilled('cancelled', run.stopReason)
+    if (isPastDeadline(run)) return finishUnfilled('cancelled', 'Its time to execute had passed.')
+    const quoteResult = await broker.quote(run.terms.type, run.terms.symbol)
+    if (!quoteResult.ok) return retryLater(run, null)
+    const blocker = await findBlocker(run, quoteResult.quote)
+    if (blocker) return blocker
+    return placeOrder(broker, run, quoteResult.quote)
   }
 
-  /** An order may exist already. Undefined when it certainly does not and may still be sent. */
-  async function followUp(broker: Broker, run: TradeRun, sentAt: Date): Promise<Decision | undefined> {
-    const found = await broker.find(run.tenantId, brokerClientOrderId(run), run.createdAt)
-    if (found.outcome === 'unknown') return retry(run, sentAt)
-    if (found.outcome === 'found') return settle(broker, run, found.order, sentAt)
+  /** Looks for an order that may have been sent before. Undefined when there is certainly none, so that it may be sent. */
+  async function followUpOrder(broker: Broker, run: TradeRun, sentAt: Date): Promise<Decision | undefined> {
+    const findResult = await broker.find(run.tenantId, brokerClientOrderId(run), run.createdAt)
+    if (findResult.outcome === 'unknown') return retryLater(run, sentAt)
+    if (findResult.outcome === 'found') return settleOrder(broker, run, findResult.order, sentAt)
     const arrivedBy = new Date(sentAt.getTime() + broker.inFlightMs)
-    return d.clock.now() < arrivedBy ? { now: 'wait', until: arrivedBy, sentAt } : undefined
+    return deps.clock.now() < arrivedBy ? { action: 'wait', until: arrivedBy, sentAt } : undefined
   }
 
-  /** What forbids the order at this moment: some things for good, others for a while. */
-  async function obstacleTo(run: TradeRun, quote: Quote): Promise<Decision | undefined> {
-    const kill = await readKillSwitch(d.db, run.tenantId)
-    if (kill.engagedAt) return end('cancelled', 'Trading is switched off for this tenant.')
-    if (run.agentId && (await d.isFrozen(run.tenantId, run.agentId))) {
-      return end('cancelled', `Agent '${run.agentId}' is frozen.`)
+  /** Why the order may not be sent now: some reasons end the run, others delay it. */
+  async function findBlocker(run: TradeRun, quote: Quote): Promise<Decision | undefined> {
+    const killSwitch = await readKillSwitch(deps.db, run.tenantId)
+    if (killSwitch.engagedAt) return finishUnfilled('cancelled', 'Trading is switched off for this tenant.')
+    if (run.agentId && (await deps.isFrozen(run.tenantId, run.agentId))) {
+      return finishUnfilled('cancelled', `Agent '${run.agentId}' is frozen.`)
     }
     if (quote.session === 'closed' || quote.session === 'holiday') {
-      const opens = quote.nextOpen && quote.nextOpen < run.executeBy ? quote.nextOpen : run.executeBy
-      return { now: 'wait', until: opens, sentAt: null }
+      const retryAt = quote.nextOpen && quote.nextOpen < run.executeBy ? quote.nextOpen : run.executeBy
+      return { action: 'wait', until: retryAt, sentAt: null }
     }
-    if (quote.halted) return retry(run, null)
+    if (quote.halted) return retryLater(run, null)
     const drift = driftBps(run.terms, quote)
     if (run.approval && drift > run.terms.maxDriftBps) {
-      return end('cancelled', `The price moved ${drift} bps since it was approved, more than ${run.terms.maxDriftBps}.`)
+      return finishUnfilled(
+        'cancelled',
+        `The price moved ${drift} bps since it was approved, more than ${run.terms.maxDriftBps}.`,
+      )
     }
     return undefined
   }
 
-  async function send(broker: Broker, run: TradeRun, quote: Quote): Promise<Decision> {
-    const sentAt = d.clock.now()
+  async function placeOrder(broker: Broker, run: TradeRun, quote: Quote): Promise<Decision> {
+    const sentAt = deps.clock.now()
     const { markE8, source, observedAt } = quote
-    const mine = await markSent(d.db, run, sentAt, { markE8, source, observedAt })
-    if (!mine) return { now: 'wait', until: sentAt, sentAt }
+    const stillOwned = await markSent(deps.db, run, sentAt, { markE8, source, observedAt })
+    if (!stillOwned) return { action: 'wait', until: sentAt, sentAt }
     probe('intent_recorded')
-    // The last look at the clock before the order leaves; the broker looks again before it fills.
-    if (isOver(run)) return end('cancelled', 'Its time to execute had passed.')
-    const placed = await broker.place(orderOf(run))
+    // The last check of the deadline before the order is sent; the broker checks it again before it fills.
+    if (isPastDeadline(run)) return finishUnfilled('cancelled', 'Its time to execute had passed.')
+    const placeResult = await broker.place(toOrderRequest(run))
     probe('broker_called')
-    switch (placed.outcome) {
+    switch (placeResult.outcome) {
       case 'placed':
-        return settle(broker, run, placed.order, sentAt)
+        return settleOrder(broker, run, placeResult.order, sentAt)
       case 'rejected':
-        return end('rejected', placed.reason)
+        return finishUnfilled('rejected', placeResult.reason)
       case 'unavailable':
-        return retry(run, null, placed.retryAfterSeconds * 1000)
+        return retryLater(run, null, placeResult.retryAfterSeconds * 1000)
       case 'unknown':
-        return retry(run, sentAt)
+        return retryLater(run, sentAt)
     }
   }
 
-  /** What has ended is written down; what still works is left to work, until its time is up or somebody stops it. */
-  async function settle(broker: Broker, run: TradeRun, order: BrokerOrder, sentAt: Date): Promise<Decision> {
-    if (order.status !== 'working') return ended(order)
-    const kill = await readKillSwitch(d.db, run.tenantId)
-    const stop = run.stopReason ?? (kill.engagedAt ? 'Trading is switched off for this tenant.' : null)
-    if (!stop && !isOver(run)) {
-      const next = new Date(d.clock.now().getTime() + POLL_MS)
-      return { now: 'wait', until: next < run.executeBy ? next : run.executeBy, sentAt }
+  /** Finishes the run when its order has ended; a working order is polled until its deadline, or cancelled when stopped. */
+  async function settleOrder(broker: Broker, run: TradeRun, order: BrokerOrder, sentAt: Date): Promise<Decision> {
+    if (order.status !== 'working') return finishWithOrder(order)
+    const killSwitch = await readKillSwitch(deps.db, run.tenantId)
+    const stopReason = run.stopReason ?? (killSwitch.engagedAt ? 'Trading is switched off for this tenant.' : null)
+    if (!stopReason && !isPastDeadline(run)) {
+      const next = new Date(deps.clock.now().getTime() + POLL_MS)
+      return { action: 'wait', until: next < run.executeBy ? next : run.executeBy, sentAt }
     }
-    const cancelled = await broker.cancel(run.tenantId, brokerClientOrderId(run), run.createdAt)
-    if (cancelled.outcome !== 'done') return retry(run, sentAt)
-    return ended(cancelled.order, stop ?? 'Its time to execute had passed.')
+    const cancelResult = await broker.cancel(run.tenantId, brokerClientOrderId(run), run.createdAt)
+    if (cancelResult.outcome !== 'done') return retryLater(run, sentAt)
+    return finishWithOrder(cancelResult.order, stopReason ?? 'Its time to execute had passed.')
   }
 
-  /** The outcome is written once: whoever comes second finds the run at rest and leaves it so. */
-  async function finish(run: TradeRun, outcome: Outcome): Promise<TradeRun> {
-    return d.db.transaction().execute(async (tx) => {
+  /** Writes the outcome once: a second worker finds the run final and leaves it as it is. */
+  async function finishRun(run: TradeRun, outcome: RunOutcome): Promise<TradeRun> {
+    return deps.db.transaction().execute(async (tx) => {
       const current = await lockRun(tx, run.id)
-      // Another worker took over while this one was away: what it finds at the broker counts, not what we remember.
-      const ours = current && current.attempts === run.attempts && !isFinal(current.state)
-      if (!ours) return current ?? run
-      return d.outcomes.finish(tx, current, outcome, WORKER, d.clock.now())
+      // When another worker has taken the run over, what that one finds at the broker counts.
+      const stillOwned = current && current.attempts === run.attempts && !isFinal(current.state)
+      if (!stillOwned) return current ?? run
+      return deps.outcomeRecorder.recordFinished(tx, current, outcome, WORKER, deps.clock.now())
     })
   }
 
-  function retry(run: TradeRun, sentAt: Date | null, afterMs = RETRY_MS): Decision {
+  function retryLater(run: TradeRun, sentAt: Date | null, afterMs = RETRY_MS): Decision {
     const backOff = Math.min(afterMs * 2 ** Math.min(run.attempts - 1, 4), MAX_RETRY_MS)
-    const next = d.clock.now().getTime() + backOff
-    // A run nobody has sent has nothing to wait for once its time is up.
-    return { now: 'wait', until: new Date(sentAt ? next : Math.min(next, run.executeBy.getTime())), sentAt }
+    const next = deps.clock.now().getTime() + backOff
+    // A run whose order was not sent is cancelled at its deadline, so there is no reason to wait longer.
+    return { action: 'wait', until: new Date(sentAt ? next : Math.min(next, run.executeBy.getTime())), sentAt }
   }
 
-  function isOver(run: TradeRun): boolean {
-    return d.clock.now() >= run.executeBy
+  function isPastDeadline(run: TradeRun): boolean {
+    return deps.clock.now() >= run.executeBy
   }
 }
 
-const end = (state: 'cancelled' | 'rejected', reason: string): Decision => ({
-  now: 'finish',
+const finishUnfilled = (state: 'cancelled' | 'rejected', reason: string): Decision => ({
+  action: 'finish',
   outcome: { state, reason, fills: [], brokerOrderId: null },
 })
 
-function ended(order: BrokerOrder, why?: string): Decision {
+function finishWithOrder(order: BrokerOrder, reasonOverride?: string): Decision {
   const state = order.filledE8 > 0n ? 'executed' : order.status === 'rejected' ? 'rejected' : 'cancelled'
-  const reason = order.status === 'filled' ? null : (why ?? order.reason)
-  return { now: 'finish', outcome: { state, reason, fills: order.fills, brokerOrderId: order.brokerOrderId } }
+  const reason = order.status === 'filled' ? null : (reasonOverride ?? order.reason)
+  return { action: 'finish', outcome: { state, reason, fills: order.fills, brokerOrderId: order.brokerOrderId } }
 }
 
-/** The stored terms and nothing else. What a person approved may drift as far as they were told; the rest, the collar. */
-export function orderOf(run: TradeRun): OrderRequest {
+/** The order follows the stored terms only. An approved run tolerates the drift its approver was shown, any other the collar. */
+export function toOrderRequest(run: TradeRun): OrderRequest {
   const { terms, instrument } = run
   const worst = worstPriceE8(terms, run.approval ? terms.maxDriftBps : terms.collarBps)
-  const off = worst % instrument.tickE8
+  const tickRemainder = worst % instrument.tickE8
   return {
     accountId: run.tenantId,
     clientOrderId: brokerClientOrderId(run),
@@ -182,8 +185,13 @@ export function orderOf(run: TradeRun): OrderRequest {
     quantityE8: terms.quantityE8,
     orderType: terms.orderType,
     limitPriceE8: terms.limitPriceE8,
-    // Rounded to the tick on the side that is better for us.
-    worstPriceE8: off === 0n ? worst : terms.orderSide === 'buy' ? worst - off : worst - off + instrument.tickE8,
+    // Rounded to the tick in the tenant's favour.
+    worstPriceE8:
+      tickRemainder === 0n
+        ? worst
+        : terms.orderSide === 'buy'
+          ? worst - tickRemainder
+          : worst - tickRemainder + instrument.tickE8,
     tif: terms.tif,
     leverageE2: terms.leverageE2,
     placeBy: run.leaseUntil ?? run.executeBy,

@@ -1,21 +1,21 @@
 import type { ApprovalPayload } from './approval-payload.ts'
 import type { Instrument, Quote } from './broker.ts'
-import type { Check } from './risk.ts'
-import type { Terms } from './terms.ts'
+import type { Check } from './risk-facts.ts'
+import type { TradeTerms } from './trade-terms.ts'
 
-/** `approved` and `executing` are on their way; the last three are where a run comes to rest. */
+/** `executed`, `cancelled` and `rejected` are final. */
 export type RunState = 'pending_approval' | 'approved' | 'executing' | 'executed' | 'cancelled' | 'rejected'
 
 export type RunPolicy = {
   policyId: string
   name: string
   contentHash: string | null
-  /** `pass`, or why a person was asked. */
+  /** `pass`, `rejected`, or why a person has to approve. */
   verdict: string
   checks: Check[]
 }
 
-/** One governed trade, as it is stored. */
+/** One governed trade: a row of `rh_runs`. */
 export type TradeRun = {
   id: string
   tenantId: string
@@ -26,7 +26,7 @@ export type TradeRun = {
   state: RunState
   reason: string | null
   clientOrderId: string | null
-  terms: Terms
+  terms: TradeTerms
   instrument: Instrument
   policy: RunPolicy
   approval: ApprovalPayload | null
@@ -51,7 +51,12 @@ export type TradeRun = {
 
 export type ExecutionQuote = Pick<Quote, 'markE8' | 'source' | 'observedAt'>
 
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+
+/** Ids of runs and receipts are UUIDs; the database would raise an error for anything else. */
+export const isUuid = (id: string) => UUID.test(id)
+
 export const isFinal = (state: RunState) => state === 'executed' || state === 'cancelled' || state === 'rejected'
 
-/** What the broker knows the order by: the run's own id, so that two attempts are one order. */
+/** The client order id sent to the broker is the run's id, so that two attempts are one order. */
 export const brokerClientOrderId = (run: Pick<TradeRun, 'id'>) => run.id

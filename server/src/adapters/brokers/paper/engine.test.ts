@@ -1,27 +1,27 @@
 import fc from 'fast-check'
 import { beforeEach, describe, expect, test } from 'vitest'
-import { createHandMarket, e8, type HandMarket, order } from '../../../../test/brokerage/market.ts'
+import { createManualMarket, createOrder, e8, type ManualMarket } from '../../../../test/brokerage/manual-market.ts'
 import { lastSession, marketState, nextOpen } from '../../../modules/basis/calendar.ts'
 import { notionalMicro, type OrderRequest } from '../../../modules/brokerage/broker.ts'
-import { liquidationPriceE8 } from '../../../modules/brokerage/liquidation.ts'
-import { type Book, type Draft, type JournalLine, openBook } from './book.ts'
-import { advance, cancelOrder, freeCashMicro, fundingTimes, placeOrder, type Rules } from './engine.ts'
-import { quoteKey, type View } from './market.ts'
-import { chance, impactPriceE8, integerRoot, matchOrder } from './matching.ts'
-import { positionLiquidationE8 } from './perp.ts'
+import { liquidationPriceE8 } from '../../../modules/brokerage/liquidation-price.ts'
+import { advance, cancelOrder, type EngineRules, freeCashMicro, fundingTimes, placeOrder } from './engine.ts'
+import { hashToNumber, impactPriceE8, integerRoot, matchOrder } from './matching.ts'
+import { type AccountDraft, type JournalLine, openPaperAccount, type PaperAccount } from './paper-account.ts'
+import { type MarketSnapshot, quoteKey } from './paper-market.ts'
+import { positionLiquidationE8 } from './perp-positions.ts'
 
 const calendar = { marketState, nextOpen, lastSession }
-const rules: Rules = { calendar, seed: 'seed' }
+const rules: EngineRules = { calendar, seed: 'seed' }
 /** A Monday, an hour and a half after the open in New York. */
 const OPEN = '2026-11-16T16:00:00Z'
 const OPENING = 100_000_000_000n
 
-let market: HandMarket
-let book: Book
+let market: ManualMarket
+let account: PaperAccount
 let journal: JournalLine[]
 
 beforeEach(() => {
-  market = createHandMarket(calendar)
+  market = createManualMarket(calendar)
   market.list({ type: 'equity', symbol: 'AAPL' }, '200.00')
   market.list({ type: 'crypto', symbol: 'BTC-USD' }, '60000.00')
   market.list({ type: 'perp', symbol: 'BTC-PERP', tickE8: 1n, takerFeeBps: 0 }, '60000.00', 0)
@@ -37,20 +37,20 @@ beforeEach(() => {
     0,
   )
   market.list({ type: 'spend', symbol: 'AAPL', takerFeeBps: 0, sigmaBps: 0 }, '1.00', 0)
-  const opened = openBook('acct', Date.parse('2026-11-01T00:00:00Z'), OPENING)
-  book = opened.book
+  const opened = openPaperAccount('acct', Date.parse('2026-11-01T00:00:00Z'), OPENING)
+  account = opened.account
   journal = [...opened.effects.journal]
 })
 
-const keep = (draft: Draft) => {
-  book = draft.book
+const applyDraft = (draft: AccountDraft) => {
+  account = draft.account
   journal.push(...draft.effects.journal)
   return draft
 }
 
-async function view(at: string | number): Promise<View> {
-  const when = new Date(at)
-  const all = [
+async function readSnapshot(at: string | number): Promise<MarketSnapshot> {
+  const date = new Date(at)
+  const listings = [
     { type: 'equity', symbol: 'AAPL' },
     { type: 'crypto', symbol: 'BTC-USD' },
     { type: 'perp', symbol: 'BTC-PERP' },
@@ -58,24 +58,26 @@ async function view(at: string | number): Promise<View> {
     { type: 'spend', symbol: 'AAPL' },
   ] as const
   const quotes = await Promise.all(
-    all.map(async (one) => [quoteKey(one), (await market.quote(one.type, one.symbol, when))!] as const),
+    listings.map(
+      async (listing) => [quoteKey(listing), (await market.quote(listing.type, listing.symbol, date))!] as const,
+    ),
   )
-  const actions = await market.actions('AAPL', new Date(0), when)
-  return { at: when.getTime(), quotes: new Map(quotes), actions: new Map([['AAPL', actions]]) }
+  const actions = await market.actions('AAPL', new Date(0), date)
+  return { at: date.getTime(), quotes: new Map(quotes), actions: new Map([['AAPL', actions]]) }
 }
 
 /** As the broker does it: the book is brought up to now before an order meets it. */
 const place = async (request: OrderRequest, at = OPEN) => {
-  await pass(at)
-  const placed = placeOrder(book, request, await view(at), rules)
-  keep(placed)
+  await advanceTo(at)
+  const placed = placeOrder(account, request, await readSnapshot(at), rules)
+  applyDraft(placed)
   return placed.order
 }
 
-const pass = async (at: string | number) => {
+const advanceTo = async (at: string | number) => {
   const now = new Date(at).getTime()
-  const views = await Promise.all([...fundingTimes(book, now), now].map(view))
-  return keep(advance(book, views, rules))
+  const snapshots = await Promise.all([...fundingTimes(account, now), now].map(readSnapshot))
+  return applyDraft(advance(account, snapshots, rules))
 }
 
 const sum = (account: string, asset: string) =>
@@ -85,14 +87,19 @@ const sum = (account: string, asset: string) =>
 
 describe('matching', () => {
   test('a market order pays the ask and its impact, in parts fixed by the seed, never more than it asked for', async () => {
-    const bought = await place(order({ quantity: '300' }))
+    const filledOrder = await place(createOrder({ quantity: '300' }))
     const quote = (await market.quote('equity', 'AAPL', new Date(OPEN)))!
-    expect(bought.status).toBe('filled')
-    expect(bought.fills.reduce((total, fill) => total + fill.quantityE8, 0n)).toBe(e8('300'))
-    for (const fill of bought.fills) expect(fill.priceE8).toBeGreaterThanOrEqual(quote.askE8)
-    expect(bought.fills.at(-1)!.priceE8).toBe(impactPriceE8('buy', quote, e8('300')))
-    const again = matchOrder({ ...bought, filledE8: 0n, takenE8: 0n, takenMinute: 0 }, quote, Date.parse(OPEN), 'seed')
-    expect(again).toEqual(bought.fills.map(({ quantityE8, priceE8 }) => ({ quantityE8, priceE8 })))
+    expect(filledOrder.status).toBe('filled')
+    expect(filledOrder.fills.reduce((total, fill) => total + fill.quantityE8, 0n)).toBe(e8('300'))
+    for (const fill of filledOrder.fills) expect(fill.priceE8).toBeGreaterThanOrEqual(quote.askE8)
+    expect(filledOrder.fills.at(-1)!.priceE8).toBe(impactPriceE8('buy', quote, e8('300')))
+    const repeatedMatch = matchOrder(
+      { ...filledOrder, filledE8: 0n, takenE8: 0n, takenMinute: 0 },
+      quote,
+      Date.parse(OPEN),
+      'seed',
+    )
+    expect(repeatedMatch).toEqual(filledOrder.fills.map(({ quantityE8, priceE8 }) => ({ quantityE8, priceE8 })))
   })
 
   test('impact is k·σ·√(q/ADV): four times the quantity moves the price twice as far', async () => {
@@ -103,16 +110,16 @@ describe('matching', () => {
   })
 
   test('an order larger than a minute of volume fills over several minutes', async () => {
-    const big = order({ type: 'crypto', symbol: 'BTC-USD', quantity: '20000', tif: 'gtc', limit: '90000' })
+    const big = createOrder({ type: 'crypto', symbol: 'BTC-USD', quantity: '20000', tif: 'gtc', limit: '90000' })
     market.setPrice('BTC-USD', '1.00')
-    const first = await place({ ...big, limitPriceE8: e8('2.00') })
-    expect(first.status).toBe('working')
-    expect(first.filledE8).toBeGreaterThan(0n)
-    const before = first.filledE8
-    await pass('2026-11-16T16:00:30Z')
-    expect(book.orders[0]!.filledE8).toBe(before)
-    await pass('2026-11-16T16:01:00Z')
-    expect(book.orders[0]?.filledE8 ?? e8('20000')).toBeGreaterThan(before)
+    const firstOrder = await place({ ...big, limitPriceE8: e8('2.00') })
+    expect(firstOrder.status).toBe('working')
+    expect(firstOrder.filledE8).toBeGreaterThan(0n)
+    const before = firstOrder.filledE8
+    await advanceTo('2026-11-16T16:00:30Z')
+    expect(account.orders[0]!.filledE8).toBe(before)
+    await advanceTo('2026-11-16T16:01:00Z')
+    expect(account.orders[0]?.filledE8 ?? e8('20000')).toBeGreaterThan(before)
   })
 
   test('a limit order never fills through the wrong side of its price, whatever the market does', async () => {
@@ -125,8 +132,8 @@ describe('matching', () => {
         fc.constantFrom('day' as const, 'gtc' as const, 'ioc' as const, 'fok' as const),
         prices,
         async (side, cents, quantity, tif, path) => {
-          book = openBook('acct', 0, 10n ** 16n).book
-          book.positions.AAPL = {
+          account = openPaperAccount('acct', 0, 10n ** 16n).account
+          account.positions.AAPL = {
             type: 'equity',
             symbol: 'AAPL',
             quantityE8: e8('1000000'),
@@ -138,12 +145,12 @@ describe('matching', () => {
             actionsAt: 0,
           }
           const limit = (cents / 100).toFixed(2)
-          const placed = await place(order({ side, limit, tif, quantity: `${quantity}` }))
+          const placed = await place(createOrder({ side, limit, tif, quantity: `${quantity}` }))
           const fills = [...placed.fills]
           for (const [minute, price] of path.entries()) {
             market.setPrice('AAPL', (price / 100).toFixed(2))
-            const { effects } = await pass(Date.parse(OPEN) + (minute + 1) * 60_000)
-            fills.push(...effects.orders.flatMap((one) => one.fills))
+            const { effects } = await advanceTo(Date.parse(OPEN) + (minute + 1) * 60_000)
+            fills.push(...effects.orders.flatMap((order) => order.fills))
           }
           for (const fill of fills) {
             if (side === 'buy') expect(fill.priceE8).toBeLessThanOrEqual(e8(limit))
@@ -157,9 +164,13 @@ describe('matching', () => {
 
   test('fill-or-kill takes all or nothing; immediate-or-cancel keeps what it got', async () => {
     market.list({ type: 'crypto', symbol: 'BTC-USD', advE8: e8('1000') }, '1.00')
-    const fok = await place(order({ type: 'crypto', symbol: 'BTC-USD', quantity: '100', tif: 'fok', limit: '2.00' }))
+    const fok = await place(
+      createOrder({ type: 'crypto', symbol: 'BTC-USD', quantity: '100', tif: 'fok', limit: '2.00' }),
+    )
     expect([fok.status, fok.filledE8]).toEqual(['cancelled', 0n])
-    const ioc = await place(order({ type: 'crypto', symbol: 'BTC-USD', quantity: '100', tif: 'ioc', limit: '2.00' }))
+    const ioc = await place(
+      createOrder({ type: 'crypto', symbol: 'BTC-USD', quantity: '100', tif: 'ioc', limit: '2.00' }),
+    )
     expect(ioc.status).toBe('cancelled')
     expect(ioc.filledE8).toBeGreaterThan(0n)
     expect(ioc.filledE8).toBeLessThan(e8('100'))
@@ -172,118 +183,118 @@ describe('matching', () => {
         expect(root * root <= value && (root + 1n) * (root + 1n) > value).toBe(true)
       }),
     )
-    expect(chance('a', 1)).toBe(0n)
+    expect(hashToNumber('a', 1)).toBe(0n)
   })
 })
 
 describe('sessions', () => {
   test('outside the session an immediate order is refused and a day order waits for the open', async () => {
     const night = '2026-11-17T03:00:00Z'
-    expect((await place(order(), night)).reason).toBe('The session is closed.')
-    const waiting = await place(order({ tif: 'day' }), night)
-    expect(waiting.status).toBe('working')
-    await pass('2026-11-17T14:29:59Z')
-    expect(book.orders).toHaveLength(1)
-    const { effects } = await pass('2026-11-17T14:30:00Z')
+    expect((await place(createOrder(), night)).reason).toBe('The session is closed.')
+    const dayOrder = await place(createOrder({ tif: 'day' }), night)
+    expect(dayOrder.status).toBe('working')
+    await advanceTo('2026-11-17T14:29:59Z')
+    expect(account.orders).toHaveLength(1)
+    const { effects } = await advanceTo('2026-11-17T14:30:00Z')
     expect(effects.orders[0]!.status).toBe('filled')
   })
 
   test('a holiday is no session: Thanksgiving, and the early close of the day after', async () => {
-    expect((await place(order(), '2026-11-26T17:00:00Z')).status).toBe('rejected')
-    expect((await place(order(), '2026-11-27T17:59:59Z')).status).toBe('filled')
-    expect((await place(order(), '2026-11-27T18:00:00Z')).status).toBe('rejected')
+    expect((await place(createOrder(), '2026-11-26T17:00:00Z')).status).toBe('rejected')
+    expect((await place(createOrder(), '2026-11-27T17:59:59Z')).status).toBe('filled')
+    expect((await place(createOrder(), '2026-11-27T18:00:00Z')).status).toBe('rejected')
   })
 
   test('a day order that found no match ends with its session, also when nobody looked at the close', async () => {
-    await place(order({ tif: 'day', limit: '100.00' }))
-    await pass('2026-11-16T20:59:59Z')
-    expect(book.orders).toHaveLength(1)
+    await place(createOrder({ tif: 'day', limit: '100.00' }))
+    await advanceTo('2026-11-16T20:59:59Z')
+    expect(account.orders).toHaveLength(1)
     market.setPrice('AAPL', '90.00')
-    const { effects } = await pass('2026-11-17T15:00:00Z')
+    const { effects } = await advanceTo('2026-11-17T15:00:00Z')
     expect(effects.orders[0]).toMatchObject({ status: 'expired', filledE8: 0n })
   })
 
   test('gtc outlives the session, and nothing fills at or after its time to execute', async () => {
     const executeBy = new Date('2026-11-17T15:00:00Z')
-    await place(order({ tif: 'gtc', limit: '100.00', executeBy }))
-    await pass('2026-11-17T14:59:59.999Z')
-    expect(book.orders).toHaveLength(1)
+    await place(createOrder({ tif: 'gtc', limit: '100.00', executeBy }))
+    await advanceTo('2026-11-17T14:59:59.999Z')
+    expect(account.orders).toHaveLength(1)
     market.setPrice('AAPL', '90.00')
-    const { effects } = await pass(executeBy.getTime())
+    const { effects } = await advanceTo(executeBy.getTime())
     expect(effects.orders[0]).toMatchObject({ status: 'expired', filledE8: 0n })
-    expect((await place(order({ executeBy }), executeBy.toISOString())).status).toBe('rejected')
+    expect((await place(createOrder({ executeBy }), executeBy.toISOString())).status).toBe('rejected')
   })
 
   test('a halted symbol trades with nobody', async () => {
     market.halt('AAPL', true)
-    expect((await place(order())).reason).toBe('AAPL is halted.')
-    await place(order({ tif: 'day' }))
-    await pass('2026-11-16T16:05:00Z')
-    expect(book.orders[0]!.filledE8).toBe(0n)
+    expect((await place(createOrder())).reason).toBe('AAPL is halted.')
+    await place(createOrder({ tif: 'day' }))
+    await advanceTo('2026-11-16T16:05:00Z')
+    expect(account.orders[0]!.filledE8).toBe(0n)
     market.halt('AAPL', false)
-    expect((await pass('2026-11-16T16:06:00Z')).effects.orders[0]!.status).toBe('filled')
+    expect((await advanceTo('2026-11-16T16:06:00Z')).effects.orders[0]!.status).toBe('filled')
   })
 })
 
 describe('cash', () => {
   test('a working order holds its worst cost, and a cancel gives it back', async () => {
-    const free = freeCashMicro(book)
-    await place(order({ tif: 'gtc', limit: '100.00', quantity: '10' }))
-    expect(freeCashMicro(book)).toBe(free - 1_001_000_000n)
-    const rest = order({ tif: 'gtc', limit: '100.00', quantity: '990' })
-    expect((await place(rest)).reason).toBe('The buying power is not enough.')
-    keep(cancelOrder(book, book.orders[0]!.clientOrderId))
-    expect(freeCashMicro(book)).toBe(free)
+    const free = freeCashMicro(account)
+    await place(createOrder({ tif: 'gtc', limit: '100.00', quantity: '10' }))
+    expect(freeCashMicro(account)).toBe(free - 1_001_000_000n)
+    const tooLargeOrder = createOrder({ tif: 'gtc', limit: '100.00', quantity: '990' })
+    expect((await place(tooLargeOrder)).reason).toBe('The buying power is not enough.')
+    applyDraft(cancelOrder(account, account.orders[0]!.clientOrderId))
+    expect(freeCashMicro(account)).toBe(free)
   })
 
   test('sale proceeds settle on the next trading day; over a weekend that is Monday', async () => {
     const friday = '2026-11-20T16:00:00Z'
-    await place(order({ quantity: '10' }), friday)
-    const sold = await place(order({ side: 'sell', quantity: '10' }), friday)
-    const proceeds = sold.fills.reduce(
+    await place(createOrder({ quantity: '10' }), friday)
+    const saleOrder = await place(createOrder({ side: 'sell', quantity: '10' }), friday)
+    const proceeds = saleOrder.fills.reduce(
       (total, fill) => total + notionalMicro(fill.priceE8, fill.quantityE8) - fill.feeMicro,
       0n,
     )
-    expect(freeCashMicro(book)).toBe(book.cashMicro - proceeds)
-    await pass('2026-11-22T12:00:00Z')
-    expect(freeCashMicro(book)).toBe(book.cashMicro - proceeds)
-    await pass('2026-11-23T14:30:00Z')
-    expect(freeCashMicro(book)).toBe(book.cashMicro)
+    expect(freeCashMicro(account)).toBe(account.cashMicro - proceeds)
+    await advanceTo('2026-11-22T12:00:00Z')
+    expect(freeCashMicro(account)).toBe(account.cashMicro - proceeds)
+    await advanceTo('2026-11-23T14:30:00Z')
+    expect(freeCashMicro(account)).toBe(account.cashMicro)
   })
 
   test('what is not held, or is promised to another order, cannot be sold', async () => {
-    await place(order({ quantity: '10' }))
-    await place(order({ side: 'sell', tif: 'gtc', limit: '300.00', quantity: '8' }))
-    expect((await place(order({ side: 'sell', quantity: '3' }))).status).toBe('rejected')
-    expect((await place(order({ side: 'sell', quantity: '2' }))).status).toBe('filled')
+    await place(createOrder({ quantity: '10' }))
+    await place(createOrder({ side: 'sell', tif: 'gtc', limit: '300.00', quantity: '8' }))
+    expect((await place(createOrder({ side: 'sell', quantity: '3' }))).status).toBe('rejected')
+    expect((await place(createOrder({ side: 'sell', quantity: '2' }))).status).toBe('filled')
   })
 
   test('a merchant that bears the name of a share is paid, not bought', async () => {
-    const paid = await place(order({ type: 'spend', quantity: '25.5' }))
+    const paid = await place(createOrder({ type: 'spend', quantity: '25.5' }))
     expect(paid.status).toBe('filled')
     expect(sum('merchant:AAPL', 'USD')).toBe(25_500_000n)
-    expect(book.positions).toEqual({})
+    expect(account.positions).toEqual({})
   })
 
   test('every journal transaction balances, and cash and positions are its sums', async () => {
-    await place(order({ quantity: '7' }))
-    await place(order({ type: 'crypto', symbol: 'BTC-USD', quantity: '0.12345678' }))
-    await place(order({ type: 'perp', symbol: 'BTC-PERP', side: 'sell', quantity: '0.5', leverageE2: 500n }))
-    await place(order({ side: 'sell', quantity: '3' }))
-    await place(order({ type: 'perp', symbol: 'BTC-PERP', side: 'buy', quantity: '0.8', leverageE2: 1000n }))
+    await place(createOrder({ quantity: '7' }))
+    await place(createOrder({ type: 'crypto', symbol: 'BTC-USD', quantity: '0.12345678' }))
+    await place(createOrder({ type: 'perp', symbol: 'BTC-PERP', side: 'sell', quantity: '0.5', leverageE2: 500n }))
+    await place(createOrder({ side: 'sell', quantity: '3' }))
+    await place(createOrder({ type: 'perp', symbol: 'BTC-PERP', side: 'buy', quantity: '0.8', leverageE2: 1000n }))
     const groups = Map.groupBy(journal, (line) => `${line.tx}/${line.asset}`)
     for (const lines of groups.values()) expect(lines.reduce((total, line) => total + line.amount, 0n)).toBe(0n)
-    expect(sum('cash', 'USD')).toBe(book.cashMicro)
-    expect(sum('margin', 'USD')).toBe(book.positions['BTC-PERP']!.marginMicro)
+    expect(sum('cash', 'USD')).toBe(account.cashMicro)
+    expect(sum('margin', 'USD')).toBe(account.positions['BTC-PERP']!.marginMicro)
     for (const symbol of ['AAPL', 'BTC-USD', 'BTC-PERP'])
-      expect(sum('position', symbol)).toBe(book.positions[symbol]!.quantityE8)
-    expect(book.positions['BTC-PERP']!.quantityE8).toBe(e8('0.3'))
+      expect(sum('position', symbol)).toBe(account.positions[symbol]!.quantityE8)
+    expect(account.positions['BTC-PERP']!.quantityE8).toBe(e8('0.3'))
   })
 })
 
 describe('perps', () => {
   const open = (side: 'buy' | 'sell', leverage: bigint) =>
-    place(order({ type: 'perp', symbol: 'BTC-PERP', side, quantity: '0.1', leverageE2: leverage * 100n }))
+    place(createOrder({ type: 'perp', symbol: 'BTC-PERP', side, quantity: '0.1', leverageE2: leverage * 100n }))
 
   test('the stated liquidation price is where a brute-force margin simulation liquidates, long and short', async () => {
     await fc.assert(
@@ -291,7 +302,7 @@ describe('perps', () => {
         fc.constantFrom('buy' as const, 'sell' as const),
         fc.bigInt({ min: 2n, max: 40n }),
         async (side, leverage) => {
-          book = openBook('acct', 0, OPENING).book
+          account = openPaperAccount('acct', 0, OPENING).account
           market.setPrice('BTC-PERP', '60000.00')
           const opened = await open(side, leverage)
           const entryMicro = opened.fills.reduce(
@@ -300,21 +311,24 @@ describe('perps', () => {
           )
           const entryPriceE8 = (entryMicro * 10_000_000_000n) / e8('0.1')
           const direction = side === 'buy' ? 'long' : 'short'
-          const stated = liquidationPriceE8({
+          const statedPriceE8 = liquidationPriceE8({
             direction,
             entryPriceE8,
             leverageE2: leverage * 100n,
             maintenanceMarginBps: 50,
           })
-          expect(Number(positionLiquidationE8(book.positions['BTC-PERP']!, 50)) / Number(stated)).toBeCloseTo(1, 6)
+          expect(Number(positionLiquidationE8(account.positions['BTC-PERP']!, 50)) / Number(statedPriceE8)).toBeCloseTo(
+            1,
+            6,
+          )
           // One part in a million either side: above the rounding of a micro-dollar, below anything that matters.
-          const away = stated / 1_000_000n
-          const safe = side === 'buy' ? stated + away : stated - away
-          const dead = side === 'buy' ? stated - away : stated + away
-          const start = book
-          expect(await liquidatedAt(safe)).toBe(false)
-          book = start
-          expect(await liquidatedAt(dead)).toBe(true)
+          const offsetE8 = statedPriceE8 / 1_000_000n
+          const safePriceE8 = side === 'buy' ? statedPriceE8 + offsetE8 : statedPriceE8 - offsetE8
+          const liquidatedPriceE8 = side === 'buy' ? statedPriceE8 - offsetE8 : statedPriceE8 + offsetE8
+          const accountBefore = account
+          expect(await liquidatedAt(safePriceE8)).toBe(false)
+          account = accountBefore
+          expect(await liquidatedAt(liquidatedPriceE8)).toBe(true)
         },
       ),
       { numRuns: 40 },
@@ -323,74 +337,83 @@ describe('perps', () => {
 
   const liquidatedAt = async (priceE8: bigint) => {
     market.setPrice('BTC-PERP', `${priceE8 / 100_000_000n}.${(priceE8 % 100_000_000n).toString().padStart(8, '0')}`)
-    await pass('2026-11-16T16:00:01Z')
-    return book.positions['BTC-PERP'] === undefined
+    await advanceTo('2026-11-16T16:00:01Z')
+    return account.positions['BTC-PERP'] === undefined
   }
 
   test('a liquidation forfeits the margin and nothing else', async () => {
     await open('buy', 10n)
-    const cash = book.cashMicro
+    const cash = account.cashMicro
     market.setPrice('BTC-PERP', '40000.00')
-    const { effects } = await pass('2026-11-16T16:00:01Z')
-    expect(book.cashMicro).toBe(cash)
+    const { effects } = await advanceTo('2026-11-16T16:00:01Z')
+    expect(account.cashMicro).toBe(cash)
     expect(effects.orders[0]).toMatchObject({ side: 'sell', status: 'filled', filledE8: e8('0.1') })
     expect(sum('margin', 'USD')).toBe(0n)
     expect(sum('insurance', 'USD')).toBeLessThan(0n)
   })
 
   test('longs pay funding at every eighth hour, also those nobody watched', async () => {
-    market.fund('BTC-PERP', 100)
+    market.setFundingRate('BTC-PERP', 100)
     await open('buy', 10n)
-    const margin = book.positions['BTC-PERP']!.marginMicro
-    await pass('2026-11-17T16:00:00Z')
+    const margin = account.positions['BTC-PERP']!.marginMicro
+    await advanceTo('2026-11-17T16:00:00Z')
     // Midnight, eight and sixteen o'clock of the next day: the last is now and is charged with its own prices.
-    expect(margin - book.positions['BTC-PERP']!.marginMicro).toBe(3n * 600_000n)
+    expect(margin - account.positions['BTC-PERP']!.marginMicro).toBe(3n * 600_000n)
     expect(sum('funding', 'USD')).toBe(3n * 600_000n)
-    await pass('2026-11-17T16:00:00Z')
+    await advanceTo('2026-11-17T16:00:00Z')
     expect(sum('funding', 'USD')).toBe(3n * 600_000n)
   })
 
   test('closing pays margin and profit back; a loss cannot exceed the margin', async () => {
     await open('buy', 10n)
     market.setPrice('BTC-PERP', '66000.00')
-    await place(order({ type: 'perp', symbol: 'BTC-PERP', side: 'sell', quantity: '0.1', leverageE2: 1000n }))
-    expect(book.positions).toEqual({})
-    expect(Number(book.cashMicro - OPENING) / 1e6).toBeCloseTo(600, 0)
+    await place(createOrder({ type: 'perp', symbol: 'BTC-PERP', side: 'sell', quantity: '0.1', leverageE2: 1000n }))
+    expect(account.positions).toEqual({})
+    expect(Number(account.cashMicro - OPENING) / 1e6).toBeCloseTo(600, 0)
   })
 })
 
 describe('time', () => {
   test('a split changes shares and working orders and no money; a dividend pays cash once', async () => {
-    await place(order({ quantity: '10' }))
-    await place(order({ side: 'sell', tif: 'gtc', limit: '400.00', quantity: '4' }))
-    const { cashMicro } = book
-    market.act('AAPL', { kind: 'split', exAt: Date.parse('2026-11-17T14:30:00Z'), numerator: 4n, denominator: 1n })
-    market.act('AAPL', { kind: 'dividend', exAt: Date.parse('2026-11-18T14:30:00Z'), perShareE8: e8('0.25') })
+    await place(createOrder({ quantity: '10' }))
+    await place(createOrder({ side: 'sell', tif: 'gtc', limit: '400.00', quantity: '4' }))
+    const { cashMicro } = account
+    market.addCorporateAction('AAPL', {
+      kind: 'split',
+      exAt: Date.parse('2026-11-17T14:30:00Z'),
+      numerator: 4n,
+      denominator: 1n,
+    })
+    market.addCorporateAction('AAPL', {
+      kind: 'dividend',
+      exAt: Date.parse('2026-11-18T14:30:00Z'),
+      perShareE8: e8('0.25'),
+    })
     market.setPrice('AAPL', '50.00')
-    await pass('2026-11-17T15:00:00Z')
-    expect(book.positions.AAPL!.quantityE8).toBe(e8('40'))
-    expect(book.orders[0]).toMatchObject({ quantityE8: e8('16'), limitPriceE8: e8('100') })
-    expect(book.cashMicro).toBe(cashMicro)
-    await pass('2026-11-18T15:00:00Z')
-    await pass('2026-11-18T16:00:00Z')
-    expect(book.cashMicro - cashMicro).toBe(10_000_000n)
+    await advanceTo('2026-11-17T15:00:00Z')
+    expect(account.positions.AAPL!.quantityE8).toBe(e8('40'))
+    expect(account.orders[0]).toMatchObject({ quantityE8: e8('16'), limitPriceE8: e8('100') })
+    expect(account.cashMicro).toBe(cashMicro)
+    await advanceTo('2026-11-18T15:00:00Z')
+    await advanceTo('2026-11-18T16:00:00Z')
+    expect(account.cashMicro - cashMicro).toBe(10_000_000n)
     expect(sum('position', 'AAPL')).toBe(e8('40'))
   })
 
   test('a deposit earns for whole days and pays a penalty for leaving early', async () => {
-    const deposit = order({ type: 'earn', symbol: 'USDC-EARN', quantity: '1000' })
+    const deposit = createOrder({ type: 'earn', symbol: 'USDC-EARN', quantity: '1000' })
     await place(deposit)
-    await pass('2026-11-19T15:59:59Z')
+    await advanceTo('2026-11-19T15:59:59Z')
     expect(sum('yield', 'USD')).toBe(-200_000n)
-    const early = await place(
-      order({ type: 'earn', symbol: 'USDC-EARN', side: 'sell', quantity: '500' }),
+    const earlyExit = await place(
+      createOrder({ type: 'earn', symbol: 'USDC-EARN', side: 'sell', quantity: '500' }),
       '2026-11-20T16:00:00Z',
     )
-    expect(early.fills.reduce((total, fill) => total + fill.feeMicro, 0n)).toBe(5_000_000n)
-    const late = await place(
-      order({ type: 'earn', symbol: 'USDC-EARN', side: 'sell', quantity: '500' }),
+    expect(earlyExit.fills.reduce((total, fill) => total + fill.feeMicro, 0n)).toBe(5_000_000n)
+    const laterExit = await place(
+      createOrder({ type: 'earn', symbol: 'USDC-EARN', side: 'sell', quantity: '500' }),
       '2026-11-23T16:00:00Z',
     )
-    expect(late.fills.reduce((total, fill) => total + fill.feeMicro, 0n)).toBe(0n)
+    expect(laterExit.fills.reduce((total, fill) => total + fill.feeMicro, 0n)).toBe(0n)
   })
 })

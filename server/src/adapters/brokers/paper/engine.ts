@@ -1,108 +1,134 @@
-import { absolute, divideUp, type Fill, notionalMicro, type OrderRequest } from '../../../modules/brokerage/broker.ts'
-import { type Book, type Draft, nextNumber, openDraft, type PaperOrder } from './book.ts'
-import { type Calendar, isTrading, type Listing, type MarketQuote, quoteKey, type View } from './market.ts'
-import { boundE8, matchOrder, minuteOf, type Slice } from './matching.ts'
-import { applyPerpFill, exchangeFunding, liquidate } from './perp.ts'
-import { applyCorporateActions, applySpotFill, creditYield } from './spot.ts'
+import { absBigint, divideUp, type Fill, notionalMicro, type OrderRequest } from '../../../modules/brokerage/broker.ts'
+import { matchOrder, minuteOf, type Slice, worstAcceptedPriceE8 } from './matching.ts'
+import { type AccountDraft, nextSequence, type PaperAccount, type PaperOrder, startDraft } from './paper-account.ts'
+import {
+  type Calendar,
+  isTrading,
+  type Listing,
+  type MarketQuote,
+  type MarketSnapshot,
+  quoteKey,
+} from './paper-market.ts'
+import { applyPerpFill, exchangeFunding, liquidatePositions } from './perp-positions.ts'
+import { applyCorporateActions, applySpotFill, creditYield } from './spot-positions.ts'
 
 /**
- * The paper broker as a function: a book and an event give the next book and what to write down. No clock, no store,
- * no price of its own; the same input gives the same output on every machine.
+ * The paper broker as pure functions: an account and an event give the next account and its effects. The engine reads no
+ * clock, database or price, so the same input gives the same output.
  */
-export type Rules = { calendar: Pick<Calendar, 'marketState' | 'nextOpen'>; seed: string }
+export type EngineRules = { calendar: Pick<Calendar, 'marketState' | 'nextOpen'>; seed: string }
 
 const MAX_WORKING_ORDERS = 200
-/** What a market order without a bound of its own may pay above the touch. */
+/** How far beyond the touch a market order without a collar may trade. */
 const MARKET_ROOM_BPS = 500n
 const FUNDING_MS = 8 * 3_600_000
 const DAY_MS = 86_400_000
-/** A month of funding is caught up exchange by exchange; what was asleep for longer is not charged for all of it. */
-const MAX_FUNDINGS = 90
+/** An idle account is charged at most a month of funding payments. */
+const MAX_FUNDING_PAYMENTS = 90
 
-/** A refused order is a result too: it is kept, so that the same client order id gets the same answer again. */
-export function placeOrder(book: Book, request: OrderRequest, view: View, rules: Rules): Draft & { order: PaperOrder } {
-  const draft = openDraft(book)
-  const quote = view.quotes.get(quoteKey(request))
-  const order = draftOrder(draft, request, view.at, quote)
-  const refusal = quote ? refuse(draft.book, request, order, quote, view.at) : `${request.symbol} is not traded here.`
-  if (refusal) end(draft, order, 'rejected', refusal)
+/** A refused order is stored too, so that the same client order id gets the same result again. */
+export function placeOrder(
+  account: PaperAccount,
+  request: OrderRequest,
+  snapshot: MarketSnapshot,
+  rules: EngineRules,
+): AccountDraft & { order: PaperOrder } {
+  const draft = startDraft(account)
+  const quote = snapshot.quotes.get(quoteKey(request))
+  const order = draftOrder(draft, request, snapshot.at, quote)
+  const refusal = quote
+    ? findRefusal(draft.account, request, order, quote, snapshot.at)
+    : `${request.symbol} is not traded here.`
+  if (refusal) endOrder(draft, order, 'rejected', refusal)
   else {
-    draft.book.orders.push(order)
-    work(draft, order, view, rules)
+    draft.account.orders.push(order)
+    matchWorkingOrder(draft, order, snapshot, rules)
     if (order.status === 'working' && (order.tif === 'ioc' || order.tif === 'fok')) {
-      end(draft, order, 'cancelled', 'The rest found no match at once.')
+      endOrder(draft, order, 'cancelled', 'The rest found no match at once.')
     }
     if (order.status === 'working') draft.effects.orders.push(order)
   }
   return { ...draft, order }
 }
 
-export function cancelOrder(book: Book, clientOrderId: string): Draft & { order: PaperOrder | undefined } {
-  const draft = openDraft(book)
-  const order = draft.book.orders.find((one) => one.clientOrderId === clientOrderId)
-  if (order) end(draft, order, 'cancelled', 'Cancelled on request.')
+export function cancelOrder(
+  account: PaperAccount,
+  clientOrderId: string,
+): AccountDraft & { order: PaperOrder | undefined } {
+  const draft = startDraft(account)
+  const order = draft.account.orders.find((other) => other.clientOrderId === clientOrderId)
+  if (order) endOrder(draft, order, 'cancelled', 'Cancelled on request.')
   return { ...draft, order }
 }
 
-/** Time passes: each view is a moment, in order, the last one now. */
-export function advance(book: Book, views: readonly View[], rules: Rules): Draft {
-  const draft = openDraft(book)
-  for (const view of views) {
-    draft.book.unsettled = draft.book.unsettled.filter(({ settlesAt }) => settlesAt > view.at)
-    applyCorporateActions(draft, view)
-    creditYield(draft, view)
-    if (view.at % FUNDING_MS === 0 && view.at > draft.book.at) exchangeFunding(draft, view)
-    liquidate(draft, view)
-    for (const order of [...draft.book.orders]) {
-      const before = order.filledE8
-      work(draft, order, view, rules)
-      if (order.status === 'working' && order.filledE8 !== before) draft.effects.orders.push(order)
+/** Advances the account through the snapshots, oldest first; the last one is the current market. */
+export function advance(account: PaperAccount, snapshots: readonly MarketSnapshot[], rules: EngineRules): AccountDraft {
+  const draft = startDraft(account)
+  for (const snapshot of snapshots) {
+    draft.account.unsettled = draft.account.unsettled.filter(({ settlesAt }) => settlesAt > snapshot.at)
+    applyCorporateActions(draft, snapshot)
+    creditYield(draft, snapshot)
+    if (snapshot.at % FUNDING_MS === 0 && snapshot.at > draft.account.at) exchangeFunding(draft, snapshot)
+    liquidatePositions(draft, snapshot)
+    for (const order of [...draft.account.orders]) {
+      const filledBeforeE8 = order.filledE8
+      matchWorkingOrder(draft, order, snapshot, rules)
+      if (order.status === 'working' && order.filledE8 !== filledBeforeE8) draft.effects.orders.push(order)
     }
-    draft.book.at = Math.max(draft.book.at, view.at)
+    draft.account.at = Math.max(draft.account.at, snapshot.at)
   }
   return draft
 }
 
-/** The moments at which funding was due since the book was last looked at. */
-export function fundingTimes(book: Book, now: number): number[] {
-  if (!Object.values(book.positions).some((position) => position.type === 'perp')) return []
+/** The moments at which funding was due since the account was last advanced. */
+export function fundingTimes(account: PaperAccount, now: number): number[] {
+  if (!Object.values(account.positions).some((position) => position.type === 'perp')) return []
   const times: number[] = []
-  const earliest = Math.max(book.at, now - MAX_FUNDINGS * FUNDING_MS)
+  const earliest = Math.max(account.at, now - MAX_FUNDING_PAYMENTS * FUNDING_MS)
   for (let at = (Math.floor(earliest / FUNDING_MS) + 1) * FUNDING_MS; at < now; at += FUNDING_MS) times.push(at)
   return times
 }
 
 /** Cash that is neither unsettled nor promised to a working order. */
-export const freeCashMicro = (book: Book) => book.cashMicro - unsettledMicro(book) - heldMicro(book)
+export const freeCashMicro = (account: PaperAccount) => account.cashMicro - unsettledMicro(account) - heldMicro(account)
 
-export const unsettledMicro = (book: Book) => book.unsettled.reduce((sum, { micro }) => sum + micro, 0n)
+export const unsettledMicro = (account: PaperAccount) => account.unsettled.reduce((sum, { micro }) => sum + micro, 0n)
 
-export const heldMicro = (book: Book) =>
-  book.orders.reduce((sum, order) => sum + holdMicro(order, order.quantityE8 - order.filledE8), 0n)
+export const heldMicro = (account: PaperAccount) =>
+  account.orders.reduce((sum, order) => sum + holdMicro(order, order.quantityE8 - order.filledE8), 0n)
 
-/** One working order meets the market once. */
-function work(draft: Draft, order: PaperOrder, view: View, rules: Rules): void {
-  const quote = view.quotes.get(quoteKey(order))
-  const over =
-    view.at >= order.executeBy ? 'Its time to execute had passed.' : sessionOver(order, quote, view.at, rules)
-  if (over) end(draft, order, 'expired', over)
-  if (over || !quote || !isTrading(quote)) return
-  const minute = minuteOf(view.at)
-  for (const slice of matchOrder(order, quote, view.at, rules.seed)) {
-    if (!fill(draft, order, quote, slice, view.at, rules)) {
-      end(draft, order, 'cancelled', 'The account could not pay for the rest.')
+/** Matches one working order against one snapshot. */
+function matchWorkingOrder(draft: AccountDraft, order: PaperOrder, snapshot: MarketSnapshot, rules: EngineRules): void {
+  const quote = snapshot.quotes.get(quoteKey(order))
+  const expiryReason =
+    snapshot.at >= order.executeBy
+      ? 'Its time to execute had passed.'
+      : findSessionEnd(order, quote, snapshot.at, rules)
+  if (expiryReason) endOrder(draft, order, 'expired', expiryReason)
+  if (expiryReason || !quote || !isTrading(quote)) return
+  const minute = minuteOf(snapshot.at)
+  for (const slice of matchOrder(order, quote, snapshot.at, rules.seed)) {
+    if (!applyFill(draft, order, quote, slice, snapshot.at, rules)) {
+      endOrder(draft, order, 'cancelled', 'The account could not pay for the rest.')
       return
     }
     order.takenE8 = (order.takenMinute === minute ? order.takenE8 : 0n) + slice.quantityE8
     order.takenMinute = minute
   }
-  if (order.filledE8 === order.quantityE8) end(draft, order, 'filled', null)
+  if (order.filledE8 === order.quantityE8) endOrder(draft, order, 'filled', null)
 }
 
-/** Fills are tried on a copy: what the account cannot pay for has not happened. */
-function fill(draft: Draft, order: PaperOrder, quote: MarketQuote, slice: Slice, at: number, rules: Rules): boolean {
-  const trial: Draft = { book: structuredClone(draft.book), effects: { orders: [], journal: [] } }
-  const feeMicro = feeOf(trial.book, order, quote.listing, slice, at)
+/** Applies the fill to a copy first; returns false, and changes nothing, when the account cannot pay for it. */
+function applyFill(
+  draft: AccountDraft,
+  order: PaperOrder,
+  quote: MarketQuote,
+  slice: Slice,
+  at: number,
+  rules: EngineRules,
+): boolean {
+  const trial: AccountDraft = { account: structuredClone(draft.account), effects: { orders: [], journal: [] } }
+  const feeMicro = computeFeeMicro(trial.account, order, quote.listing, slice, at)
   const entry = { ref: order.clientOrderId, at }
   if (order.type === 'perp') {
     const perpFill = { symbol: order.symbol, side: order.side, ...slice, feeMicro }
@@ -111,50 +137,55 @@ function fill(draft: Draft, order: PaperOrder, quote: MarketQuote, slice: Slice,
     const settlesAt = quote.listing.settlementLag === 'T+1' ? rules.calendar.nextOpen(new Date(at)).getTime() : at
     applySpotFill(trial, quote.listing, { side: order.side, ...slice, feeMicro }, settlesAt, entry)
   }
-  const working = trial.book.orders.find((one) => one.clientOrderId === order.clientOrderId)
+  const working = trial.account.orders.find((other) => other.clientOrderId === order.clientOrderId)
   if (working) working.filledE8 += slice.quantityE8
-  if (freeCashMicro(trial.book) < 0n) return false
+  if (freeCashMicro(trial.account) < 0n) return false
 
-  const { orders } = draft.book
-  Object.assign(draft.book, trial.book, { orders })
+  const { orders } = draft.account
+  Object.assign(draft.account, trial.account, { orders })
   draft.effects.journal.push(...trial.effects.journal)
   order.filledE8 += slice.quantityE8
-  const filled: Fill = {
+  const fill: Fill = {
     fillId: `${order.brokerOrderId}-${order.fills.length + 1}`,
     ...slice,
     feeMicro,
     at: new Date(at),
   }
-  order.fills.push(filled)
+  order.fills.push(fill)
   return true
 }
 
-function end(draft: Draft, order: PaperOrder, status: PaperOrder['status'], reason: string | null): void {
+function endOrder(draft: AccountDraft, order: PaperOrder, status: PaperOrder['status'], reason: string | null): void {
   order.status = status
   order.reason = reason
-  draft.book.orders = draft.book.orders.filter((one) => one.clientOrderId !== order.clientOrderId)
+  draft.account.orders = draft.account.orders.filter((other) => other.clientOrderId !== order.clientOrderId)
   draft.effects.orders.push(order)
 }
 
-function draftOrder(draft: Draft, request: OrderRequest, at: number, quote: MarketQuote | undefined): PaperOrder {
-  const bound = boundE8(request)
+function draftOrder(
+  draft: AccountDraft,
+  request: OrderRequest,
+  at: number,
+  quote: MarketQuote | undefined,
+): PaperOrder {
+  const bound = worstAcceptedPriceE8(request)
   const touch = quote ? (request.side === 'buy' ? quote.askE8 : quote.bidE8) : 0n
   const room = divideUp(touch * MARKET_ROOM_BPS, 10_000n)
-  const outer = request.side === 'buy' ? touch + room : touch - room
+  const worstMarketPriceE8 = request.side === 'buy' ? touch + room : touch - room
   return {
     clientOrderId: request.clientOrderId,
-    brokerOrderId: `paper-${draft.book.accountId}-${nextNumber(draft)}`,
+    brokerOrderId: `paper-${draft.account.accountId}-${nextSequence(draft)}`,
     type: request.type,
     symbol: request.symbol,
     side: request.side,
     quantityE8: request.quantityE8,
     limitPriceE8: request.limitPriceE8,
-    worstPriceE8: request.worstPriceE8 ?? (request.orderType === 'market' ? outer : null),
+    worstPriceE8: request.worstPriceE8 ?? (request.orderType === 'market' ? worstMarketPriceE8 : null),
     tif: request.tif,
     leverageE2: request.leverageE2,
     executeBy: request.executeBy.getTime(),
     placedAt: at,
-    holdPriceE8: request.side === 'buy' ? (bound ?? outer) : touch + room,
+    holdPriceE8: request.side === 'buy' ? (bound ?? worstMarketPriceE8) : touch + room,
     holdFeeBps: quote?.listing.takerFeeBps ?? 0,
     status: 'working',
     reason: null,
@@ -165,8 +196,14 @@ function draftOrder(draft: Draft, request: OrderRequest, at: number, quote: Mark
   }
 }
 
-/** Why an order cannot be taken at all, or null. */
-function refuse(book: Book, request: OrderRequest, order: PaperOrder, quote: MarketQuote, at: number): string | null {
+/** Why an order cannot be accepted, or null. */
+function findRefusal(
+  account: PaperAccount,
+  request: OrderRequest,
+  order: PaperOrder,
+  quote: MarketQuote,
+  at: number,
+): string | null {
   const { listing } = quote
   if (at >= order.executeBy) return 'Its time to execute had passed.'
   if (order.quantityE8 <= 0n || order.quantityE8 % listing.lotE8 !== 0n) return 'The quantity is not on the lot.'
@@ -175,57 +212,63 @@ function refuse(book: Book, request: OrderRequest, order: PaperOrder, quote: Mar
   if (order.leverageE2 !== null && order.type !== 'perp') return 'Only perps are traded on margin.'
   if (listing.perp && (order.leverageE2 ?? 100n) > BigInt(listing.perp.maxLeverage) * 100n)
     return 'The leverage is not offered.'
-  if (book.orders.length >= MAX_WORKING_ORDERS) return 'Too many orders are working.'
-  const atOnce = order.tif === 'ioc' || order.tif === 'fok'
-  if (atOnce && !isTrading(quote)) return quote.halted ? `${order.symbol} is halted.` : 'The session is closed.'
-  if (order.type !== 'perp' && order.side === 'sell') return heldBack(book, order)
-  if (holdMicro(order, addedE8(book, order)) > freeCashMicro(book)) return 'The buying power is not enough.'
+  if (account.orders.length >= MAX_WORKING_ORDERS) return 'Too many orders are working.'
+  const isImmediate = order.tif === 'ioc' || order.tif === 'fok'
+  if (isImmediate && !isTrading(quote)) return quote.halted ? `${order.symbol} is halted.` : 'The session is closed.'
+  if (order.type !== 'perp' && order.side === 'sell') return findSaleRefusal(account, order)
+  if (holdMicro(order, addedQuantityE8(account, order)) > freeCashMicro(account))
+    return 'The buying power is not enough.'
   return null
 }
 
-function heldBack(book: Book, order: PaperOrder): string | null {
-  const promised = book.orders
-    .filter((one) => one.symbol === order.symbol && one.side === 'sell')
-    .reduce((sum, one) => sum + one.quantityE8 - one.filledE8, 0n)
-  const held = book.positions[order.symbol]?.quantityE8 ?? 0n
-  return order.quantityE8 <= held - promised ? null : `The account does not hold that much ${order.symbol}.`
+function findSaleRefusal(account: PaperAccount, order: PaperOrder): string | null {
+  const promisedE8 = account.orders
+    .filter((other) => other.symbol === order.symbol && other.side === 'sell')
+    .reduce((sum, other) => sum + other.quantityE8 - other.filledE8, 0n)
+  const heldE8 = account.positions[order.symbol]?.quantityE8 ?? 0n
+  return order.quantityE8 <= heldE8 - promisedE8 ? null : `The account does not hold that much ${order.symbol}.`
 }
 
-/** Closing a perp frees margin; only what goes beyond the open position takes more. */
-function addedE8(book: Book, order: PaperOrder): bigint {
-  const held = book.positions[order.symbol]?.quantityE8 ?? 0n
-  const closes = order.type === 'perp' && (order.side === 'buy' ? held < 0n : held > 0n)
+/** Closing a perp frees margin; only what goes beyond the open position needs more. */
+function addedQuantityE8(account: PaperAccount, order: PaperOrder): bigint {
+  const heldE8 = account.positions[order.symbol]?.quantityE8 ?? 0n
+  const closes = order.type === 'perp' && (order.side === 'buy' ? heldE8 < 0n : heldE8 > 0n)
   if (!closes) return order.quantityE8
-  const beyond = order.quantityE8 - absolute(held)
-  return beyond > 0n ? beyond : 0n
+  const beyondE8 = order.quantityE8 - absBigint(heldE8)
+  return beyondE8 > 0n ? beyondE8 : 0n
 }
 
 function holdMicro(order: PaperOrder, quantityE8: bigint): bigint {
   if (order.type !== 'perp' && order.side === 'sell') return 0n
   const notional = notionalMicro(order.holdPriceE8, quantityE8)
   const margin = order.leverageE2 === null ? notional : divideUp(notional * 100n, order.leverageE2)
-  return margin + bpsUp(notional, order.holdFeeBps)
+  return margin + bpsOfRoundedUp(notional, order.holdFeeBps)
 }
 
-function feeOf(book: Book, order: PaperOrder, listing: Listing, slice: Slice, at: number): bigint {
+function computeFeeMicro(account: PaperAccount, order: PaperOrder, listing: Listing, slice: Slice, at: number): bigint {
   const gross = notionalMicro(slice.priceE8, slice.quantityE8)
-  const taker = bpsUp(gross, listing.takerFeeBps)
+  const taker = bpsOfRoundedUp(gross, listing.takerFeeBps)
   if (order.side === 'buy') return taker
-  const early = listing.earn && (book.positions[order.symbol]?.lockedUntil ?? 0) > at
-  const penalty = early ? bpsUp(gross, listing.earn?.earlyExitPenaltyBps ?? 0) : 0n
+  const isEarlyExit = listing.earn && (account.positions[order.symbol]?.lockedUntil ?? 0) > at
+  const penalty = isEarlyExit ? bpsOfRoundedUp(gross, listing.earn?.earlyExitPenaltyBps ?? 0) : 0n
   return taker + penalty + divideUp(gross * BigInt(listing.saleFeePpm), 1_000_000n)
 }
 
-const bpsUp = (micro: bigint, bps: number) => divideUp(micro * BigInt(Math.round(bps * 100)), 1_000_000n)
+const bpsOfRoundedUp = (micro: bigint, bps: number) => divideUp(micro * BigInt(Math.round(bps * 100)), 1_000_000n)
 
-/** A day order lives until the end of the session it can first trade in; round the clock, until midnight UTC. */
-function sessionOver(order: PaperOrder, quote: MarketQuote | undefined, at: number, rules: Rules): string | null {
+/** Why a day order has expired, or null. It ends with the first session it can trade in, or at midnight UTC when the market never closes. */
+function findSessionEnd(
+  order: PaperOrder,
+  quote: MarketQuote | undefined,
+  at: number,
+  rules: EngineRules,
+): string | null {
   if (order.tif !== 'day') return null
-  const words = 'The session ended.'
-  if (quote?.session === 'always') return Math.floor(at / DAY_MS) > Math.floor(order.placedAt / DAY_MS) ? words : null
+  const reason = 'The session ended.'
+  if (quote?.session === 'always') return Math.floor(at / DAY_MS) > Math.floor(order.placedAt / DAY_MS) ? reason : null
   const { marketState, nextOpen } = rules.calendar
-  const placed = new Date(order.placedAt)
-  const from = marketState(placed) === 'open' ? placed : nextOpen(placed)
-  if (at < from.getTime()) return null
-  return marketState(new Date(at)) !== 'open' || at >= nextOpen(from).getTime() ? words : null
+  const placedAt = new Date(order.placedAt)
+  const sessionStart = marketState(placedAt) === 'open' ? placedAt : nextOpen(placedAt)
+  if (at < sessionStart.getTime()) return null
+  return marketState(new Date(at)) !== 'open' || at >= nextOpen(sessionStart).getTime() ? reason : null
 }

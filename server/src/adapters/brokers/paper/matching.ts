@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto'
-import { divideRounded, least, type OrderSide } from '../../../modules/brokerage/broker.ts'
-import type { PaperOrder } from './book.ts'
-import type { Listing, MarketQuote } from './market.ts'
+import { divideRounded, minBigint, type OrderSide } from '../../../modules/brokerage/broker.ts'
+import type { PaperOrder } from './paper-account.ts'
+import type { Listing, MarketQuote } from './paper-market.ts'
 
 export type Slice = { quantityE8: bigint; priceE8: bigint }
 
@@ -13,24 +13,29 @@ const MAX_SLICES = 3
 const MINUTE_MS = 60_000
 
 /**
- * What an order gets from the market at this moment, best price first; empty when nothing fits its price.
+ * The fills an order gets at this moment, best price first; empty when nothing is within its price.
  * The same seed, order and minute always give the same slices.
  */
 export function matchOrder(order: PaperOrder, quote: MarketQuote, at: number, seed: string): Slice[] {
   const { listing } = quote
   const minute = minuteOf(at)
-  const taken = order.takenMinute === minute ? order.takenE8 : 0n
-  const liquidity = minuteLiquidityE8(listing, seed, minute) - taken
-  const wanted = floorToLot(least(order.quantityE8 - order.filledE8, liquidity > 0n ? liquidity : 0n), listing)
-  const quantity = fittingE8(order, quote, taken, wanted)
+  const takenE8 = order.takenMinute === minute ? order.takenE8 : 0n
+  const liquidity = minuteLiquidityE8(listing, seed, minute) - takenE8
+  const maxQuantityE8 = floorToLot(
+    minBigint(order.quantityE8 - order.filledE8, liquidity > 0n ? liquidity : 0n),
+    listing,
+  )
+  const quantity = quantityWithinBoundE8(order, quote, takenE8, maxQuantityE8)
   if (order.tif === 'fok' && quantity < order.quantityE8) return []
-  return sliceUp(quantity, listing, `${seed}/${order.clientOrderId}/${minute}/${taken}`).map((slice, index, all) => {
-    const upTo = all.slice(0, index + 1).reduce((sum, one) => sum + one, taken)
-    return { quantityE8: slice, priceE8: impactPriceE8(order.side, quote, upTo) }
-  })
+  return splitIntoSlices(quantity, listing, `${seed}/${order.clientOrderId}/${minute}/${takenE8}`).map(
+    (quantityE8, index, slices) => {
+      const totalE8 = slices.slice(0, index + 1).reduce((sum, sliceE8) => sum + sliceE8, takenE8)
+      return { quantityE8: quantityE8, priceE8: impactPriceE8(order.side, quote, totalE8) }
+    },
+  )
 }
 
-/** The price of the last unit when this much is taken at once: the touch moved by impact, on the tick. */
+/** The price of the last unit when this quantity is taken at once: the touch plus price impact, rounded to the tick. */
 export function impactPriceE8(side: OrderSide, quote: MarketQuote, quantityE8: bigint): bigint {
   const touch = side === 'buy' ? quote.askE8 : quote.bidE8
   const move = divideRounded(touch * impactPpm(quote.listing, quantityE8), 1_000_000n)
@@ -48,28 +53,28 @@ export function impactPpm(listing: Listing, quantityE8: bigint): bigint {
 
 export const minuteOf = (at: number) => Math.floor(at / MINUTE_MS)
 
-/** The worst price this order accepts: its limit, and the house's collar where it has one. */
-export function boundE8(order: Pick<PaperOrder, 'side' | 'limitPriceE8' | 'worstPriceE8'>): bigint | null {
+/** The worst price this order accepts: the tighter of its limit and its collar. */
+export function worstAcceptedPriceE8(order: Pick<PaperOrder, 'side' | 'limitPriceE8' | 'worstPriceE8'>): bigint | null {
   const { limitPriceE8: limit, worstPriceE8: worst } = order
   if (limit === null || worst === null) return limit ?? worst
   const tighter = order.side === 'buy' ? limit <= worst : limit >= worst
   return tighter ? limit : worst
 }
 
-/** The largest quantity whose last unit still trades within the order's price, found by halving. */
-function fittingE8(order: PaperOrder, quote: MarketQuote, taken: bigint, wanted: bigint): bigint {
-  const bound = boundE8(order)
-  if (bound === null) return wanted
+/** The largest quantity whose last unit still trades within the order's price, found by binary search. */
+function quantityWithinBoundE8(order: PaperOrder, quote: MarketQuote, takenE8: bigint, maxQuantityE8: bigint): bigint {
+  const bound = worstAcceptedPriceE8(order)
+  if (bound === null) return maxQuantityE8
   const lot = quote.listing.lotE8
-  const fits = (lots: bigint) => {
-    const price = impactPriceE8(order.side, quote, taken + lots * lot)
+  const isWithinBound = (lots: bigint) => {
+    const price = impactPriceE8(order.side, quote, takenE8 + lots * lot)
     return order.side === 'buy' ? price <= bound : price >= bound
   }
   let low = 0n
-  let high = wanted / lot
+  let high = maxQuantityE8 / lot
   while (low < high) {
     const middle = (low + high + 1n) / 2n
-    if (fits(middle)) low = middle
+    if (isWithinBound(middle)) low = middle
     else high = middle - 1n
   }
   return low * lot
@@ -77,30 +82,30 @@ function fittingE8(order: PaperOrder, quote: MarketQuote, taken: bigint, wanted:
 
 function minuteLiquidityE8(listing: Listing, seed: string, minute: number): bigint {
   const average = (listing.advE8 * MINUTE_SHARE_BPS) / 10_000n
-  return (average * (50n + chance(`${seed}/${listing.symbol}/${minute}`, 101))) / 100n
+  return (average * (50n + hashToNumber(`${seed}/${listing.symbol}/${minute}`, 101))) / 100n
 }
 
-/** Cuts a quantity into one to three parts on the lot, by the seed. */
-function sliceUp(quantityE8: bigint, listing: Listing, seed: string): bigint[] {
+/** Splits a quantity into one to three slices of whole lots, determined by the seed. */
+function splitIntoSlices(quantityE8: bigint, listing: Listing, seed: string): bigint[] {
   if (quantityE8 === 0n) return []
   const lots = quantityE8 / listing.lotE8
-  const count = least(1n + chance(`${seed}/count`, MAX_SLICES), lots)
+  const count = minBigint(1n + hashToNumber(`${seed}/count`, MAX_SLICES), lots)
   const slices: bigint[] = []
-  let left = lots
+  let remainingLots = lots
   for (let index = 1n; index < count; index += 1n) {
-    const share = 20n + chance(`${seed}/${index}`, 60)
-    const part = (left * share) / 100n
-    if (part === 0n || part === left) break
-    slices.push(part * listing.lotE8)
-    left -= part
+    const share = 20n + hashToNumber(`${seed}/${index}`, 60)
+    const sliceLots = (remainingLots * share) / 100n
+    if (sliceLots === 0n || sliceLots === remainingLots) break
+    slices.push(sliceLots * listing.lotE8)
+    remainingLots -= sliceLots
   }
-  return [...slices, left * listing.lotE8]
+  return [...slices, remainingLots * listing.lotE8]
 }
 
 const floorToLot = (quantityE8: bigint, listing: Listing) => quantityE8 - (quantityE8 % listing.lotE8)
 
-/** A whole number in [0, sides), fixed by the text. */
-export function chance(text: string, sides: number): bigint {
+/** An integer in [0, sides), determined by the text. */
+export function hashToNumber(text: string, sides: number): bigint {
   return createHash('sha256').update(text).digest().readBigUInt64BE() % BigInt(sides)
 }
 

@@ -1,0 +1,175 @@
+import { Type } from 'typebox'
+import { requireTenant } from '../../platform/auth-context.ts'
+import type { App } from '../../platform/http-app.ts'
+import { ErrorResponse } from '../../platform/http-openapi.ts'
+import { readIdempotencyKey } from '../../platform/idempotency.ts'
+import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
+import * as schema from './brokerage.schema.ts'
+import type { Brokerage } from './brokerage.ts'
+
+const tags = ['Brokerage']
+const READ = { auth: 'tenant', scope: 'read' } as const
+const CONTROL = { auth: 'tenant', scope: 'control' } as const
+
+/** `/api/rh/…`: runs, approvals, receipts, positions and the kill switch. */
+export function rhRoutes(app: App, brokerage: Brokerage) {
+  app.post(
+    '/api/rh/run',
+    {
+      schema: {
+        operationId: 'rhRun',
+        tags,
+        summary: 'A governed trade: executed, put before a person, or refused with the reasons',
+        body: schema.RhRunRequest,
+        response: {
+          200: schema.RhRunExecuted,
+          202: schema.RhRunAccepted,
+          409: ErrorResponse,
+          422: schema.RhRunRefused,
+        },
+      },
+      config: { auth: 'tenant', scope: 'run' },
+    },
+    async (request, reply) => {
+      const { idempotency_key: _, ...body } = request.body
+      const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      const response = await brokerage.run({
+        caller: requireTenant(request.caller),
+        body,
+        idempotencyKey,
+        requestId: request.id,
+      })
+      return sendStoredResponse(reply, withReplayHeader(response))
+    },
+  )
+
+  app.post(
+    '/api/rh/approve',
+    {
+      schema: {
+        operationId: 'rhApprove',
+        tags,
+        summary: 'Approve a pending run; it is executed on its stored terms',
+        body: schema.RhApproveRequest,
+        response: { 200: schema.RhApproved, 404: ErrorResponse, 409: ErrorResponse, 410: ErrorResponse },
+      },
+      config: CONTROL,
+    },
+    async (request, reply) => {
+      const { idempotency_key: _, ...body } = request.body
+      const idempotencyKey = readIdempotencyKey(request.headers['idempotency-key'], request.body)
+      const response = await brokerage.approve(requireTenant(request.caller), body, idempotencyKey)
+      return sendStoredResponse(reply, withReplayHeader(response))
+    },
+  )
+
+  app.get(
+    '/api/rh/receipts',
+    {
+      schema: {
+        operationId: 'listRhReceipts',
+        tags,
+        summary: 'The newest receipt of each run, newest first; pending runs included',
+        querystring: schema.RhReceiptsQuery,
+        response: { 200: Type.Array(schema.RhReceipt) },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.listReceipts(requireTenant(request.caller), request.query),
+  )
+
+  app.get(
+    '/api/rh/receipts/:id',
+    {
+      schema: {
+        operationId: 'getRhReceipt',
+        tags,
+        summary: 'One receipt, also one that a later receipt of its run has replaced',
+        params: schema.IdParams,
+        response: { 200: schema.RhReceipt },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.getReceipt(requireTenant(request.caller), request.params.id),
+  )
+
+  app.get(
+    '/api/rh/runs/:id',
+    {
+      schema: {
+        operationId: 'getRhRun',
+        tags,
+        summary: 'Where a run stands, with its checks, fills and receipts',
+        params: schema.IdParams,
+        response: { 200: schema.RhRun },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.getRun(requireTenant(request.caller), request.params.id),
+  )
+
+  app.post(
+    '/api/rh/runs/:id/cancel',
+    {
+      schema: {
+        operationId: 'cancelRhRun',
+        tags,
+        summary: 'Say no to a pending run, or stop one that has not been executed',
+        params: schema.IdParams,
+        body: schema.RhCancelRequest,
+        response: { 200: schema.RhCancelled, 409: ErrorResponse },
+      },
+      config: CONTROL,
+    },
+    async (request) => {
+      const reason = request.body.reason ?? 'Cancelled by the tenant.'
+      return brokerage.cancel(requireTenant(request.caller), request.params.id, reason)
+    },
+  )
+
+  app.get(
+    '/api/rh/positions',
+    {
+      schema: {
+        operationId: 'getRhPositions',
+        tags,
+        summary: 'Cash, buying power and positions at each broker',
+        response: { 200: schema.RhPositions },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.positions(requireTenant(request.caller)),
+  )
+
+  app.get(
+    '/api/rh/kill-switch',
+    {
+      schema: {
+        operationId: 'getRhKillSwitch',
+        tags,
+        summary: 'Whether trading is switched off',
+        response: { 200: schema.KillSwitch },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.readKillSwitch(requireTenant(request.caller)),
+  )
+
+  app.post(
+    '/api/rh/kill-switch',
+    {
+      schema: {
+        operationId: 'setRhKillSwitch',
+        tags,
+        summary: 'Switch all trading of the tenant off, or on again',
+        description:
+          'Off cancels what waits, stops what works and refuses what comes; on lets new runs in and revives none.',
+        body: schema.KillSwitchRequest,
+        response: { 200: schema.KillSwitch },
+      },
+      config: CONTROL,
+    },
+    async (request) =>
+      brokerage.setKillSwitch(requireTenant(request.caller), request.body.engaged, request.body.reason ?? null),
+  )
+}

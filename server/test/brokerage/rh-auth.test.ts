@@ -1,0 +1,234 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:http'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { createTokenExchange } from '../../src/adapters/brokers/oauth-token-exchange.ts'
+import { deriveAccountId } from '../../src/modules/brokerage/rh-auth.ts'
+import { listen, type TestServer } from './fake-exchange.ts'
+import { openWorld, type World } from './world.ts'
+
+const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
+
+/** A small authorisation server: it redirects back with a code, and gives a token for it once, to who can prove it. */
+async function startAuthorizationServer(): Promise<TestServer & { mood: { token: 'ok' | 'down' | 'nonsense' } }> {
+  const codes = new Map<string, { challenge: string | null; redirectUri: string }>()
+  const state = { token: 'ok' as 'ok' | 'down' | 'nonsense' }
+  const server = createServer((request, response) => {
+    const url = new URL(request.url ?? '/', 'http://authority')
+    if (url.pathname === '/authorize') {
+      const code = randomBytes(8).toString('hex')
+      const redirectUri = url.searchParams.get('redirect_uri')!
+      codes.set(code, { challenge: url.searchParams.get('code_challenge'), redirectUri })
+      const callbackUrl = new URL(redirectUri)
+      callbackUrl.searchParams.set('code', code)
+      callbackUrl.searchParams.set('state', url.searchParams.get('state')!)
+      return void response.writeHead(302, { location: callbackUrl.href }).end()
+    }
+    let text = ''
+    request.on('data', (chunk) => {
+      text += chunk
+    })
+    request.on('end', () => {
+      const form = new URLSearchParams(text)
+      const issuedCode = codes.get(form.get('code') ?? '')
+      const proof = createHash('sha256')
+        .update(form.get('code_verifier') ?? '')
+        .digest('base64url')
+      const isProven = issuedCode && (issuedCode.challenge === null || issuedCode.challenge === proof)
+      const hasClientCredentials =
+        form.get('client_id') === 'client' &&
+        form.get('client_secret') === 'secret' &&
+        form.get('redirect_uri') === issuedCode?.redirectUri
+      if (state.token === 'down') return void request.socket.destroy()
+      if (state.token === 'nonsense') return void response.writeHead(200).end('not json')
+      if (!isProven || !hasClientCredentials) return void response.writeHead(400).end('{"error":"invalid_grant"}')
+      codes.delete(form.get('code')!)
+      response.writeHead(200, { 'content-type': 'application/json' })
+      response.end(
+        JSON.stringify({ access_token: 'the-real-token', refresh_token: 'the-real-refresh', token_type: 'Bearer' }),
+      )
+    })
+  })
+  return { ...(await listen(server)), mood: state }
+}
+
+let authorizationServer: Awaited<ReturnType<typeof startAuthorizationServer>>
+beforeAll(async () => {
+  authorizationServer = await startAuthorizationServer()
+})
+afterAll(async () => authorizationServer.close())
+
+const openAuthWorld = (mode: 'scaffold' | 'strict', unset: Record<string, undefined> = {}) =>
+  openWorld({
+    oauth: {
+      mode,
+      authorizeUrl: `${authorizationServer.url}/authorize?brand=1`,
+      redirectUri: 'http://127.0.0.1/api/rh/auth/callback',
+      ...unset,
+    },
+    exchange: createTokenExchange(`${authorizationServer.url}/token`, 2000),
+  })
+
+/** The user's browser: goes where it is sent, and comes back with what it was given. */
+async function authorizeInBrowser(world: World, headers: Record<string, string> = {}) {
+  const redirect = await world.call('GET', '/api/rh/auth', undefined, headers)
+  expect(redirect.status, redirect.text).toBe(302)
+  const authorization = await fetch(String(redirect.headers.location), { redirect: 'manual' })
+  const callbackUrl = new URL(authorization.headers.get('location')!)
+  return {
+    authorizeUrl: new URL(String(redirect.headers.location)),
+    code: callbackUrl.searchParams.get('code')!,
+    state: callbackUrl.searchParams.get('state')!,
+  }
+}
+
+const callback = (world: World, query: Record<string, string>) =>
+  world.call('GET', `/api/rh/auth/callback?${new URLSearchParams(query)}`, undefined, { 'x-api-key': '' })
+
+const readAccount = async (world: World, code: string) => {
+  const { rows } = await sql<{ tenant_id: string; tokens: string; metadata: Record<string, unknown> }>`
+    select tenant_id, tokens, metadata from rh_oauth_accounts where rh_account_id = ${deriveAccountId(code)}`.execute(
+    world.db,
+  )
+  return rows[0]
+}
+const readTokens = async (world: World, code: string) =>
+  JSON.parse(world.keys.decrypt((await readAccount(world, code))!.tokens))
+
+const LINKED = { domain: 'rh', oauth_ready: true, token_stored: true, account_stub_created: true, encrypted: true }
+
+describe('the scaffold, as the interface says', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await openAuthWorld('scaffold')
+  })
+  afterAll(async () => world.close())
+
+  test('302 to the configured address with exactly client_id, redirect_uri, scope and a random state', async () => {
+    const { authorizeUrl } = await authorizeInBrowser(world, { 'x-api-key': 'not a key' })
+    expect(authorizeUrl.origin + authorizeUrl.pathname).toBe(`${authorizationServer.url}/authorize`)
+    expect([...authorizeUrl.searchParams.keys()]).toEqual(['brand', 'client_id', 'redirect_uri', 'scope', 'state'])
+    expect(authorizeUrl.searchParams.get('state')).toMatch(UUID)
+    expect((await authorizeInBrowser(world)).authorizeUrl.searchParams.get('state')).not.toBe(
+      authorizeUrl.searchParams.get('state'),
+    )
+  })
+
+  test('the tokens are kept encrypted, for the tenant oauth-scaffold, under an id derived from the code', async () => {
+    const { code } = await authorizeInBrowser(world)
+    const linkResponse = await callback(world, { code, state: 'anything' })
+    expect([linkResponse.status, linkResponse.body]).toEqual([200, LINKED])
+    const row = await readAccount(world, code)
+    expect(row).toMatchObject({ tenant_id: 'oauth-scaffold', metadata: { stub: false } })
+    expect(row!.tokens).not.toContain('the-real-token')
+    expect(await readTokens(world, code)).toMatchObject({ access_token: 'the-real-token' })
+  })
+
+  test.each(['down', 'nonsense'] as const)('the exchange is %s: stub tokens instead of an error', async (mood) => {
+    authorizationServer.mood.token = mood
+    const linkResponse = await callback(world, { code: `code-${mood}` })
+    authorizationServer.mood.token = 'ok'
+    expect([linkResponse.status, linkResponse.body]).toEqual([200, LINKED])
+    expect(await readTokens(world, `code-${mood}`)).toMatchObject({ stub: true, token_type: 'stub' })
+  })
+
+  test('without a code: 400', async () => {
+    expect((await callback(world, {})).status).toBe(400)
+    expect((await callback(world, { code: '' })).status).toBe(400)
+  })
+
+  test('revoke is always 200; a row that matches is marked once and kept', async () => {
+    const revoke = (body?: unknown) => world.call('POST', '/api/rh/auth/revoke', body, { 'x-api-key': 'not a key' })
+    expect((await revoke()).body).toEqual({ domain: 'rh', revoked: true, rh_account_id: null })
+    expect((await revoke({ rh_account_id: 'nobody' })).body).toEqual({
+      domain: 'rh',
+      revoked: true,
+      rh_account_id: 'nobody',
+    })
+    await callback(world, { code: 'to-revoke' })
+    const id = deriveAccountId('to-revoke')
+    expect((await revoke({ rh_account_id: id })).status).toBe(200)
+    const revokedAt = (await readAccount(world, 'to-revoke'))!.metadata.revoked_at
+    expect(revokedAt).toBe(world.clock.now().toISOString())
+    world.clock.advance(5000)
+    await revoke({ rh_account_id: id })
+    await callback(world, { code: 'to-revoke' })
+    expect((await readAccount(world, 'to-revoke'))!.metadata.revoked_at).toBe(revokedAt)
+  })
+})
+
+describe('not configured', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await openAuthWorld('scaffold', { clientId: undefined, clientSecret: undefined, redirectUri: undefined })
+  })
+  afterAll(async () => world.close())
+
+  test('503 for the redirect and the callback; a missing code is still a 400, and revoke still 200', async () => {
+    expect((await world.call('GET', '/api/rh/auth')).body).toMatchObject({ error: 'error', code: 'not_configured' })
+    expect((await world.call('GET', '/api/rh/auth')).status).toBe(503)
+    expect((await callback(world, { code: 'x' })).status).toBe(503)
+    expect((await callback(world, {})).status).toBe(400)
+    for (const body of [{}, { rh_account_id: null }, { reason: 'left the company' }])
+      expect((await world.call('POST', '/api/rh/auth/revoke', body)).status).toBe(200)
+  })
+})
+
+describe('strict', () => {
+  let world: World
+  beforeAll(async () => {
+    world = await openAuthWorld('strict')
+    await world.addTenant('ten_two')
+  })
+  afterAll(async () => world.close())
+
+  test('a key is asked for, the state is bound and works once, and the code is proven by PKCE', async () => {
+    expect((await world.call('GET', '/api/rh/auth', undefined, { 'x-api-key': 'nobody' })).status).toBe(401)
+    const { authorizeUrl, code, state } = await authorizeInBrowser(world)
+    expect(authorizeUrl.searchParams.get('response_type')).toBe('code')
+    expect(authorizeUrl.searchParams.get('code_challenge_method')).toBe('S256')
+    const linkResponse = await callback(world, { code, state })
+    expect([linkResponse.status, linkResponse.body]).toEqual([200, LINKED])
+    expect(await readAccount(world, code)).toMatchObject({
+      tenant_id: 'ten_one',
+      metadata: { mode: 'strict', stub: false },
+    })
+    expect((await callback(world, { code, state })).status).toBe(400)
+  })
+
+  test('no state, a made-up one, an old one, or another code’s: 400 and nothing stored', async () => {
+    const firstLogin = await authorizeInBrowser(world)
+    const secondLogin = await authorizeInBrowser(world)
+    expect((await callback(world, { code: firstLogin.code })).status).toBe(400)
+    expect((await callback(world, { code: firstLogin.code, state: 'made-up' })).status).toBe(400)
+    // Another login's state: the proof does not fit the code, and the broker says so.
+    expect((await callback(world, { code: firstLogin.code, state: secondLogin.state })).status).toBe(400)
+    const expiredLogin = await authorizeInBrowser(world)
+    world.clock.advance(10 * 60_000)
+    expect((await callback(world, { code: expiredLogin.code, state: expiredLogin.state })).status).toBe(400)
+    for (const { code } of [firstLogin, secondLogin, expiredLogin])
+      expect(await readAccount(world, code)).toBeUndefined()
+  })
+
+  test('a broker that is down is a 503, never a stub', async () => {
+    const { code, state } = await authorizeInBrowser(world)
+    authorizationServer.mood.token = 'down'
+    expect((await callback(world, { code, state })).status).toBe(503)
+    authorizationServer.mood.token = 'ok'
+    expect(await readAccount(world, code)).toBeUndefined()
+  })
+
+  test('only the owner revokes; another’s account and an unknown one look the same', async () => {
+    const { code, state } = await authorizeInBrowser(world)
+    await callback(world, { code, state })
+    const body = { rh_account_id: deriveAccountId(code) }
+    const other = { 'x-api-key': 'ten_two', 'x-request-id': 'same' }
+    expect((await world.call('POST', '/api/rh/auth/revoke', body, { 'x-api-key': 'nobody' })).status).toBe(401)
+    const foreignResponse = await world.call('POST', '/api/rh/auth/revoke', body, other)
+    const unknownResponse = await world.call('POST', '/api/rh/auth/revoke', { rh_account_id: 'rh_x' }, other)
+    expect([foreignResponse.status, foreignResponse.text]).toEqual([404, unknownResponse.text])
+    expect((await readAccount(world, code))!.metadata.revoked_at).toBeUndefined()
+    expect((await world.call('POST', '/api/rh/auth/revoke', body)).status).toBe(200)
+    expect((await readAccount(world, code))!.metadata.revoked_at).toBeDefined()
+  })
+})
