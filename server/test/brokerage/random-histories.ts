@@ -57,8 +57,8 @@ const commandArbitrary: fc.Arbitrary<Command> = fc.oneof(
       crashAt: fc.option(step, { freq: 4 }),
     }),
   },
-  { weight: 4, arbitrary: fc.record({ do: fc.constant('approve' as const), which: runIndex }) },
-  { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const), which: runIndex }) },
+  { weight: 4, arbitrary: fc.record({ do: fc.constant('approve' as const), runIndex }) },
+  { weight: 1, arbitrary: fc.record({ do: fc.constant('cancel' as const), runIndex }) },
   { weight: 3, arbitrary: fc.record({ do: fc.constant('sweep' as const) }) },
   { weight: 2, arbitrary: fc.record({ do: fc.constant('die' as const), at: step }) },
   {

@@ -66,8 +66,7 @@ export async function openWorld(options: WorldOptions = {}) {
     const reading = readings.get(symbol)
     return reading && { ...reading, asOf: clock.now() }
   }
-  const market =
-    options.market === 'shipped' ? createSimulatedMarket({ calendar, readBasis }) : manualMarket
+  const market = options.market === 'shipped' ? createSimulatedMarket({ calendar, readBasis }) : manualMarket
 
   /** A process of its own on the same database: its own ids, its own workers, the same world outside. */
   const startNode = (

@@ -1,8 +1,9 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
+import { stringifyWithBigints } from '../../platform/json.ts'
 import type { Fill, InstrumentType } from './broker.ts'
 import { notionalMicro } from './broker.ts'
-import { reviveStoredJson, toJson } from './stored-json.ts'
+import { reviveStoredJson } from './stored-json.ts'
 import type { RhReceipt } from './trade-receipt.ts'
 import type { ExecutionQuote, RunState, TradeRun } from './trade-run.ts'
 
@@ -107,9 +108,9 @@ export async function insertRun(tx: Tx, run: TradeRun): Promise<void> {
       next_attempt_at, answer_status, answer_body, created_at, updated_at, finished_at)
     values (
       ${run.id}, ${run.tenantId}, ${run.keyId}, ${run.agentId}, ${terms.type}, ${terms.symbol}, ${run.broker}, ${run.mode},
-      ${run.state}, ${run.reason}, ${run.clientOrderId}, ${terms.notionalMicro}, ${toJson(terms)}::jsonb,
-      ${toJson(run.instrument)}::jsonb, ${toJson(run.policy)}::jsonb,
-      ${run.approval && toJson(run.approval)}::jsonb, ${run.expiresAt}, ${run.executeBy}, ${run.leaseUntil}, ${run.attempts},
+      ${run.state}, ${run.reason}, ${run.clientOrderId}, ${terms.notionalMicro}, ${stringifyWithBigints(terms)}::jsonb,
+      ${stringifyWithBigints(run.instrument)}::jsonb, ${stringifyWithBigints(run.policy)}::jsonb,
+      ${run.approval && stringifyWithBigints(run.approval)}::jsonb, ${run.expiresAt}, ${run.executeBy}, ${run.leaseUntil}, ${run.attempts},
       ${run.nextAttemptAt}, ${run.answerStatus}, ${run.answerBody}, ${run.createdAt}, ${run.updatedAt}, ${run.finishedAt})
   `.execute(tx)
 }
@@ -157,7 +158,7 @@ export async function markApproved(tx: Tx, run: TradeRun): Promise<void> {
 /** Records the intent before the broker is called. False when another worker has taken the run over: this one must then not call. */
 export async function markSent(tx: Tx, run: TradeRun, at: Date, quote: ExecutionQuote): Promise<boolean> {
   const { rows } = await sql`
-    update rh_runs set sent_at = ${at}, execution_quote = ${toJson(quote)}::jsonb, updated_at = ${at}
+    update rh_runs set sent_at = ${at}, execution_quote = ${stringifyWithBigints(quote)}::jsonb, updated_at = ${at}
     where id = ${run.id} and attempts = ${run.attempts} and state = 'executing' returning id
   `.execute(tx)
   return rows.length === 1

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import type { App } from '../../platform/http.ts'
+import type { App } from '../../platform/http-app.ts'
 import * as schema from './brokerage.schema.ts'
 import type { Brokerage } from './brokerage.ts'
 

@@ -1,7 +1,8 @@
 import { expect, test } from 'vitest'
-import { reviveStoredJson, toJson } from './stored-json.ts'
+import { stringifyWithBigints } from '../../platform/json.ts'
+import { reviveStoredJson } from './stored-json.ts'
 
-test('what is stored is read back with its types', () => {
+test('stored values are read back with their types', () => {
   const value = {
     priceE8: 5n,
     leverageE2: null,
@@ -11,5 +12,5 @@ test('what is stored is read back with its types', () => {
     name: '2026',
     approvedBy: 'key_1',
   }
-  expect(reviveStoredJson(JSON.parse(toJson(value)))).toEqual(value)
+  expect(reviveStoredJson(JSON.parse(stringifyWithBigints(value)))).toEqual(value)
 })

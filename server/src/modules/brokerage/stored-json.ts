@@ -6,9 +6,6 @@ const BIGINT_NAME = /(E8|E2|Micro)$/
 const DATE_NAME = /(At|Until|By)$/
 const ISO_DATE = /^\d{4}-\d\d-\d\dT[\d:.]+Z$/
 
-export const toJson = (value: unknown): string =>
-  JSON.stringify(value, (_, item: unknown) => (typeof item === 'bigint' ? item.toString() : item))
-
 export function reviveStoredJson<T>(parsed: unknown): T {
   return revive('', parsed) as T
 }
