@@ -5,7 +5,7 @@ import { hashJson } from './hash-json.ts'
 
 export const ATTESTATION_SCHEMA = 'basis-attestation/v1'
 
-/** Where a figure of the attestation comes from; `sha256` is the hash of the raw body, served by that hash. */
+/** Source of a figure in the attestation; `sha256` is the hash of the raw body, which is served under that hash. */
 export type EvidenceSource = {
   id: string
   url: string | null
@@ -25,7 +25,7 @@ export type AttestationEvidence = {
   sources: readonly EvidenceSource[]
 }
 
-/** The six members that are signed. Everything else beside them in an attestation is unsigned. */
+/** The six signed members. All other members of an attestation are unsigned. */
 export type AttestationContent = {
   schema: typeof ATTESTATION_SCHEMA
   symbol: string
@@ -44,20 +44,20 @@ export type AttestationContent = {
 
 export const MAX_SOURCES = 1000
 
-/** The signed part of an attestation, whatever else it carries. */
+/** The signed members of an attestation. */
 export const attestationContent = (attestation: object): JsonObject => {
   const { schema, symbol, chain, as_of, snapshot, backing } = attestation as JsonObject
   return { schema, symbol, chain, as_of, snapshot, backing }
 }
 
-/** What the attesting key signs: the canonical bytes of exactly the six members. */
+/** The bytes that are signed: the canonical JSON of exactly the six members. */
 export const attestationSigningBytes = (attestation: object): Uint8Array =>
   utf8(canonicalize(attestationContent(attestation)))
 
-/** `backing.evidence.hash`, which anyone can compute again from the sources. */
+/** `backing.evidence.hash`, which anyone can recompute from the sources. */
 export const evidenceHash = (sources: readonly object[]): string => hashJson(sources)
 
-/** What is wrong with the form of an attestation, or undefined. */
+/** Why the value is not a well-formed attestation, or undefined when it is. */
 export function attestationProblem(attestation: unknown): string | undefined {
   if (!isJsonObject(attestation)) return 'An attestation is a JSON object.'
   const { schema, symbol, chain, as_of, snapshot, backing, preview } = attestation

@@ -115,7 +115,7 @@ describe('refusals', () => {
     }
   })
 
-  test('a circle ends at the depth limit', () => {
+  test('a circular value is rejected at the depth limit', () => {
     expect(() => canonicalize(circle)).toThrow(/deeper than 128 levels/)
   })
 
@@ -125,9 +125,9 @@ describe('refusals', () => {
     expect(() => canonicalize(nest(MAX_JSON_DEPTH + 2))).toThrow(/deeper/)
   })
 
-  test('an object that shares its children cannot grow without end', () => {
-    let laughs: unknown = 'ha'
-    for (let i = 0; i < 60; i += 1) laughs = [laughs, laughs]
-    expect(() => canonicalize(laughs)).toThrow(`more than ${MAX_JSON_VALUES} values`)
+  test('an object that shares its children is rejected at the value limit', () => {
+    let nested: unknown = 'ha'
+    for (let i = 0; i < 60; i += 1) nested = [nested, nested]
+    expect(() => canonicalize(nested)).toThrow(`more than ${MAX_JSON_VALUES} values`)
   })
 })

@@ -1,6 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { describe, expect, test } from 'vitest'
-import { bitFlips, fillerHashes, issuerKey, LOG_ORIGIN, logKey, makeCheckpoint, strangerKey } from '../test/fixtures.ts'
+import {
+  bitFlips,
+  fillerHashes,
+  issuerKey,
+  LOG_ORIGIN,
+  logKey,
+  makeCheckpoint,
+  untrustedKey,
+} from '../test/fixtures.ts'
 import { checkpointSignatureLine, checkpointText, parseCheckpoint, verifyCheckpoint } from './checkpoint.ts'
 import { fromUtf8, toBase64, utf8 } from './encoding.ts'
 import { emptyRoot, rootOfLeafHashes } from './merkle-tree.ts'
@@ -16,14 +24,14 @@ const note = makeCheckpoint(leafHashes)
 const trust = { origin: LOG_ORIGIN, keys: [logKey.jwk] }
 
 describe('checkpoints of public logs', () => {
-  test.each(publicLogs)('of $log', ({ origin, keys, note: signed }) => {
-    const result = verifyCheckpoint(signed, { origin, keys })
+  test.each(publicLogs)('of $log', ({ origin, keys, note: signedNote }) => {
+    const result = verifyCheckpoint(signedNote, { origin, keys })
     expect(result).toMatchObject({ ok: true, signedBy: [keys[0]!.split('+')[0]] })
-    expect(verifyCheckpoint(signed.replace(/^(.*\n)(\d)/, '$11$2'), { origin, keys }).ok).toBe(false)
+    expect(verifyCheckpoint(signedNote.replace(/^(.*\n)(\d)/, '$11$2'), { origin, keys }).ok).toBe(false)
   })
 })
 
-test('what a log signs is read back by whoever has its key', () => {
+test('a signed checkpoint verifies with the key of the log', () => {
   const root = rootOfLeafHashes(leafHashes)
   const text = checkpointText({ origin: LOG_ORIGIN, size: 7, root })
   expect(text).toBe(`${LOG_ORIGIN}\n7\n${toBase64(root)}\n`)
@@ -31,23 +39,23 @@ test('what a log signs is read back by whoever has its key', () => {
   expect(result).toMatchObject({ ok: true, checkpoint: { origin: LOG_ORIGIN, size: 7, root, extensions: [] } })
 })
 
-test('a key may come as a verifier key line', () => {
+test('a key may be a verifier key line', () => {
   const line = formatVerifierKey({ name: LOG_ORIGIN, type: NOTE_ED25519, publicKey: logKey.publicKey })
   expect(verifyCheckpoint(note, { origin: LOG_ORIGIN, keys: [line] }).ok).toBe(true)
   const witness = formatVerifierKey({ name: LOG_ORIGIN, type: NOTE_COSIGNATURE_V1, publicKey: logKey.publicKey })
   expect(verifyCheckpoint(note, { origin: LOG_ORIGIN, keys: [witness] }).ok).toBe(false)
 })
 
-test('any flipped bit anywhere in a checkpoint fails', () => {
-  for (const changed of bitFlips(utf8(note))) {
-    const text = fromUtf8(changed)
+test('flipping any bit of a checkpoint makes it invalid', () => {
+  for (const alteredBytes of bitFlips(utf8(note))) {
+    const text = fromUtf8(alteredBytes)
     if (text !== undefined) expect(verifyCheckpoint(text, trust).ok, text).toBe(false)
   }
 })
 
-test('signatures of unknown keys are passed over, also beside the right one', () => {
+test('signatures of unknown keys are ignored, also beside a trusted one', () => {
   const text = checkpointText({ origin: LOG_ORIGIN, size: 7, root: rootOfLeafHashes(leafHashes) })
-  const lines = [strangerKey, logKey].map(({ publicKey, sign }) =>
+  const lines = [untrustedKey, logKey].map(({ publicKey, sign }) =>
     checkpointSignatureLine(LOG_ORIGIN, publicKey, sign(utf8(text))),
   )
   const both = formatNote(text, lines)
@@ -59,30 +67,33 @@ test('signatures of unknown keys are passed over, also beside the right one', ()
   expect(verifyCheckpoint(both, { ...trust, keys: [] }).ok).toBe(false)
 })
 
-test('a bad signature in the name of a trusted key spoils the note, although another verifies', () => {
+test('an invalid signature in the name of a trusted key invalidates the note, although another verifies', () => {
   const text = checkpointText({ origin: LOG_ORIGIN, size: 7, root: rootOfLeafHashes(leafHashes) })
-  const bad = checkpointSignatureLine(LOG_ORIGIN, issuerKey.publicKey, logKey.sign(utf8(text)))
-  const good = checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, logKey.sign(utf8(text)))
-  const spoiled = formatNote(text, [good, bad])
-  expect(verifyCheckpoint(spoiled, trust).ok).toBe(true)
-  expect(verifyCheckpoint(spoiled, { ...trust, keys: [logKey.jwk, issuerKey.jwk] })).toMatchObject({
+  const invalidLine = checkpointSignatureLine(LOG_ORIGIN, issuerKey.publicKey, logKey.sign(utf8(text)))
+  const validLine = checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, logKey.sign(utf8(text)))
+  const mixedNote = formatNote(text, [validLine, invalidLine])
+  expect(verifyCheckpoint(mixedNote, trust).ok).toBe(true)
+  expect(verifyCheckpoint(mixedNote, { ...trust, keys: [logKey.jwk, issuerKey.jwk] })).toMatchObject({
     ok: false,
     reason: expect.stringMatching(/does not verify/),
   })
 })
 
-test("another log's checkpoint is refused, even when signed with the same key", () => {
-  const other = makeCheckpoint(leafHashes, logKey, 'other.test/log')
-  expect(verifyCheckpoint(other, trust)).toMatchObject({ ok: false, reason: expect.stringMatching(/other\.test/) })
+test("another log's checkpoint is rejected, even when signed with the same key", () => {
+  const otherLogNote = makeCheckpoint(leafHashes, logKey, 'other.test/log')
+  expect(verifyCheckpoint(otherLogNote, trust)).toMatchObject({
+    ok: false,
+    reason: expect.stringMatching(/other\.test/),
+  })
 })
 
-test('extension lines are kept apart', () => {
+test('extension lines are returned separately', () => {
   const text = `${checkpointText({ origin: LOG_ORIGIN, size: 7, root: rootOfLeafHashes(leafHashes) })}more\n`
-  const signed = formatNote(text, [checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, logKey.sign(utf8(text)))])
-  expect(verifyCheckpoint(signed, trust)).toMatchObject({ ok: true, checkpoint: { extensions: ['more'] } })
+  const signedNote = formatNote(text, [checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, logKey.sign(utf8(text)))])
+  expect(verifyCheckpoint(signedNote, trust)).toMatchObject({ ok: true, checkpoint: { extensions: ['more'] } })
 })
 
-describe('malformed checkpoints are no checkpoints', () => {
+describe('malformed checkpoints are rejected', () => {
   const root = toBase64(rootOfLeafHashes(leafHashes))
   const line = checkpointSignatureLine(LOG_ORIGIN, logKey.publicKey, new Uint8Array(64))
   test.each([
@@ -99,11 +110,11 @@ describe('malformed checkpoints are no checkpoints', () => {
     expect(parseCheckpoint(`${text}\n${line}`)).toBeUndefined()
   })
 
-  test('what is no text at all', () => {
-    for (const other of [undefined, null, 7, {}, [], '']) expect(verifyCheckpoint(other, trust).ok).toBe(false)
+  test('a value that is not a string', () => {
+    for (const value of [undefined, null, 7, {}, [], '']) expect(verifyCheckpoint(value, trust).ok).toBe(false)
   })
 
-  test('and none can be made of such parts', () => {
+  test('checkpointText rejects invalid parts', () => {
     expect(() => checkpointText({ origin: '', size: 7, root })).toThrow('origin')
     expect(() => checkpointText({ origin: 'a\nb', size: 7, root })).toThrow('origin')
     expect(() => checkpointText({ origin: LOG_ORIGIN, size: -1, root })).toThrow('tree size')

@@ -18,14 +18,14 @@ import { HASH_BYTES } from './sha256.ts'
 /** The head of a log: C2SP tlog-checkpoint. */
 export type Checkpoint = { origin: string; size: number; root: Uint8Array; extensions: string[] }
 
-/** A public key that signs under the log's own name, or a verifier key line that brings its name along. */
+/** A public key that signs under the log's own name, or a verifier key line, which includes the name. */
 export type CheckpointKey = Jwk | string
 
 export type VerifiedCheckpoint =
   | { ok: true; checkpoint: Checkpoint; note: Note; signedBy: string[]; reason: string }
   | { ok: false; reason: string }
 
-/** The text a log signs: its UTF-8 bytes go to ed25519, and the same text goes into the note. */
+/** The text a log signs with ed25519 and puts into the note. */
 export function checkpointText({ origin, size, root }: { origin: string; size: number; root: HashInput }): string {
   const hash = readHash(root)
   if (!isTreeSize(size) || !hash) throw new ProofError('A checkpoint needs a tree size and a root of 32 bytes.')
@@ -34,11 +34,11 @@ export function checkpointText({ origin, size, root }: { origin: string; size: n
   return text
 }
 
-/** The log's own signature line, from the 64 bytes that ed25519 gave for `checkpointText`. */
+/** The log's own signature line, from the 64-byte ed25519 signature of `checkpointText`. */
 export const checkpointSignatureLine = (origin: string, publicKey: Uint8Array, signature: Uint8Array): string =>
   noteSignatureLine({ name: origin, type: NOTE_ED25519, publicKey }, signature)
 
-/** The head a checkpoint states, or undefined when it is malformed. Nothing is verified here. */
+/** The parsed checkpoint, or undefined when it is malformed. Does not verify signatures. */
 export function parseCheckpoint(note: unknown): (Checkpoint & { note: Note }) | undefined {
   const parsed = parseNote(note)
   const checkpoint = parsed && parseCheckpointText(parsed.text)
@@ -46,8 +46,8 @@ export function parseCheckpoint(note: unknown): (Checkpoint & { note: Note }) | 
 }
 
 /**
- * Whether a trusted key of the log signed this checkpoint, and what it states. Signatures of unknown keys are passed
- * over; a bad signature in a trusted key's name spoils the whole note, as does a tree size beyond 2^53 - 1.
+ * Verifies that a trusted key of the log signed this checkpoint. Signatures of unknown keys are ignored; an invalid
+ * signature in a trusted key's name invalidates the whole note, as does a tree size beyond 2^53 - 1.
  */
 export function verifyCheckpoint(
   note: unknown,
@@ -68,11 +68,11 @@ export function verifyCheckpoint(
     }
   }
   if (signedBy.length === 0) return { ok: false, reason: 'No trusted key of the log signed this checkpoint.' }
-  const { note: parts, ...checkpoint } = parsed
-  return { ok: true, checkpoint, note: parts, signedBy, reason: `Signed by ${signedBy.join(', ')}.` }
+  const { note: parsedNote, ...checkpoint } = parsed
+  return { ok: true, checkpoint, note: parsedNote, signedBy, reason: `Signed by ${signedBy.join(', ')}.` }
 }
 
-/** A key under a name that cannot stand in a signature line cannot have signed, so it is left out. */
+/** Keys whose name cannot appear in a signature line cannot have signed, so they are left out. */
 function noteKeys(keys: readonly CheckpointKey[], origin: string): NoteKey[] {
   return keys.flatMap((key) => {
     if (typeof key === 'string') {

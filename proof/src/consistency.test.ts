@@ -38,7 +38,7 @@ test('every pair of sizes up to 256 leaves is consistent', () => {
   }
 })
 
-test('a rolled-back log is caught: the smaller tree never passes for the newer one', () => {
+test('a rolled-back log is detected: a smaller tree never passes as the newer one', () => {
   for (let newSize = 1; newSize <= 64; newSize += 1) {
     for (let oldSize = 0; oldSize < newSize; oldSize += 1) {
       const { oldRoot, newRoot, proof } = claimOf(oldSize, newSize)
@@ -49,31 +49,31 @@ test('a rolled-back log is caught: the smaller tree never passes for the newer o
   }
 })
 
-test('a forked log is caught: one changed leaf below the old size, and no proof of the fork fits the old root', () => {
+test('a forked log is detected: with one changed leaf below the old size, no proof matches the old root', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 200 }), fc.nat(56), fc.nat(199), (oldSize, more, at) => {
-      const newSize = oldSize + more
+    fc.property(fc.integer({ min: 1, max: 200 }), fc.nat(56), fc.nat(199), (oldSize, appended, at) => {
+      const newSize = oldSize + appended
       const forkAt = at % oldSize
       const fork = leafHashes.slice(0, newSize).with(forkAt, hashLeaf(utf8('rewritten')))
       const newRoot = rootOfLeafHashes(fork)
-      const own = claimOf(oldSize, newSize)
-      expect(verifyConsistency({ ...own, newRoot, proof: consistencyProof(fork, oldSize) })).toBe(false)
-      expect(verifyConsistency({ ...own, newRoot })).toBe(false)
-      // The fork is a sound log of its own, so only the old root can give it away.
+      const honestClaim = claimOf(oldSize, newSize)
+      expect(verifyConsistency({ ...honestClaim, newRoot, proof: consistencyProof(fork, oldSize) })).toBe(false)
+      expect(verifyConsistency({ ...honestClaim, newRoot })).toBe(false)
+      // The fork is a consistent log in itself, so only the old root reveals it.
       const forkedOldRoot = rootOfLeafHashes(fork.slice(0, oldSize))
       expect(
-        verifyConsistency({ ...own, oldRoot: forkedOldRoot, newRoot, proof: consistencyProof(fork, oldSize) }),
+        verifyConsistency({ ...honestClaim, oldRoot: forkedOldRoot, newRoot, proof: consistencyProof(fork, oldSize) }),
       ).toBe(true)
     }),
     { numRuns: 150 },
   )
 })
 
-test('a truncated log is caught: without its last leaf it is no longer the log of the checkpoint', () => {
+test('a truncated log is detected: without its last leaf it does not match the checkpoint', () => {
   for (let newSize = 2; newSize <= 64; newSize += 1) {
     const whole = claimOf(newSize - 1, newSize)
-    const cut = { ...whole, newRoot: roots[newSize - 1]! }
-    expect(verifyConsistency(cut)).toBe(false)
+    const truncatedClaim = { ...whole, newRoot: roots[newSize - 1]! }
+    expect(verifyConsistency(truncatedClaim)).toBe(false)
     expect(
       verifyConsistency({ ...whole, oldSize: newSize, oldRoot: roots[newSize]!, newRoot: roots[newSize - 1]! }),
     ).toBe(false)
@@ -90,25 +90,39 @@ test.each([
   for (const oldRoot of bitFlips(claim.oldRoot)) expect(verifyConsistency({ ...claim, oldRoot })).toBe(false)
   for (const newRoot of bitFlips(claim.newRoot)) expect(verifyConsistency({ ...claim, newRoot })).toBe(false)
   claim.proof.forEach((step, i) => {
-    for (const changed of bitFlips(step))
-      expect(verifyConsistency({ ...claim, proof: claim.proof.with(i, changed) })).toBe(false)
+    for (const alteredHash of bitFlips(step))
+      expect(verifyConsistency({ ...claim, proof: claim.proof.with(i, alteredHash) })).toBe(false)
   })
 })
 
-test('a proof holds for its own two sizes only', () => {
+test('a proof is valid for its own two sizes only', () => {
   fc.assert(
-    fc.property(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), (a, b, c, d) => {
+    fc.property(fc.nat(100), fc.nat(100), fc.nat(100), fc.nat(100), (a, b, otherOldSize, otherNewSize) => {
       const [oldSize, newSize] = [Math.min(a, b), Math.max(a, b)] as [number, number]
       const { proof } = claimOf(oldSize, newSize)
-      fc.pre(oldSize > 0 && oldSize < newSize && (c !== oldSize || d !== newSize) && c > 0 && c < d)
-      expect(verifyConsistency({ oldSize: c, oldRoot: roots[c]!, newSize: d, newRoot: roots[d]!, proof })).toBe(false)
+      fc.pre(
+        oldSize > 0 &&
+          oldSize < newSize &&
+          (otherOldSize !== oldSize || otherNewSize !== newSize) &&
+          otherOldSize > 0 &&
+          otherOldSize < otherNewSize,
+      )
+      expect(
+        verifyConsistency({
+          oldSize: otherOldSize,
+          oldRoot: roots[otherOldSize]!,
+          newSize: otherNewSize,
+          newRoot: roots[otherNewSize]!,
+          proof,
+        }),
+      ).toBe(false)
     }),
     { numRuns: 300 },
   )
 })
 
-test('a smaller or larger size cannot be claimed for a root that is not its own', () => {
-  // The hashes would fold up to both roots, only not between trees of the sizes that are claimed.
+test('a root does not verify with a smaller or larger size than its own', () => {
+  // The hashes lead to both roots, but not for trees of the claimed sizes.
   const toTwo = claimOf(1, 2)
   expect(verifyConsistency({ ...toTwo, newSize: 3 })).toBe(false)
   expect(verifyConsistency({ ...toTwo, newSize: 4 })).toBe(false)
@@ -118,8 +132,8 @@ test('a smaller or larger size cannot be claimed for a root that is not its own'
 })
 
 describe('malformed claims are false', () => {
-  const good = claimOf(6, 13)
-  const first = good.proof[0]!
+  const validClaim = claimOf(6, 13)
+  const first = validClaim.proof[0]!
   test.each<[string, Record<string, unknown>]>([
     ['a fraction of a size', { oldSize: 6.5 }],
     ['a negative size', { oldSize: -6 }],
@@ -127,18 +141,18 @@ describe('malformed claims are false', () => {
     ['a size beyond 2^53', { newSize: 2 ** 53 }],
     ['an old size of zero with a proof', { oldSize: 0, oldRoot: emptyRoot() }],
     ['an empty proof', { proof: [] }],
-    ['a proof cut short', { proof: good.proof.slice(0, -1) }],
-    ['a proof with one hash more', { proof: [...good.proof, first] }],
+    ['a proof cut short', { proof: validClaim.proof.slice(0, -1) }],
+    ['a proof with one hash more', { proof: [...validClaim.proof, first] }],
     ['an endless proof', { proof: Array.from({ length: MAX_PROOF_HASHES + 1 }, () => first) }],
-    ['a short hash in the proof', { proof: good.proof.with(1, first.slice(1)) }],
+    ['a short hash in the proof', { proof: validClaim.proof.with(1, first.slice(1)) }],
     ['a proof that is no list', { proof: { length: 0 } }],
     ['a short root', { newRoot: first.slice(1) }],
   ])('%s', (_, change) => {
-    expect(verifyConsistency(good)).toBe(true)
-    expect(verifyConsistency({ ...good, ...change } as typeof good)).toBe(false)
+    expect(verifyConsistency(validClaim)).toBe(true)
+    expect(verifyConsistency({ ...validClaim, ...change } as typeof validClaim)).toBe(false)
   })
 
-  test('an empty tree has the root of nothing, old or new', () => {
+  test('an empty tree has the empty root, old or new', () => {
     expect(verifyConsistency({ oldSize: 0, oldRoot: emptyRoot(), newSize: 5, newRoot: roots[5]!, proof: [] })).toBe(
       true,
     )
@@ -146,14 +160,14 @@ describe('malformed claims are false', () => {
     expect(verifyConsistency({ oldSize: 0, oldRoot: roots[1]!, newSize: 0, newRoot: roots[1]!, proof: [] })).toBe(false)
   })
 
-  test('a proof of a roll-back cannot be asked for', () => {
+  test('building a proof of a roll-back throws', () => {
     expect(() => consistencyRanges(7, 6)).toThrow('cannot extend')
     expect(consistencyRanges(0, 6)).toEqual([])
     expect(consistencyRanges(6, 6)).toEqual([])
   })
 
   test('hashes may be base64', () => {
-    const { proof, oldRoot, newRoot, ...sizes } = good
+    const { proof, oldRoot, newRoot, ...sizes } = validClaim
     const texts = { ...sizes, oldRoot: toBase64(oldRoot), newRoot: toBase64(newRoot), proof: proof.map(toBase64) }
     expect(verifyConsistency(texts)).toBe(true)
   })

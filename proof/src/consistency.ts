@@ -33,7 +33,7 @@ export function consistencyRanges(oldSize: number, newSize: number): LeafRange[]
       start = middle
     }
   }
-  // The verifier holds the old root already, so an old tree that is a whole subtree of the new one is not repeated.
+  // The verifier already has the old root, so it is omitted when the old tree is a complete subtree of the new one.
   if (start !== 0) ranges.push({ start, end })
   return ranges.reverse()
 }
@@ -53,8 +53,8 @@ export type ConsistencyClaim = {
 }
 
 /**
- * RFC 9162 section 2.1.4.2: whether the new tree only added to the old one. Every tree extends the empty tree.
- * A smaller "new" tree is a roll-back, and like everything malformed it is false, never an error.
+ * RFC 9162 section 2.1.4.2: whether the new tree only appended to the old one. Every tree extends the empty tree.
+ * Returns false for a smaller "new" tree (a roll-back) and for malformed input; never throws.
  */
 export function verifyConsistency(claim: ConsistencyClaim): boolean {
   const { oldSize, newSize } = claim
@@ -73,12 +73,12 @@ export function verifyConsistency(claim: ConsistencyClaim): boolean {
     node = Math.floor(node / 2)
     last = Math.floor(last / 2)
   }
-  // When the old tree is a whole subtree of the new one, its root is where the proof starts.
-  const [first, ...rest] = node === 0 ? [oldRoot, ...proof] : proof
+  // When the old tree is a complete subtree of the new one, the proof starts at its root.
+  const [first, ...siblings] = node === 0 ? [oldRoot, ...proof] : proof
   if (!first) return false
   let oldHash = first
   let newHash = first
-  for (const sibling of rest) {
+  for (const sibling of siblings) {
     if (!sibling || last === 0) return false
     if (node % 2 === 1 || node === last) {
       oldHash = hashNode(sibling, oldHash)

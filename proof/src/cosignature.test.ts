@@ -29,8 +29,8 @@ const { text } = parseNote(checkpoint)!
 const lineOf = (name: string, { publicKey, sign }: TestKey, time = TIME) =>
   cosignatureLine({ name, publicKey }, time, sign(cosignatureMessage(text, time)))
 const cosigned = checkpoint + lineOf('w1.test', witnessOne) + lineOf('w2.test', witnessTwo)
-const one = { name: 'w1.test', key: witnessOne.jwk }
-const two = { name: 'w2.test', key: witnessTwo.jwk }
+const firstWitness = { name: 'w1.test', key: witnessOne.jwk }
+const secondWitness = { name: 'w2.test', key: witnessTwo.jwk }
 
 describe('cosignatures of public witnesses', () => {
   test.each(publicLogs.filter(({ witnesses }) => witnesses.length > 0))(
@@ -48,48 +48,53 @@ test('the message is the header, the time and the whole checkpoint', () => {
   expect(fromUtf8(cosignatureMessage(text, TIME))).toBe(`cosignature/v1\ntime ${TIME}\n${text}`)
 })
 
-test('a quorum of known witnesses, and the log signature stays valid beside them', () => {
-  expect(verifyCosignatures(cosigned, { witnesses: [one, two], quorum: 2 })).toMatchObject({
+test('a quorum of known witnesses verifies, and the log signature stays valid', () => {
+  expect(verifyCosignatures(cosigned, { witnesses: [firstWitness, secondWitness], quorum: 2 })).toMatchObject({
     ok: true,
     cosignatures: [
       { name: 'w1.test', time: TIME },
       { name: 'w2.test', time: TIME },
     ],
   })
-  expect(verifyCosignatures(cosigned, { witnesses: [one, two], quorum: 3 }).ok).toBe(false)
-  expect(verifyCosignatures(checkpoint, { witnesses: [one, two] }).ok).toBe(false)
+  expect(verifyCosignatures(cosigned, { witnesses: [firstWitness, secondWitness], quorum: 3 }).ok).toBe(false)
+  expect(verifyCosignatures(checkpoint, { witnesses: [firstWitness, secondWitness] }).ok).toBe(false)
   expect(verifyCosignatures(cosigned, { witnesses: [], quorum: 0 }).ok).toBe(false)
   expect(verifyCheckpoint(cosigned, { origin: LOG_ORIGIN, keys: [logKey.jwk] }).ok).toBe(true)
 })
 
-test('one witness counts once, however often or under how many names it signs', () => {
+test('a witness counts once, however often or under how many names it signs', () => {
   const twice =
     checkpoint +
     lineOf('w1.test', witnessOne) +
     lineOf('w1.test', witnessOne, TIME + 1) +
     lineOf('alias.test', witnessOne)
-  const witnesses = [one, { name: 'alias.test', key: witnessOne.jwk }]
+  const witnesses = [firstWitness, { name: 'alias.test', key: witnessOne.jwk }]
   expect(verifyCosignatures(twice, { witnesses, quorum: 2 }).ok).toBe(false)
   expect(verifyCosignatures(twice, { witnesses, quorum: 1 }).ok).toBe(true)
 })
 
-test('a flipped bit of the checkpoint text or of a cosignature fails', () => {
+test('flipping a bit of the checkpoint text or of a cosignature makes it invalid', () => {
   const line = lineOf('w1.test', witnessOne)
-  const signed = utf8(checkpoint + line)
-  // The log's own line is not what a witness signs, and has its own check; the bytes before and after it count here.
+  const signedBytes = utf8(checkpoint + line)
+  // A witness does not sign the log's own line, which has its own check; only the bytes before and after it are flipped.
   const textBits = utf8(text).length * 8
   const lineBits = utf8(line).length * 8
   fc.assert(
-    fc.property(fc.nat(textBits + lineBits - 1), (n) => {
-      const flipped = fromUtf8(flipBit(signed, n < textBits ? n : signed.length * 8 - lineBits + (n - textBits)))
+    fc.property(fc.nat(textBits + lineBits - 1), (bitIndex) => {
+      const flipped = fromUtf8(
+        flipBit(
+          signedBytes,
+          bitIndex < textBits ? bitIndex : signedBytes.length * 8 - lineBits + (bitIndex - textBits),
+        ),
+      )
       fc.pre(flipped !== undefined)
-      expect(verifyCosignatures(flipped, { witnesses: [one] }).ok, flipped).toBe(false)
+      expect(verifyCosignatures(flipped, { witnesses: [firstWitness] }).ok, flipped).toBe(false)
     }),
     { numRuns: 120 },
   )
 })
 
-test('a witness key is no log key, nor the other way round', () => {
+test('a witness key cannot act as a log key, nor the other way round', () => {
   const asLog = formatVerifierKey({ name: 'w1.test', type: NOTE_ED25519, publicKey: witnessOne.publicKey })
   const asWitness = formatVerifierKey({ name: 'w1.test', type: NOTE_COSIGNATURE_V1, publicKey: witnessOne.publicKey })
   expect(verifyCosignatures(cosigned, { witnesses: [asLog] }).ok).toBe(false)
@@ -97,21 +102,22 @@ test('a witness key is no log key, nor the other way round', () => {
   expect(verifyCosignatures(checkpoint, { witnesses: [{ name: LOG_ORIGIN, key: logKey.jwk }] }).ok).toBe(false)
 })
 
-test('a cosignature from the future is refused once a time is given, within a small skew', () => {
-  const at = (seconds: number) => verifyCosignatures(cosigned, { witnesses: [one], now: new Date(seconds * 1000) })
+test('a cosignature from the future is rejected when a time is given, with a small skew allowed', () => {
+  const at = (seconds: number) =>
+    verifyCosignatures(cosigned, { witnesses: [firstWitness], now: new Date(seconds * 1000) })
   expect(at(TIME).ok).toBe(true)
   expect(at(TIME - 299).ok).toBe(true)
   expect(at(TIME - 301)).toMatchObject({ ok: false, reason: expect.stringMatching(/future/) })
 })
 
-test('malformed cosignatures are answers, not errors', () => {
+test('malformed cosignatures are invalid and do not throw', () => {
   const short =
     checkpoint + cosignatureLine({ name: 'w1.test', publicKey: witnessOne.publicKey }, TIME, new Uint8Array(63))
-  expect(verifyCosignatures(short, { witnesses: [one] })).toMatchObject({
+  expect(verifyCosignatures(short, { witnesses: [firstWitness] })).toMatchObject({
     ok: false,
     reason: expect.stringMatching(/does not verify/),
   })
-  expect(verifyCosignatures('nonsense', { witnesses: [one] }).ok).toBe(false)
+  expect(verifyCosignatures('nonsense', { witnesses: [firstWitness] }).ok).toBe(false)
   expect(verifyCosignatures(cosigned, { witnesses: ['nonsense', { name: 'x', key: { kty: 'RSA' } }] }).ok).toBe(false)
   expect(() => cosignatureMessage(text, 1.5)).toThrow('whole seconds')
   expect(verifyCosignatures(cosigned, { witnesses: [{ name: 'w1.test', key: issuerKey.jwk }] }).ok).toBe(false)

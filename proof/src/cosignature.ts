@@ -5,23 +5,23 @@ import { type Jwk, publicKeyBytes } from './jwk.ts'
 import { NOTE_COSIGNATURE_V1, type NoteKey, noteSignatureLine, parseVerifierKey, signaturesOf } from './note.ts'
 import { ProofError } from './proof-error.ts'
 
-/** A witness under the name it cosigns with, or its verifier key line. */
+/** A witness key with the name it cosigns under, or its verifier key line. */
 export type WitnessKey = { name: string; key: Jwk } | string
 
 export type Cosignature = { name: string; time: number }
 
 export type VerifiedCosignatures = { ok: boolean; cosignatures: Cosignature[]; reason: string }
 
-/** A witness's clock may run ahead of ours by this much. */
+/** How far a witness's clock may run ahead. */
 export const COSIGNATURE_SKEW_SECONDS = 300
 
-/** What a witness signs (C2SP cosignature/v1): that at this time the checkpoint was the largest consistent one it saw. */
+/** The message a witness signs (C2SP cosignature/v1): at this time, the checkpoint was the largest consistent one it saw. */
 export function cosignatureMessage(checkpointText: string, time: number): Uint8Array {
   if (!Number.isSafeInteger(time) || time < 0) throw new ProofError('The time of a cosignature is in whole seconds.')
   return utf8(`cosignature/v1\ntime ${time}\n${checkpointText}`)
 }
 
-/** The witness's signature line, from the 64 bytes that ed25519 gave for `cosignatureMessage`. */
+/** The witness's signature line, from the 64-byte ed25519 signature of `cosignatureMessage`. */
 export function cosignatureLine(
   witness: { name: string; publicKey: Uint8Array },
   time: number,
@@ -33,8 +33,8 @@ export function cosignatureLine(
 }
 
 /**
- * Which of these witnesses cosigned the checkpoint. With enough of them (`quorum`, one by default) the log cannot have
- * shown different trees to different readers unless those witnesses helped. The log's own signature is not looked at.
+ * Verifies which of these witnesses cosigned the checkpoint. With enough of them (`quorum`, one by default) the log cannot
+ * have shown different trees to different readers unless those witnesses colluded. The log's own signature is not checked.
  */
 export function verifyCosignatures(
   note: unknown,
@@ -44,7 +44,7 @@ export function verifyCosignatures(
   if (!parsed) return { ok: false, cosignatures: [], reason: 'This is not a checkpoint in the signed note format.' }
 
   const cosignatures: Cosignature[] = []
-  const counted = new Set<string>()
+  const cosigningKeys = new Set<string>()
   for (const witness of witnesses.flatMap(noteKey)) {
     for (const { signature } of signaturesOf(parsed.note, witness)) {
       const time = verifiedTime(parsed.note.text, witness.publicKey, signature)
@@ -55,15 +55,15 @@ export function verifyCosignatures(
         return { ok: false, cosignatures, reason: `The cosignature of '${witness.name}' is dated in the future.` }
       }
       cosignatures.push({ name: witness.name, time })
-      // One key under two names is still one witness.
-      counted.add(witness.publicKey.join())
+      // The same key under two names counts as one witness.
+      cosigningKeys.add(witness.publicKey.join())
     }
   }
-  const wanted = Math.max(1, quorum)
+  const requiredCount = Math.max(1, quorum)
   return {
-    ok: counted.size >= wanted,
+    ok: cosigningKeys.size >= requiredCount,
     cosignatures,
-    reason: `${counted.size} known witnesses cosigned, ${wanted} wanted.`,
+    reason: `${cosigningKeys.size} known witnesses cosigned, ${requiredCount} required.`,
   }
 }
 

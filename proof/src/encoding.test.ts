@@ -43,7 +43,7 @@ test.each(['a', 'AB', 'zz', '0x', ' aa'])('hex %j is refused', (text) => {
   expect(() => fromHex(text)).toThrow('hexadecimal')
 })
 
-test('bytes that are not UTF-8 have no text', () => {
+test('bytes that are not UTF-8 decode to undefined', () => {
   expect(fromUtf8(new Uint8Array([0xc3, 0x28]))).toBeUndefined()
   expect(fromUtf8(new Uint8Array([0xed, 0xa0, 0x80]))).toBeUndefined()
   expect(fromUtf8(utf8('\ufeffé€😀'))).toBe('\ufeffé€😀')

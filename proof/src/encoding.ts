@@ -25,7 +25,7 @@ export function equalBytes(a: Uint8Array, b: Uint8Array): boolean {
 
 export const toHex = (bytes: Uint8Array): string => bytesToHex(bytes)
 
-/** Lower case only, so that one value has one text. Throws otherwise. */
+/** Accepts lower case only, so that every value has one encoding. Throws otherwise. */
 export function fromHex(text: string): Uint8Array {
   if (!/^(?:[0-9a-f]{2})*$/.test(text))
     throw new ProofError('Not lower-case hexadecimal with an even number of digits.')
@@ -40,7 +40,7 @@ export const toBase64 = (bytes: Uint8Array): string => {
   return text + '='.repeat((4 - (text.length % 4)) % 4)
 }
 
-/** RFC 4648 section 4 with its padding, and nothing else: no blanks, no second spelling of the same bytes. Throws otherwise. */
+/** RFC 4648 section 4 with padding. Throws for whitespace or a non-canonical encoding of the same bytes. */
 export function fromBase64(text: string): Uint8Array {
   const bytes = decode(text.replace(/={1,2}$/, ''), standardValues)
   if (!bytes || toBase64(bytes) !== text) throw new ProofError('Not canonical base64.')
@@ -50,14 +50,14 @@ export function fromBase64(text: string): Uint8Array {
 /** RFC 4648 section 5 without padding, as JOSE uses it. */
 export const toBase64Url = (bytes: Uint8Array): string => encode(bytes, URL_SAFE)
 
-/** Throws for padding, blanks, or a second spelling of the same bytes. */
+/** Throws for padding, whitespace, or a non-canonical encoding of the same bytes. */
 export function fromBase64Url(text: string): Uint8Array {
   const bytes = decode(text, urlSafeValues)
   if (!bytes || toBase64Url(bytes) !== text) throw new ProofError('Not canonical base64url.')
   return bytes
 }
 
-/** The answer of a decoder, or undefined where it would throw: verifiers report, they do not throw. */
+/** The decoded bytes, or undefined where the decoder would throw, because verifiers must not throw. */
 export function tryDecode(decoder: (text: string) => Uint8Array, text: unknown): Uint8Array | undefined {
   if (typeof text !== 'string') return undefined
   try {
@@ -75,34 +75,34 @@ const urlSafeValues = valuesOf(URL_SAFE)
 function encode(bytes: Uint8Array, alphabet: string): string {
   let text = ''
   let bits = 0
-  let held = 0
+  let buffer = 0
   for (const byte of bytes) {
-    held = (held << 8) | byte
+    buffer = (buffer << 8) | byte
     bits += 8
     while (bits >= 6) {
       bits -= 6
-      text += alphabet[(held >> bits) & 63]
+      text += alphabet[(buffer >> bits) & 63]
     }
-    held &= (1 << bits) - 1
+    buffer &= (1 << bits) - 1
   }
-  return bits === 0 ? text : text + alphabet[(held << (6 - bits)) & 63]
+  return bits === 0 ? text : text + alphabet[(buffer << (6 - bits)) & 63]
 }
 
 function decode(text: string, values: Map<number, number>): Uint8Array | undefined {
   const bytes = new Uint8Array(Math.floor((text.length * 6) / 8))
   let bits = 0
-  let held = 0
+  let buffer = 0
   let length = 0
   for (let i = 0; i < text.length; i += 1) {
     const value = values.get(text.charCodeAt(i))
     if (value === undefined) return undefined
-    held = (held << 6) | value
+    buffer = (buffer << 6) | value
     bits += 6
     if (bits < 8) continue
     bits -= 8
-    bytes[length] = held >> bits
+    bytes[length] = buffer >> bits
     length += 1
-    held &= (1 << bits) - 1
+    buffer &= (1 << bits) - 1
   }
   return bytes
 }

@@ -3,11 +3,11 @@ import { expect, test } from 'vitest'
 import { toHex, utf8 } from './encoding.ts'
 import { decodeEntryBundle, encodeEntryBundle, MAX_ENTRY_BYTES } from './entry-bundle.ts'
 
-test('each entry follows its length in two bytes', () => {
+test('each entry is preceded by its length in two bytes', () => {
   expect(toHex(encodeEntryBundle([utf8('a'), utf8(''), utf8('bc')]))).toBe('00016100000002' + '6263')
 })
 
-test('what was bundled comes out again', () => {
+test('decoding a bundle returns its entries', () => {
   const entries = fc.array(fc.uint8Array({ maxLength: 400 }), { minLength: 1, maxLength: 20 })
   fc.assert(
     fc.property(entries, (value) => {
@@ -16,7 +16,7 @@ test('what was bundled comes out again', () => {
   )
 })
 
-test('a bundle that is cut short, or holds more or fewer entries than its width, is refused', () => {
+test('a bundle that is truncated, or has more or fewer entries than its width, is rejected', () => {
   const bundle = encodeEntryBundle([utf8('abc'), utf8('def')])
   for (let length = 0; length < bundle.length; length += 1)
     expect(() => decodeEntryBundle(bundle.slice(0, length), 2)).toThrow()
@@ -24,7 +24,7 @@ test('a bundle that is cut short, or holds more or fewer entries than its width,
   expect(() => decodeEntryBundle(bundle, 3)).toThrow('exactly 3')
 })
 
-test('an entry has a largest size, and a bundle is never empty nor wider than a tile', () => {
+test('entries have a maximum size, and a bundle is neither empty nor wider than a tile', () => {
   expect(encodeEntryBundle([new Uint8Array(MAX_ENTRY_BYTES)])).toHaveLength(MAX_ENTRY_BYTES + 2)
   expect(() => encodeEntryBundle([new Uint8Array(MAX_ENTRY_BYTES + 1)])).toThrow('at most')
   expect(() => encodeEntryBundle([])).toThrow('1 to 256')

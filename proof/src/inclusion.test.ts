@@ -39,19 +39,19 @@ test('every leaf of every tree up to 256 leaves is proven by a short proof', () 
   }
 })
 
-test('no other leaf passes with its proof', () => {
+test('the proof of a leaf does not verify for another leaf', () => {
   fc.assert(
-    fc.property(fc.integer({ min: 1, max: 256 }), fc.nat(255), fc.nat(255), (size, at, other) => {
+    fc.property(fc.integer({ min: 1, max: 256 }), fc.nat(255), fc.nat(255), (size, at, otherIndex) => {
       const index = at % size
-      fc.pre(other !== index)
+      fc.pre(otherIndex !== index)
       const proof = inclusionProofFromNodes(index, size, read)
-      expect(verifyInclusion({ leafHash: leafHashes[other]!, index, size, proof, root: roots[size]! })).toBe(false)
+      expect(verifyInclusion({ leafHash: leafHashes[otherIndex]!, index, size, proof, root: roots[size]! })).toBe(false)
     }),
     { numRuns: 500 },
   )
 })
 
-test('a proof holds for its own index and size only', () => {
+test('a proof is valid for its own index and size only', () => {
   fc.assert(
     fc.property(
       fc.integer({ min: 1, max: 256 }),
@@ -59,16 +59,16 @@ test('a proof holds for its own index and size only', () => {
       fc.nat(300),
       fc.nat(300),
       (size, at, index, otherSize) => {
-        const own = at % size
+        const leafIndex = at % size
         const claim = {
-          leafHash: leafHashes[own]!,
-          proof: inclusionProofFromNodes(own, size, read),
+          leafHash: leafHashes[leafIndex]!,
+          proof: inclusionProofFromNodes(leafIndex, size, read),
           root: roots[size]!,
         }
-        expect(verifyInclusion({ ...claim, index, size })).toBe(index === own)
+        expect(verifyInclusion({ ...claim, index, size })).toBe(index === leafIndex)
         // Other sizes may need the very same path, but then never the same root.
         if (otherSize !== size && otherSize <= 256) {
-          expect(verifyInclusion({ ...claim, index: own, size: otherSize, root: roots[otherSize]! })).toBe(false)
+          expect(verifyInclusion({ ...claim, index: leafIndex, size: otherSize, root: roots[otherSize]! })).toBe(false)
         }
       },
     ),
@@ -76,7 +76,7 @@ test('a proof holds for its own index and size only', () => {
   )
 })
 
-test('any flipped bit in the leaf, the proof or the root fails', () => {
+test('flipping any bit of the leaf, the proof or the root makes it invalid', () => {
   const entry = utf8('a receipt')
   const tree = [...leafHashes.slice(0, 12), hashLeaf(entry)]
   const claim = {
@@ -87,15 +87,15 @@ test('any flipped bit in the leaf, the proof or the root fails', () => {
     root: rootOfLeafHashes(tree),
   }
   expect(verifyInclusion(claim)).toBe(true)
-  for (const changed of bitFlips(entry)) expect(verifyInclusion({ ...claim, leafHash: hashLeaf(changed) })).toBe(false)
+  for (const altered of bitFlips(entry)) expect(verifyInclusion({ ...claim, leafHash: hashLeaf(altered) })).toBe(false)
   for (const root of bitFlips(claim.root)) expect(verifyInclusion({ ...claim, root })).toBe(false)
   claim.proof.forEach((step, i) => {
-    for (const changed of bitFlips(step))
-      expect(verifyInclusion({ ...claim, proof: claim.proof.with(i, changed) })).toBe(false)
+    for (const altered of bitFlips(step))
+      expect(verifyInclusion({ ...claim, proof: claim.proof.with(i, altered) })).toBe(false)
   })
 })
 
-test('hashes may be base64, as receipts carry them', () => {
+test('hashes may be base64, as in receipts', () => {
   const proof = inclusionProofFromNodes(3, 10, read).map(toBase64)
   expect(
     verifyInclusion({ leafHash: toBase64(leafHashes[3]!), index: 3, size: 10, proof, root: toBase64(roots[10]!) }),
@@ -108,8 +108,8 @@ test('a node cannot pass as a leaf', () => {
   expect(verifyInclusion({ leafHash: roots[2]!, index: 0, size: 2, proof, root: roots[4]! })).toBe(true)
 })
 
-test('a smaller or larger size cannot be claimed for a root that is not its own', () => {
-  // Each of these would fold up to the right root, only not in a tree of the size that is claimed.
+test('a root does not verify with a smaller or larger size than its own', () => {
+  // Each of these leads to the right root, but not in a tree of the claimed size.
   const second = { leafHash: leafHashes[1]!, proof: [leafHashes[0]!], root: roots[2]! }
   expect(verifyInclusion({ ...second, index: 1, size: 2 })).toBe(true)
   expect(verifyInclusion({ ...second, index: 0, size: 1 })).toBe(false)
@@ -118,14 +118,14 @@ test('a smaller or larger size cannot be claimed for a root that is not its own'
 })
 
 describe('malformed claims are false', () => {
-  const good = {
+  const validClaim = {
     leafHash: leafHashes[2]!,
     index: 2,
     size: 5,
     proof: inclusionProofFromNodes(2, 5, read),
     root: roots[5]!,
   }
-  const first = good.proof[0]!
+  const first = validClaim.proof[0]!
   test.each<[string, Record<string, unknown>]>([
     ['an index at the size', { index: 5 }],
     ['a negative index', { index: -1 }],
@@ -134,20 +134,20 @@ describe('malformed claims are false', () => {
     ['a size of zero', { size: 0, index: 0 }],
     ['a size beyond 2^53', { size: 2 ** 53 }],
     ['no size', { size: Number.NaN }],
-    ['a proof cut short', { proof: good.proof.slice(1) }],
-    ['a proof with one hash more', { proof: [...good.proof, first] }],
-    ['a proof in another order', { proof: good.proof.toReversed() }],
+    ['a proof cut short', { proof: validClaim.proof.slice(1) }],
+    ['a proof with one hash more', { proof: [...validClaim.proof, first] }],
+    ['a proof in another order', { proof: validClaim.proof.toReversed() }],
     ['an endless proof', { proof: Array.from({ length: MAX_PROOF_HASHES + 1 }, () => first) }],
-    ['a short hash in the proof', { proof: good.proof.with(0, first.slice(1)) }],
+    ['a short hash in the proof', { proof: validClaim.proof.with(0, first.slice(1)) }],
     ['a proof that is no list', { proof: 'AAAA' }],
     ['a short root', { root: roots[5]!.slice(1) }],
     ['no leaf hash', { leafHash: undefined }],
   ])('%s', (_, change) => {
-    expect(verifyInclusion(good)).toBe(true)
-    expect(verifyInclusion({ ...good, ...change } as typeof good)).toBe(false)
+    expect(verifyInclusion(validClaim)).toBe(true)
+    expect(verifyInclusion({ ...validClaim, ...change } as typeof validClaim)).toBe(false)
   })
 
-  test('and a proof of a leaf that is not there cannot be asked for', () => {
+  test('building a proof of a missing leaf throws', () => {
     expect(() => inclusionRanges(5, 5)).toThrow('no leaf 5')
     expect(() => inclusionRanges(-1, 5)).toThrow('no leaf -1')
     expect(() => inclusionRanges(0, 2 ** 53)).toThrow()

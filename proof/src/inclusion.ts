@@ -48,8 +48,8 @@ export type InclusionClaim = {
 }
 
 /**
- * RFC 9162 section 2.1.3.2. The proof must have exactly the length that index and size call for;
- * whatever is malformed is simply not a proof, so the answer is false and never an error.
+ * RFC 9162 section 2.1.3.2. The proof must have exactly the length that index and size require.
+ * Returns false for malformed input; never throws.
  */
 export function verifyInclusion(claim: InclusionClaim): boolean {
   const { index, size } = claim
@@ -78,5 +78,5 @@ export function verifyInclusion(claim: InclusionClaim): boolean {
   return last === 0 && equalBytes(hash, root)
 }
 
-/** No tree whose size a double holds exactly is higher. */
+/** No tree with a safe-integer size is higher than this. */
 export const MAX_PROOF_HASHES = 64

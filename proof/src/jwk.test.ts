@@ -12,55 +12,57 @@ import {
   thumbprint,
 } from './jwk.ts'
 
-const one = testKey(1)
-const two = testKey(2)
+const firstKey = testKey(1)
+const secondKey = testKey(2)
 
 // RFC 8037 appendices A.2 and A.3.
 const RFC_8037: Jwk = { kty: 'OKP', crv: 'Ed25519', x: '11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo' }
 
 test('the thumbprint of the RFC 8037 key', async () => {
   expect(thumbprint(RFC_8037)).toBe('kPrK_qmxVWaYVA9wwBF6Iuo3vVzz7TxHCTwXBygrS4k')
-  expect(thumbprint(one.jwk)).toBe(await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x: one.jwk.x! }))
+  expect(thumbprint(firstKey.jwk)).toBe(
+    await calculateJwkThumbprint({ kty: 'OKP', crv: 'Ed25519', x: firstKey.jwk.x! }),
+  )
 })
 
-test('a public key and its JWK are two forms of one thing', () => {
-  expect(publicKeyBytes(jwkFromPublicKey(one.publicKey))).toEqual(one.publicKey)
+test('a public key and its JWK convert into each other', () => {
+  expect(publicKeyBytes(jwkFromPublicKey(firstKey.publicKey))).toEqual(firstKey.publicKey)
   expect(() => jwkFromPublicKey(new Uint8Array(31))).toThrow('32 bytes')
 })
 
-test('a key is found by its kid, or by its thumbprint when it names none', () => {
-  const { kid, ...unnamed } = two.jwk
-  const jwks = { keys: [one.jwk, unnamed, { kty: 'RSA', n: 'AQAB', kid: 'rsa' }] }
-  expect(findKey(jwks, one.jwk.kid)).toEqual(one.jwk)
+test('a key is found by its kid, or by its thumbprint when it has none', () => {
+  const { kid, ...unnamed } = secondKey.jwk
+  const jwks = { keys: [firstKey.jwk, unnamed, { kty: 'RSA', n: 'AQAB', kid: 'rsa' }] }
+  expect(findKey(jwks, firstKey.jwk.kid)).toEqual(firstKey.jwk)
   expect(findKey(jwks, kid)).toEqual(unnamed)
-  expect(findKey({ keys: [{ ...one.jwk, kid: 'k1' }] }, 'k1')?.x).toBe(one.jwk.x)
+  expect(findKey({ keys: [{ ...firstKey.jwk, kid: 'k1' }] }, 'k1')?.x).toBe(firstKey.jwk.x)
 })
 
 test.each<[string, unknown, unknown]>([
-  ['an unknown kid', { keys: [one.jwk] }, 'nobody'],
-  ['an empty kid', { keys: [{ ...one.jwk, kid: '' }] }, ''],
-  ['a kid that is no text', { keys: [one.jwk] }, 7],
-  ['no key set', undefined, one.jwk.kid],
-  ['a key set that is no list', { keys: one.jwk }, one.jwk.kid],
-  ['a key set of nonsense', { keys: [null, 1, 'x', []] }, one.jwk.kid],
-  ['another curve', { keys: [{ ...one.jwk, crv: 'X25519' }] }, one.jwk.kid],
-  ['a key for encryption', { keys: [{ ...one.jwk, use: 'enc' }] }, one.jwk.kid],
-  ['a key for signing only', { keys: [{ ...one.jwk, key_ops: ['sign'] }] }, one.jwk.kid],
-  ['another algorithm', { keys: [{ ...one.jwk, alg: 'ES256' }] }, one.jwk.kid],
-  ['a key cut short', { keys: [{ ...one.jwk, x: one.jwk.x!.slice(4) }] }, one.jwk.kid],
-  ['two keys under one kid', { keys: [one.jwk, { ...two.jwk, kid: one.jwk.kid }] }, one.jwk.kid],
-  ['too many keys', { keys: Array.from({ length: MAX_KEYS + 1 }, () => one.jwk) }, one.jwk.kid],
+  ['an unknown kid', { keys: [firstKey.jwk] }, 'nobody'],
+  ['an empty kid', { keys: [{ ...firstKey.jwk, kid: '' }] }, ''],
+  ['a kid that is no text', { keys: [firstKey.jwk] }, 7],
+  ['no key set', undefined, firstKey.jwk.kid],
+  ['a key set that is no list', { keys: firstKey.jwk }, firstKey.jwk.kid],
+  ['a key set of nonsense', { keys: [null, 1, 'x', []] }, firstKey.jwk.kid],
+  ['another curve', { keys: [{ ...firstKey.jwk, crv: 'X25519' }] }, firstKey.jwk.kid],
+  ['a key for encryption', { keys: [{ ...firstKey.jwk, use: 'enc' }] }, firstKey.jwk.kid],
+  ['a key for signing only', { keys: [{ ...firstKey.jwk, key_ops: ['sign'] }] }, firstKey.jwk.kid],
+  ['another algorithm', { keys: [{ ...firstKey.jwk, alg: 'ES256' }] }, firstKey.jwk.kid],
+  ['a key cut short', { keys: [{ ...firstKey.jwk, x: firstKey.jwk.x!.slice(4) }] }, firstKey.jwk.kid],
+  ['two keys under one kid', { keys: [firstKey.jwk, { ...secondKey.jwk, kid: firstKey.jwk.kid }] }, firstKey.jwk.kid],
+  ['too many keys', { keys: Array.from({ length: MAX_KEYS + 1 }, () => firstKey.jwk) }, firstKey.jwk.kid],
 ])('%s finds nothing', (_, jwks, kid) => {
   expect(findKey(jwks, kid)).toBeUndefined()
 })
 
-test('the same key listed twice is still that key', () => {
-  expect(findKey({ keys: [one.jwk, { ...one.jwk }] }, one.jwk.kid)?.x).toBe(one.jwk.x)
+test('a key listed twice is still found', () => {
+  expect(findKey({ keys: [firstKey.jwk, { ...firstKey.jwk }] }, firstKey.jwk.kid)?.x).toBe(firstKey.jwk.x)
 })
 
-test('a mark restricts a key, no mark does not', () => {
-  expect(allowsPurpose(one.jwk, 'receipt')).toBeUndefined()
+test('a key with a purpose is restricted to it, a key without one is not', () => {
+  expect(allowsPurpose(firstKey.jwk, 'receipt')).toBeUndefined()
   expect(allowsPurpose(testKey(1, 'receipt').jwk, 'receipt')).toBe(true)
   expect(allowsPurpose(testKey(1, 'receipt').jwk, 'log')).toBe(false)
-  expect(readKeys({ keys: [one.jwk, two.jwk] })).toHaveLength(2)
+  expect(readKeys({ keys: [firstKey.jwk, secondKey.jwk] })).toHaveLength(2)
 })

@@ -18,10 +18,10 @@ export type Jwk = {
 
 export type Jwks = { keys: readonly Jwk[] }
 
-/** What a key of the service may be marked for. The mark keeps a signature of one kind from passing as another. */
+/** The purposes a key may be marked with, so that a signature of one kind cannot pass as another. */
 export type KeyPurpose = 'receipt' | 'log' | 'attestation' | 'attestation-preview' | 'preauth' | 'statement'
 
-/** A key set is read in full for every look-up, so it is small or it is refused. */
+/** A key set is read in full for every look-up, so larger ones are rejected. */
 export const MAX_KEYS = 256
 
 /** The 32 bytes of the public key, or undefined when this is not an ed25519 key meant for verifying. */
@@ -34,39 +34,39 @@ export function publicKeyBytes(jwk: unknown): Uint8Array | undefined {
   return bytes?.length === 32 ? bytes : undefined
 }
 
-/** The JWK of 32 public key bytes, its kid being the thumbprint. */
+/** The JWK of 32 public key bytes, with its thumbprint as kid. */
 export function jwkFromPublicKey(publicKey: Uint8Array): Jwk & { kid: string; x: string } {
   if (publicKey.length !== 32) throw new ProofError('An ed25519 public key has 32 bytes.')
   const jwk = { kty: 'OKP', crv: 'Ed25519', x: toBase64Url(publicKey) }
   return { ...jwk, kid: thumbprint(jwk), use: 'sig', alg: 'EdDSA' }
 }
 
-/** RFC 7638: SHA-256 over the required members alone, which is also the kid of every key of the service. */
+/** RFC 7638: SHA-256 over the required members only. It is also the kid of every key of the service. */
 export function thumbprint(jwk: Jwk): string {
   if (jwk.kty !== 'OKP' || typeof jwk.crv !== 'string' || typeof jwk.x !== 'string') {
-    throw new ProofError('Only OKP keys (ed25519) have a thumbprint here.')
+    throw new ProofError('Thumbprints are supported for OKP keys (ed25519) only.')
   }
   return toBase64Url(sha256(utf8(canonicalize({ crv: jwk.crv, kty: jwk.kty, x: jwk.x }))))
 }
 
 /**
- * The key with this kid, or undefined. A key that names no kid answers to its thumbprint. Two different keys under one
- * kid answer to nothing: which of them was meant is not for a verifier to guess.
+ * The key with this kid, or undefined. A key without a kid is found by its thumbprint. Two different keys with the same
+ * kid are never found, because a verifier must not guess which one was meant.
  */
 export function findKey(jwks: unknown, kid: unknown): Jwk | undefined {
   if (typeof kid !== 'string' || kid === '') return undefined
-  const found = readKeys(jwks).filter((jwk) => (jwk.kid ?? thumbprint(jwk)) === kid)
-  const [first] = found
-  return first && found.every((jwk) => jwk.x === first.x) ? first : undefined
+  const matches = readKeys(jwks).filter((jwk) => (jwk.kid ?? thumbprint(jwk)) === kid)
+  const [first] = matches
+  return first && matches.every((jwk) => jwk.x === first.x) ? first : undefined
 }
 
-/** The ed25519 keys of a key set; keys of other kinds are passed over, and what is not a key set has none. */
+/** The ed25519 keys of a key set; other keys are ignored. Empty when the value is not a key set. */
 export function readKeys(jwks: unknown): Jwk[] {
   if (!isObject(jwks) || !Array.isArray(jwks.keys) || jwks.keys.length > MAX_KEYS) return []
   return jwks.keys.filter((jwk): jwk is Jwk => publicKeyBytes(jwk) !== undefined)
 }
 
-/** Whether the key may sign this kind of thing: yes, no, or not said. */
+/** Whether the key may be used for this purpose; undefined when the key has no purpose. */
 export function allowsPurpose(jwk: Jwk, purpose: KeyPurpose): boolean | undefined {
   return jwk.purpose === undefined ? undefined : jwk.purpose === purpose
 }

@@ -8,7 +8,7 @@ import { hashLeaf, nodesInMemory, rootOfNodes } from './merkle-tree.ts'
 const SIZE = 10_000
 const leafHashes = fillerHashes(SIZE)
 const read = nodesInMemory(leafHashes)
-// The same history with another entry at 4,321: a fork that no proof may bridge.
+// The same history with another entry at 4,321: a fork that no proof may connect.
 const forkAt = 4_321
 const forked = nodesInMemory(leafHashes.with(forkAt, hashLeaf(new Uint8Array([1]))))
 
@@ -17,9 +17,12 @@ test('sampled pairs of sizes up to 10,000 leaves are consistent, and a fork betw
     fc.property(fc.nat(SIZE), fc.nat(SIZE), (a, b) => {
       const [oldSize, newSize] = [Math.min(a, b), Math.max(a, b)]
       const claim = { oldSize, newSize, oldRoot: rootOfNodes(oldSize, read) }
-      const honest = { newRoot: rootOfNodes(newSize, read), proof: consistencyProofFromNodes(oldSize, newSize, read) }
+      const honestClaim = {
+        newRoot: rootOfNodes(newSize, read),
+        proof: consistencyProofFromNodes(oldSize, newSize, read),
+      }
       const lie = { newRoot: rootOfNodes(newSize, forked), proof: consistencyProofFromNodes(oldSize, newSize, forked) }
-      expect(verifyConsistency({ ...claim, ...honest })).toBe(true)
+      expect(verifyConsistency({ ...claim, ...honestClaim })).toBe(true)
       expect(verifyConsistency({ ...claim, ...lie })).toBe(oldSize <= forkAt)
     }),
     { numRuns: 20_000 },

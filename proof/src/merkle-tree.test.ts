@@ -33,7 +33,7 @@ describe('RFC 6962 roots', () => {
     expect(toHex(rootOfLeafHashes(leaves.slice(0, size).map(hashLeaf)))).toBe(root)
   })
 
-  test('of no leaves is the hash of nothing', () => {
+  test('without leaves is the hash of the empty string', () => {
     expect(toHex(emptyRoot())).toBe(roots[0])
   })
 })
@@ -53,7 +53,7 @@ test('a range is covered by its largest finished nodes, from the left', () => {
   expect(nodesOfRange({ start: 3, end: 3 })).toEqual([])
 })
 
-test('a node that is not finished is not there', () => {
+test('reading an unfinished node throws', () => {
   const read = nodesInMemory(leaves.slice(0, 7).map(hashLeaf))
   expect(toHex(read({ level: 2, index: 0 }))).toBe(roots[4])
   expect(() => read({ level: 2, index: 1 })).toThrow('no finished node 2/1')
@@ -63,7 +63,7 @@ test('a node that is not finished is not there', () => {
 test('a hash is 32 bytes, or their base64', () => {
   expect(readHash(emptyRoot())).toEqual(emptyRoot())
   expect(readHash('47DEQpj8HBSa+/TImW+5JCeuQeRkm5NMpJWZG3hSuFU=')).toEqual(emptyRoot())
-  for (const other of [new Uint8Array(31), new Uint8Array(33), '', 'AAAA', toHex(emptyRoot()), null, undefined, 5]) {
-    expect(readHash(other)).toBeUndefined()
+  for (const value of [new Uint8Array(31), new Uint8Array(33), '', 'AAAA', toHex(emptyRoot()), null, undefined, 5]) {
+    expect(readHash(value)).toBeUndefined()
   }
 })

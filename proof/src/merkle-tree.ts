@@ -6,8 +6,8 @@ import { HASH_BYTES, sha256 } from './sha256.ts'
 export type HashInput = Uint8Array | string
 
 /**
- * A node of the tree that no later leaf can change: the root of the 2^level leaves from index · 2^level on.
- * Every proof is made of such nodes, whether they are kept in memory or in tiles.
+ * A finished node, which no later leaf can change: the root of the 2^level leaves from index · 2^level on.
+ * Proofs are computed from such nodes, whether they are stored in memory or in tiles.
  */
 export type TreeNode = { level: number; index: number }
 export type NodeReader = (node: TreeNode) => Uint8Array
@@ -18,7 +18,7 @@ export type LeafRange = { start: number; end: number }
 const LEAF_PREFIX = new Uint8Array([0])
 const NODE_PREFIX = new Uint8Array([1])
 
-/** RFC 6962: the prefixes keep a leaf from passing as a node. */
+/** RFC 6962: the prefixes prevent a leaf from passing as a node. */
 export const hashLeaf = (entry: Uint8Array): Uint8Array => sha256(concat(LEAF_PREFIX, entry))
 
 export const hashNode = (left: Uint8Array, right: Uint8Array): Uint8Array => sha256(concat(NODE_PREFIX, left, right))
@@ -40,7 +40,7 @@ export function splitPoint(size: number): number {
   return split
 }
 
-/** The fewest finished nodes that cover a range as it occurs in a proof: largest first, at most one a level. */
+/** The smallest set of finished nodes that covers a range as it occurs in a proof: largest first, at most one per level. */
 export function nodesOfRange({ start, end }: LeafRange): TreeNode[] {
   const nodes: TreeNode[] = []
   let at = start
@@ -65,7 +65,7 @@ export function hashRange(range: LeafRange, read: NodeReader): Uint8Array {
 
 export const rootOfNodes = (size: number, read: NodeReader): Uint8Array => hashRange({ start: 0, end: size }, read)
 
-/** Every finished node over these leaf hashes, kept in memory: for tests, small logs and offline checks. */
+/** Computes every finished node over these leaf hashes in memory: for tests, small logs and offline checks. */
 export function nodesInMemory(leafHashes: readonly Uint8Array[]): NodeReader {
   const levels: Uint8Array[][] = [[...leafHashes]]
   for (let below = levels[0]!; below.length > 1; below = levels.at(-1)!) {

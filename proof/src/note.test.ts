@@ -29,8 +29,8 @@ describe('the reference note', () => {
 
   test('is read, and its signature verifies', () => {
     expect(note.text).toBe(TEXT)
-    const [found] = signaturesOf(note, key)
-    expect(verifyEd25519(key.publicKey, utf8(note.text), found!.signature)).toBe(true)
+    const [signatureLine] = signaturesOf(note, key)
+    expect(verifyEd25519(key.publicKey, utf8(note.text), signatureLine!.signature)).toBe(true)
   })
 
   test('is written back byte for byte', () => {
@@ -40,20 +40,20 @@ describe('the reference note', () => {
     expect(formatNote(TEXT, [LINE])).toBe(NOTE)
   })
 
-  test('the text may hold blank lines: the last one parts it from the signatures', () => {
+  test('the text may contain blank lines: the last one separates it from the signatures', () => {
     expect(parseNote(`a\n\nb\n\n${LINE}`)?.text).toBe('a\n\nb\n')
   })
 })
 
-test('no part of a verifier key can be left out or changed', () => {
+test('a verifier key with a missing or changed part is rejected', () => {
   for (let from = 0; from < VKEY.length; from += 1) {
     for (let to = from + 1; to <= VKEY.length; to += 1) {
       if (from > 0 || to < VKEY.length) expect(parseVerifierKey(VKEY.slice(from, to))).toBeUndefined()
     }
   }
   for (let i = 0; i < VKEY.length; i += 1) {
-    const changed = VKEY.slice(0, i) + String.fromCharCode(VKEY.charCodeAt(i) + 1) + VKEY.slice(i + 1)
-    expect(parseVerifierKey(changed)).toBeUndefined()
+    const alteredKey = VKEY.slice(0, i) + String.fromCharCode(VKEY.charCodeAt(i) + 1) + VKEY.slice(i + 1)
+    expect(parseVerifierKey(alteredKey)).toBeUndefined()
   }
   expect(
     parseVerifierKey(formatVerifierKey({ ...parseVerifierKey(VKEY)!, type: 2 as NoteKey['type'] })),
@@ -86,19 +86,19 @@ test.each([
   expect(parseNote(note)).toBeUndefined()
 })
 
-test('a signature counts for a key only when both name and key id are its own', () => {
-  const own: NoteKey = { name: 'log.test', type: NOTE_ED25519, publicKey: issuerKey.publicKey }
-  const line = noteSignatureLine(own, issuerKey.sign(utf8('x\n')))
+test('a signature belongs to a key only when both name and key id match', () => {
+  const logKey: NoteKey = { name: 'log.test', type: NOTE_ED25519, publicKey: issuerKey.publicKey }
+  const line = noteSignatureLine(logKey, issuerKey.sign(utf8('x\n')))
   const note = parseNote(formatNote('x\n', [line, line.replace('log.test', 'other.test')]))!
-  expect(signaturesOf(note, own)).toHaveLength(1)
-  expect(signaturesOf(note, { ...own, name: 'other.test' })).toHaveLength(0)
+  expect(signaturesOf(note, logKey)).toHaveLength(1)
+  expect(signaturesOf(note, { ...logKey, name: 'other.test' })).toHaveLength(0)
 })
 
-test('what is not a note cannot be formatted as one', () => {
+test('formatNote rejects text and lines that do not form a note', () => {
   expect(() => formatNote('no newline', [LINE])).toThrow('signed note')
   expect(() => formatNote(TEXT, [])).toThrow('signed note')
   expect(() => formatNote(TEXT, ['nonsense\n'])).toThrow('signed note')
   expect(() =>
     noteSignatureLine({ name: 'a b', type: NOTE_ED25519, publicKey: issuerKey.publicKey }, new Uint8Array(64)),
-  ).toThrow('blanks')
+  ).toThrow('whitespace')
 })

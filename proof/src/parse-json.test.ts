@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { parseJson } from './parse-json.ts'
 
-test('any JSON value reads as JSON.parse reads it', () => {
+test('any JSON value parses as with JSON.parse', () => {
   fc.assert(
     fc.property(
       fc.jsonValue({ maxDepth: 4, stringUnit: 'binary' }),
@@ -29,13 +29,13 @@ test.each(['[{"a":1},{"a":1}]', '{"a":{"a":1}}', '{"a":"\\"a\\":1","b":"a"}', '[
   },
 )
 
-test('what is not JSON, or nests without end, is refused', () => {
+test('invalid JSON and too deep nesting are rejected', () => {
   expect(() => parseJson('{')).toThrow('Not JSON')
   expect(() => parseJson('')).toThrow('Not JSON')
   expect(() => parseJson('['.repeat(200) + ']'.repeat(200))).toThrow('deeper')
 })
 
-test('a megabyte in one text is read without trouble', () => {
+test('a string of a megabyte is parsed', () => {
   const text = JSON.stringify({ a: 'x\\"'.repeat(300_000) })
   expect(parseJson(text)).toEqual(JSON.parse(text))
 })

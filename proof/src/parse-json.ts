@@ -2,8 +2,8 @@ import { MAX_JSON_DEPTH } from './canonicalize.ts'
 import { ProofError } from './proof-error.ts'
 
 /**
- * JSON.parse for evidence. It also refuses duplicate keys, because two readers may then see two documents under one
- * signature, and nesting deeper than a canonical form may have.
+ * JSON.parse for evidence. It also rejects duplicate keys, because two parsers could then read different documents under
+ * one signature, and nesting deeper than `canonicalize` allows.
  */
 export function parseJson(text: string): unknown {
   let value: unknown
@@ -12,24 +12,25 @@ export function parseJson(text: string): unknown {
   } catch (cause) {
     throw new ProofError('Not JSON.', { cause })
   }
-  refuseDuplicateKeys(text)
+  rejectDuplicateKeys(text)
   return value
 }
 
-/** The text is known to be valid JSON here, so a string before a colon is a key and every bracket has its partner. */
-function refuseDuplicateKeys(text: string): void {
-  const open: (Set<string> | undefined)[] = []
+/** The text is valid JSON at this point, so a string before a colon is a key and brackets are balanced. */
+function rejectDuplicateKeys(text: string): void {
+  const openContainers: (Set<string> | undefined)[] = []
   const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"(\s*:)?|[{}[\]]/g
   for (let token = tokens.exec(text); token; token = tokens.exec(text)) {
-    const [found, colon] = token
-    if (found === '{' || found === '[') {
-      open.push(found === '{' ? new Set() : undefined)
-      if (open.length > MAX_JSON_DEPTH) throw new ProofError(`JSON nested deeper than ${MAX_JSON_DEPTH} levels.`)
-    } else if (found === '}' || found === ']') {
-      open.pop()
+    const [tokenText, colon] = token
+    if (tokenText === '{' || tokenText === '[') {
+      openContainers.push(tokenText === '{' ? new Set() : undefined)
+      if (openContainers.length > MAX_JSON_DEPTH)
+        throw new ProofError(`JSON nested deeper than ${MAX_JSON_DEPTH} levels.`)
+    } else if (tokenText === '}' || tokenText === ']') {
+      openContainers.pop()
     } else if (colon !== undefined) {
-      const key = String(JSON.parse(found.slice(0, found.length - colon.length)))
-      const keys = open.at(-1)
+      const key = String(JSON.parse(tokenText.slice(0, tokenText.length - colon.length)))
+      const keys = openContainers.at(-1)
       if (keys?.has(key)) throw new ProofError(`The key ${JSON.stringify(key)} appears twice in one object.`)
       keys?.add(key)
     }

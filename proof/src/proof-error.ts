@@ -1,4 +1,4 @@
-/** Thrown by functions that build something out of the caller's own values. Verifiers answer, they do not throw. */
+/** Thrown by functions that build something from the caller's values. Verifiers never throw. */
 export class ProofError extends Error {
   override readonly name = 'ProofError'
 }

@@ -4,14 +4,20 @@ import * as proof from './proof.ts'
 
 const sources = readdirSync(new URL('.', import.meta.url)).filter((file) => /(?<!\.test)\.ts$/.test(file))
 
-test('the names others rely on are exported', () => {
-  const relied = ['canonicalize', 'verifyReceipt', 'verifyAttestation', 'verifyInclusion', 'verifyConsistency']
-  const more = ['verifyCheckpoint', 'verifyReceiptChain', 'verifyPreauthToken', 'verifyStatement', 'verifyAuditExport']
-  expect(Object.keys(proof)).toEqual(expect.arrayContaining([...relied, ...more]))
+test('the public names are exported', () => {
+  const verifiers = ['canonicalize', 'verifyReceipt', 'verifyAttestation', 'verifyInclusion', 'verifyConsistency']
+  const otherVerifiers = [
+    'verifyCheckpoint',
+    'verifyReceiptChain',
+    'verifyPreauthToken',
+    'verifyStatement',
+    'verifyAuditExport',
+  ]
+  expect(Object.keys(proof)).toEqual(expect.arrayContaining([...verifiers, ...otherVerifiers]))
 })
 
-describe('the package runs wherever JavaScript does', () => {
-  test.each(sources)('%s imports only its neighbours and @noble, and touches nothing of Node or of a page', (file) => {
+describe('the package runs in every JavaScript environment', () => {
+  test.each(sources)('%s imports only its siblings and @noble, and uses no Node or DOM globals', (file) => {
     const source = readFileSync(new URL(file, import.meta.url), 'utf8')
     const imports = [...source.matchAll(/\bfrom '([^']+)'/g)].map(([, name]) => name)
     expect(imports.filter((name) => !/^(\.\/[\w-]+\.ts|@noble\/(curves|hashes)\/[\w-]+\.js)$/.test(name!))).toEqual([])

@@ -1,4 +1,4 @@
-/** The one entry of the package. Everything here is pure and runs the same in a browser and in Node. */
+/** The only entry point of the package. Everything here is pure and runs the same in a browser and in Node. */
 
 export type { AttestationContent, AttestationEvidence, EvidenceSource } from './attestation.ts'
 export { ATTESTATION_SCHEMA, attestationSigningBytes, evidenceHash } from './attestation.ts'

@@ -1,16 +1,16 @@
 import { canonicalize } from './canonicalize.ts'
-import { isJsonObject, isShortText, isTime, type JsonObject, without } from './checks.ts'
+import { isJsonObject, isShortText, isTime, type JsonObject, omit } from './checks.ts'
 import { utf8 } from './encoding.ts'
 import { hashJson, isHashText } from './hash-json.ts'
 
 export const RECEIPT_SCHEMA = 'run-receipt/v1'
 
-/** Where a receipt stands in the log. Null until the sequencer has given it its place. */
+/** Position of a receipt in the log; a receipt has none until the sequencer has appended it. */
 export type ReceiptLog = { origin: string; index: number; inclusion_proof: readonly string[]; checkpoint: string }
 
 export type ReceiptSignature = { alg: 'ed25519'; key_id: string; value: string }
 
-/** `run-receipt/v1`: hashes of what was asked and answered, never the task or the output. */
+/** `run-receipt/v1`. It contains hashes of the request and the output, never the task or the output itself. */
 export type Receipt = {
   schema: typeof RECEIPT_SCHEMA
   receipt_id: string
@@ -32,28 +32,28 @@ export type Receipt = {
   log: ReceiptLog | null
 }
 
-/** What the issuer signs: the canonical bytes of the receipt without `signature` and `log`. */
+/** The bytes the issuer signs: the canonical JSON of the receipt without `signature` and `log`. */
 export const receiptSigningBytes = (receipt: object): Uint8Array =>
-  utf8(canonicalize(without(receipt as JsonObject, 'signature', 'log')))
+  utf8(canonicalize(omit(receipt as JsonObject, 'signature', 'log')))
 
-/** The log's entry for a receipt: the canonical bytes without `log`, so the signature is in the log too. */
-export const receiptLeaf = (receipt: object): Uint8Array => utf8(canonicalize(without(receipt as JsonObject, 'log')))
+/** The log entry of a receipt: its canonical JSON without `log`, so the log also covers the signature. */
+export const receiptLeaf = (receipt: object): Uint8Array => utf8(canonicalize(omit(receipt as JsonObject, 'log')))
 
-/** What the next receipt of the same run carries as `prev_hash`: the hash of this one's leaf. */
-export const hashReceipt = (receipt: object): string => hashJson(without(receipt as JsonObject, 'log'))
+/** The hash of the receipt's log entry, which is the `prev_hash` of the next receipt of the same run. */
+export const hashReceipt = (receipt: object): string => hashJson(omit(receipt as JsonObject, 'log'))
 
-/** What is wrong with the form of a receipt, or undefined. Members beyond these are allowed: the signature covers them. */
+/** Why the value is not a well-formed receipt, or undefined when it is. Other members are allowed: the signature covers them. */
 export function receiptProblem(receipt: unknown): string | undefined {
   if (!isJsonObject(receipt)) return 'A receipt is a JSON object.'
   if (receipt.schema !== RECEIPT_SCHEMA) return `The schema is not '${RECEIPT_SCHEMA}'.`
-  for (const [member, [fits, wanted]] of Object.entries(members)) {
+  for (const [member, [isValid, expected]] of Object.entries(members)) {
     if (!Object.hasOwn(receipt, member)) return `'${member}' is missing.`
-    if (!fits(receipt[member])) return `'${member}' must be ${wanted}.`
+    if (!isValid(receipt[member])) return `'${member}' must be ${expected}.`
   }
   return undefined
 }
 
-const orNull = (fits: (value: unknown) => boolean) => (value: unknown) => value === null || fits(value)
+const orNull = (isValid: (value: unknown) => boolean) => (value: unknown) => value === null || isValid(value)
 
 const members: Record<string, [(value: unknown) => boolean, string]> = {
   receipt_id: [isShortText, 'a text'],

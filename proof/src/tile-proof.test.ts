@@ -20,7 +20,7 @@ import {
 const leafHashes = fillerHashes(70_000)
 const nodes = nodesInMemory(leafHashes)
 
-/** A log kept in tiles, grown by appends of the given sizes; it forgets nothing, as a log that serves old heads. */
+/** A log stored in tiles. It never deletes a tile, like a log that serves old checkpoints. */
 function createLog() {
   const stored = new Map<string, Uint8Array>()
   let size = 0
@@ -30,21 +30,21 @@ function createLog() {
     read,
     append(count: number) {
       const edge = new Set(tilesForRoot(size).map(tilePath))
-      const onlyTheEdge: TileReader = (tile) => (edge.has(tilePath(tile)) ? read(tile) : undefined)
-      const added = appendToTiles(size, onlyTheEdge, leafHashes.slice(size, size + count))
-      for (const { tile, bytes } of added.tiles) stored.set(tilePath(tile), bytes)
-      size = added.size
-      return added
+      const readEdge: TileReader = (tile) => (edge.has(tilePath(tile)) ? read(tile) : undefined)
+      const appended = appendToTiles(size, readEdge, leafHashes.slice(size, size + count))
+      for (const { tile, bytes } of appended.tiles) stored.set(tilePath(tile), bytes)
+      size = appended.size
+      return appended
     },
   }
 }
 
-const big = createLog()
-big.append(65_536)
-big.append(70_000 - 65_536)
-const only = (tiles: Tile[]): TileReader => {
+const largeLog = createLog()
+largeLog.append(65_536)
+largeLog.append(70_000 - 65_536)
+const readOnly = (tiles: Tile[]): TileReader => {
   const paths = new Set(tiles.map(tilePath))
-  return (tile) => (paths.has(tilePath(tile)) ? big.read(tile) : undefined)
+  return (tile) => (paths.has(tilePath(tile)) ? largeLog.read(tile) : undefined)
 }
 const hex = (hashes: Uint8Array[]) => hashes.map(toHex)
 
@@ -54,9 +54,9 @@ test('appending in batches of any size gives the roots and the tiles of the whol
       const log = createLog()
       let size = 0
       for (const count of batches) {
-        const { root, ...added } = log.append(count)
+        const { root, ...appended } = log.append(count)
         size += count
-        expect(added.size).toBe(size)
+        expect(appended.size).toBe(size)
         expect(equalBytes(root, rootOfNodes(size, nodes))).toBe(true)
         for (const tile of tilesOfTree(size)) expect(log.stored.has(tilePath(tile)), tilePath(tile)).toBe(true)
       }
@@ -65,7 +65,7 @@ test('appending in batches of any size gives the roots and the tiles of the whol
   )
 })
 
-test('one by one, and in steps that just miss or just fill a tile', () => {
+test('appending one by one, and in steps that just miss or just fill a tile', () => {
   for (const batches of [Array.from({ length: 520 }, () => 1), [255, 1, 255, 1, 257, 254, 1, 512, 256]]) {
     const log = createLog()
     let size = 0
@@ -73,38 +73,38 @@ test('one by one, and in steps that just miss or just fill a tile', () => {
       size += count
       const { root, tiles } = log.append(count)
       expect(equalBytes(root, rootOfNodes(size, nodes)), `${size}`).toBe(true)
-      // Each stored tile belongs to this tree: one too many would hold hashes that nobody added.
+      // Each stored tile belongs to this tree: an extra one would contain hashes that were never added.
       for (const { tile } of tiles) expect(tileInTree(tile.level, tile.index, size)).toEqual(tile)
     }
     for (const tile of tilesOfTree(size)) expect(log.stored.has(tilePath(tile)), tilePath(tile)).toBe(true)
   }
 })
 
-test('70,000 leaves: the root comes from the right edge alone', () => {
+test('70,000 leaves: the root is computed from the right edge alone', () => {
   const tiles = tilesForRoot(70_000)
   expect(tiles.map(tilePath)).toEqual(['tile/2/000.p/1', 'tile/1/001.p/17', 'tile/0/273.p/112'])
-  expect(toHex(rootFromTiles(70_000, only(tiles)))).toBe(toHex(rootOfNodes(70_000, nodes)))
+  expect(toHex(rootFromTiles(70_000, readOnly(tiles)))).toBe(toHex(rootOfNodes(70_000, nodes)))
 })
 
 describe('proofs of a log of 70,000 leaves', () => {
-  test('inclusion: the named tiles suffice, are few, and give the proof of the whole tree', () => {
+  test('inclusion: the listed tiles are few, sufficient, and give the proof of the whole tree', () => {
     fc.assert(
       fc.property(fc.nat(69_999), (index) => {
         const tiles = tilesForInclusion(index, 70_000)
         expect(tiles.length).toBeLessThanOrEqual(5)
-        const proof = inclusionProofFromTiles(index, 70_000, only(tiles))
+        const proof = inclusionProofFromTiles(index, 70_000, readOnly(tiles))
         expect(hex(proof)).toEqual(hex(inclusionProofFromNodes(index, 70_000, nodes)))
       }),
       { numRuns: 60 },
     )
   })
 
-  test('consistency: the same', () => {
+  test('consistency: the listed tiles are few, sufficient, and give the proof of the whole tree', () => {
     fc.assert(
       fc.property(fc.nat(70_000), (oldSize) => {
         const tiles = tilesForConsistency(oldSize, 70_000)
         expect(tiles.length).toBeLessThanOrEqual(6)
-        const proof = consistencyProofFromTiles(oldSize, 70_000, only(tiles))
+        const proof = consistencyProofFromTiles(oldSize, 70_000, readOnly(tiles))
         expect(hex(proof)).toEqual(hex(consistencyProofFromNodes(oldSize, 70_000, nodes)))
       }),
       { numRuns: 60 },
@@ -112,13 +112,13 @@ describe('proofs of a log of 70,000 leaves', () => {
   })
 })
 
-test('a missing or mangled tile is named', () => {
+test('the error for a missing or malformed tile names it', () => {
   expect(() => rootFromTiles(70_000, () => undefined)).toThrow('tile/2/000.p/1 is missing')
   expect(() => rootFromTiles(70_000, () => new Uint8Array(5))).toThrow('tile/2/000.p/1 has 5 bytes instead of 32')
   expect(() => appendToTiles(300, () => undefined, fillerHashes(1))).toThrow('tile/0/001.p/44 is missing')
 })
 
-test('an append knows its limits', () => {
+test('an append beyond the limits throws', () => {
   expect(() =>
     appendToTiles(
       0,

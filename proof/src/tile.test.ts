@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { parseTilePath, placeOfNode, tileHashes, tileInTree, tilePath, tilesOfTree } from './tile.ts'
+import { locateNode, parseTilePath, tileHashes, tileInTree, tilePath, tilesOfTree } from './tile.ts'
 
 describe('paths', () => {
   test.each([
@@ -16,7 +16,7 @@ describe('paths', () => {
     expect(parseTilePath(path)).toEqual(tile)
   })
 
-  test('every tile has a path, and the path leads back to it', () => {
+  test('every tile has a path, and parsing the path returns the tile', () => {
     const tile = fc.record({
       level: fc.oneof(fc.nat(63), fc.constant('entries' as const)),
       index: fc.nat(2 ** 45),
@@ -54,14 +54,14 @@ describe('paths', () => {
     expect(parseTilePath(path)).toBeUndefined()
   })
 
-  test('a tile that cannot be has no path', () => {
-    for (const bad of [{ level: 64 }, { level: -1 }, { index: -1 }, { index: 1.5 }, { width: 0 }, { width: 257 }]) {
-      expect(() => tilePath({ level: 0, index: 0, width: 256, ...bad })).toThrow()
+  test('an impossible tile has no path', () => {
+    for (const change of [{ level: 64 }, { level: -1 }, { index: -1 }, { index: 1.5 }, { width: 0 }, { width: 257 }]) {
+      expect(() => tilePath({ level: 0, index: 0, width: 256, ...change })).toThrow()
     }
   })
 })
 
-test('the tree of 70,000 leaves has the tiles that the specification counts', () => {
+test('the tree of 70,000 leaves has the tiles listed in the specification', () => {
   const tiles = [...tilesOfTree(70_000)]
   const full = (level: number) => tiles.filter((tile) => tile.level === level && tile.width === 256).length
   const partial = tiles.filter((tile) => tile.width < 256).map(({ level, width }) => [level, width])
@@ -85,13 +85,13 @@ test('a tile is empty, partial or full as the tree grows', () => {
   expect(tileInTree(1, 0, 255)).toBeUndefined()
 })
 
-test('a finished node lies in one tile', () => {
-  expect(placeOfNode({ level: 0, index: 300 })).toEqual({ level: 0, index: 1, from: 44, to: 45 })
-  expect(placeOfNode({ level: 7, index: 1 })).toEqual({ level: 0, index: 0, from: 128, to: 256 })
-  expect(placeOfNode({ level: 8, index: 256 })).toEqual({ level: 1, index: 1, from: 0, to: 1 })
+test('a finished node is in one tile', () => {
+  expect(locateNode({ level: 0, index: 300 })).toEqual({ level: 0, index: 1, from: 44, to: 45 })
+  expect(locateNode({ level: 7, index: 1 })).toEqual({ level: 0, index: 0, from: 128, to: 256 })
+  expect(locateNode({ level: 8, index: 256 })).toEqual({ level: 1, index: 1, from: 0, to: 1 })
 })
 
-test('a tile has exactly the bytes of its hashes', () => {
+test('a tile of another length than its hashes is rejected', () => {
   expect(tileHashes({ level: 0, index: 0, width: 2 }, new Uint8Array(64))).toHaveLength(2)
   expect(() => tileHashes({ level: 0, index: 0, width: 2 }, new Uint8Array(63))).toThrow('63 bytes instead of 64')
 })

@@ -2,15 +2,15 @@ import { isTreeSize, type TreeNode } from './merkle-tree.ts'
 import { ProofError } from './proof-error.ts'
 import { HASH_BYTES } from './sha256.ts'
 
-/** C2SP tlog-tiles: a tile is up to 256 neighbouring hashes, so one tile spans eight levels of the tree. */
+/** C2SP tlog-tiles: a tile has up to 256 adjacent hashes, so one tile spans eight levels of the tree. */
 export const TILE_WIDTH = 256
 export const TILE_HEIGHT = 8
 const MAX_TILE_LEVEL = 63
 
-/** Tile `index` of `level`, holding `width` hashes: 256 when full, fewer at the right edge of a tree. */
+/** Tile `index` of `level` with `width` hashes: 256 when full, fewer at the right edge of a tree. */
 export type Tile = { level: number; index: number; width: number }
 
-/** A bundle of the entries themselves, cut like the tiles of level 0. */
+/** A bundle of the entries themselves, divided like the tiles of level 0. */
 export type EntryTile = { level: 'entries'; index: number; width: number }
 
 /** `tile/<L>/<N>[.p/<W>]`, N in groups of three digits: index 1234067 is `x001/x234/067`. */
@@ -26,14 +26,14 @@ export function tilePath(tile: Tile | EntryTile): string {
   return `tile/${tile.level}/${tileNumber(tile.index)}${partial}`
 }
 
-/** The tile of a path, or undefined when the path is not the one spelling `tilePath` would give it. */
+/** The tile of a path, or undefined when the path is not exactly what `tilePath` returns for it. */
 export function parseTilePath(path: string): Tile | EntryTile | undefined {
-  const parts = /^tile\/(entries|\d{1,2})\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path)
-  if (!parts) return undefined
-  const index = Number(parts[2]!.replace(/[x/]/g, ''))
-  const width = parts[3] === undefined ? TILE_WIDTH : Number(parts[3])
+  const match = /^tile\/(entries|\d{1,2})\/((?:x\d{3}\/){0,5}\d{3})(?:\.p\/(\d{1,3}))?$/.exec(path)
+  if (!match) return undefined
+  const index = Number(match[2]!.replace(/[x/]/g, ''))
+  const width = match[3] === undefined ? TILE_WIDTH : Number(match[3])
   const tile =
-    parts[1] === 'entries' ? { level: 'entries' as const, index, width } : { level: Number(parts[1]), index, width }
+    match[1] === 'entries' ? { level: 'entries' as const, index, width } : { level: Number(match[1]), index, width }
   try {
     return tilePath(tile) === path ? tile : undefined
   } catch {
@@ -44,13 +44,13 @@ export function parseTilePath(path: string): Tile | EntryTile | undefined {
 /** How many hashes of a tile level a tree of this size has: one for each full tile of the level below. */
 export const hashesAtLevel = (level: number, size: number): number => Math.floor(size / TILE_WIDTH ** level)
 
-/** The tile as it stands in a tree of this size: full, partial, or undefined when it would be empty. */
+/** The tile in a tree of this size: full, partial, or undefined when it would be empty. */
 export function tileInTree(level: number, index: number, size: number): Tile | undefined {
   const width = Math.min(TILE_WIDTH, hashesAtLevel(level, size) - index * TILE_WIDTH)
   return width > 0 ? { level, index, width } : undefined
 }
 
-/** Every tile of a tree of this size: what a mirror has to hold, and a small log can afford to list. */
+/** Every tile of a tree of this size, for mirrors and small logs. */
 export function* tilesOfTree(size: number): Generator<Tile> {
   for (let level = 0; hashesAtLevel(level, size) > 0; level += 1) {
     for (let index = 0; index * TILE_WIDTH < hashesAtLevel(level, size); index += 1) {
@@ -59,8 +59,8 @@ export function* tilesOfTree(size: number): Generator<Tile> {
   }
 }
 
-/** Where a finished node is found: the tile it lies in, and the hashes of that tile it is made of. */
-export function placeOfNode({ level, index }: TreeNode): { level: number; index: number; from: number; to: number } {
+/** The tile that contains a finished node, and the range of hashes in that tile it is computed from. */
+export function locateNode({ level, index }: TreeNode): { level: number; index: number; from: number; to: number } {
   const tileLevel = Math.floor(level / TILE_HEIGHT)
   const width = 2 ** (level % TILE_HEIGHT)
   const first = index * width

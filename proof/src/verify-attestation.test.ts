@@ -1,6 +1,15 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { check, flipBit, issuerKey, jwks, makeAttestation, parseBytes, strangerKey, testKey } from '../test/fixtures.ts'
+import {
+  check,
+  flipBit,
+  issuerKey,
+  jwks,
+  makeAttestation,
+  parseBytes,
+  testKey,
+  untrustedKey,
+} from '../test/fixtures.ts'
 import { attestationContent, evidenceHash } from './attestation.ts'
 import { canonicalize } from './canonicalize.ts'
 import { utf8 } from './encoding.ts'
@@ -31,8 +40,8 @@ test('the signature covers exactly the six members', () => {
   expect(verifyAttestation({ ...live, disclaimer: 'Another.', eip712: { value: '0x' } }, { jwks }).ok).toBe(true)
 })
 
-// Every single bit is tried in ../test/bit-flips.long.test.ts.
-test('a flipped bit of the signed members fails', () => {
+// ../test/bit-flips.long.test.ts tries every single bit.
+test('flipping a bit of the signed members makes it invalid', () => {
   const { signature, preview: flag } = live
   const bytes = utf8(canonicalize(attestationContent(live)))
   fc.assert(
@@ -48,7 +57,7 @@ test('a flipped bit of the signed members fails', () => {
 })
 
 describe('evidence', () => {
-  test('a hash that is not that of the sources fails, although it is signed', () => {
+  test('a hash that does not match the sources fails, although it is signed', () => {
     const backing = structuredClone(live.backing) as Backing
     backing.evidence.sources.pop()
     const lied = makeAttestation({ changes: { backing } })
@@ -68,9 +77,12 @@ describe('live and preview', () => {
     expect(verifyAttestation(preview, { jwks: keys }).ok).toBe(true)
   })
 
-  test('a preview key does not sign live data, nor a live key previews', () => {
-    for (const wrong of [makeAttestation({ key: previewKey }), makeAttestation({ mode: 'preview', key: liveKey })]) {
-      const result = verifyAttestation(wrong, { jwks: keys })
+  test('a preview key is rejected for live data, and a live key for previews', () => {
+    for (const attestation of [
+      makeAttestation({ key: previewKey }),
+      makeAttestation({ mode: 'preview', key: liveKey }),
+    ]) {
+      const result = verifyAttestation(attestation, { jwks: keys })
       expect([check(result, 'signature'), check(result, 'key_purpose'), result.ok]).toEqual([true, false, false])
     }
   })
@@ -81,7 +93,7 @@ describe('live and preview', () => {
     expect(verifyAttestation({ ...live, preview: undefined }, { jwks: keys }).ok).toBe(false)
   })
 
-  test('who wants live data can refuse previews', () => {
+  test('requireLive rejects previews', () => {
     expect(verifyAttestation(preview, { jwks: keys, requireLive: true }).ok).toBe(false)
     expect(verifyAttestation(live, { jwks: keys, requireLive: true }).ok).toBe(true)
   })
@@ -89,7 +101,7 @@ describe('live and preview', () => {
 
 describe('freshness', () => {
   const at = (now: string) => check(verifyAttestation(live, { jwks, now: new Date(now) }), 'freshness')
-  test('holds from as_of to valid_until, and is skipped when no time is given', () => {
+  test('passes from as_of to valid_until, and is skipped when no time is given', () => {
     expect(at('2026-11-16T15:15:00.000Z')).toBe(true)
     expect(at('2026-11-16T15:15:00.001Z')).toBe(false)
     expect(at('2026-11-16T14:59:00Z')).toBe(true)
@@ -105,16 +117,16 @@ describe('freshness', () => {
   })
 })
 
-test('an unknown key is a failure', () => {
-  expect(check(verifyAttestation(makeAttestation({ key: strangerKey }), { jwks }), 'key')).toBe(false)
+test('an unknown key fails', () => {
+  expect(check(verifyAttestation(makeAttestation({ key: untrustedKey }), { jwks }), 'key')).toBe(false)
   expect(verifyAttestation(live, { jwks: { keys: [] } }).ok).toBe(false)
 })
 
-test('a receipt is no attestation, whoever signed it', () => {
+test('a receipt is rejected as an attestation, whoever signed it', () => {
   expect(verifyAttestation(makeAttestation({ changes: { schema: 'run-receipt/v1' } }), { jwks }).ok).toBe(false)
 })
 
-test('whatever is thrown at it, it answers', () => {
+test('it never throws, whatever the input', () => {
   fc.assert(
     fc.property(fc.anything(), (value) => {
       expect(verifyAttestation(value, { jwks }).ok).toBe(false)

@@ -1,6 +1,6 @@
 import { attestationContent, attestationProblem } from './attestation.ts'
 import {
-  allHold,
+  allChecksPass,
   type Check,
   canonicalBytes,
   checkSignature,
@@ -20,26 +20,26 @@ export type VerifyAttestationOptions = {
   jwks: Jwks
   /** When given, an attestation past its `valid_until`, or from the future, fails. */
   now?: Date
-  /** Refuse previews altogether: what a consumer of live data wants. */
+  /** Reject previews, for consumers that need live data. */
   requireLive?: boolean
 }
 
-/** The attesting clock may run ahead of ours by this much. */
+/** How far the attesting clock may run ahead. */
 const SKEW_MS = 60_000
 
-/** Verifies a basis attestation offline. Bad input is an answer, never an error. */
+/** Verifies a basis attestation offline. Never throws, whatever the input. */
 export function verifyAttestation(attestation: unknown, options: VerifyAttestationOptions): Verification {
   const problem = attestationProblem(attestation)
   if (problem !== undefined || !isJsonObject(attestation)) {
     const checks = [failed('shape', problem ?? 'An attestation is a JSON object.')]
     for (const name of ['key', 'key_purpose', 'signature', 'evidence_hash', 'mode', 'freshness']) {
-      checks.push(skipped(name, 'The attestation has not the form of one.'))
+      checks.push(skipped(name, 'The attestation is malformed.'))
     }
     return { ok: false, checks, does_not_prove }
   }
   const evidence = (attestation.backing as JsonObject).evidence as JsonObject
   const checks = [
-    passed('shape', `The attestation has the form of ${attestation.schema}.`),
+    passed('shape', `The attestation is a well-formed ${attestation.schema}.`),
     ...checkSignature(attestation.signature, attestationContent(attestation), {
       jwks: options.jwks,
       purpose: evidence.mode === 'preview' ? 'attestation-preview' : 'attestation',
@@ -48,29 +48,29 @@ export function verifyAttestation(attestation: unknown, options: VerifyAttestati
     checkMode(evidence.mode, attestation.preview, options.requireLive),
     checkFreshness(attestation.as_of, evidence.valid_until, options.now),
   ]
-  return { ok: allHold(checks, ['shape', 'key', 'signature', 'evidence_hash', 'mode']), checks, does_not_prove }
+  return { ok: allChecksPass(checks, ['shape', 'key', 'signature', 'evidence_hash', 'mode']), checks, does_not_prove }
 }
 
 function checkEvidence({ hash, sources }: JsonObject): Check {
   const canonical = canonicalBytes(sources)
   if ('problem' in canonical) return failed('evidence_hash', canonical.problem)
   return hash === `sha256:${toHex(sha256(canonical.bytes))}`
-    ? passed('evidence_hash', 'The evidence hash is that of the listed sources.')
-    : failed('evidence_hash', 'The evidence hash is not that of the listed sources.')
+    ? passed('evidence_hash', 'The evidence hash matches the listed sources.')
+    : failed('evidence_hash', 'The evidence hash does not match the listed sources.')
 }
 
-/** `preview` stands outside the signature, so it only counts when it agrees with the signed mode. */
+/** `preview` is not covered by the signature, so it must agree with the signed mode. */
 function checkMode(mode: unknown, preview: unknown, requireLive = false): Check {
   if (preview !== (mode === 'preview')) {
     return failed('mode', `'preview' is ${preview}, but the signed mode is '${mode}'.`)
   }
-  if (requireLive && mode !== 'live') return failed('mode', 'A live attestation was asked for, and this is a preview.')
+  if (requireLive && mode !== 'live') return failed('mode', 'A live attestation is required, and this is a preview.')
   return passed('mode', `The signed mode is '${mode}', and 'preview' agrees with it.`)
 }
 
 function checkFreshness(asOf: unknown, validUntil: unknown, now: Date | undefined): Check {
   if (!isTime(validUntil)) return failed('freshness', "'backing.evidence.valid_until' must be an ISO 8601 time in UTC.")
-  if (!now) return skipped('freshness', `Valid until ${validUntil}; no time was given to compare with.`)
+  if (!now) return skipped('freshness', `Valid until ${validUntil}; no current time was given.`)
   if (Date.parse(asOf as string) > now.getTime() + SKEW_MS)
     return failed('freshness', `It is dated ${asOf}, in the future.`)
   return now.getTime() <= Date.parse(validUntil)
@@ -80,7 +80,7 @@ function checkFreshness(asOf: unknown, validUntil: unknown, now: Date | undefine
 
 const does_not_prove = [
   "That the issuer holds the reserves: the backing restates the issuer's own report, it is not an audit.",
-  'That the sources told the truth: fetch their bodies by hash and judge them.',
+  'That the sources are correct: fetch their bodies by hash and check them.',
   'Anything about members outside the six signed ones, such as the disclaimer.',
   'That the key set belongs to the attesting service: get it from a place you trust.',
 ]

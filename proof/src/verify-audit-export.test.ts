@@ -6,7 +6,7 @@ import { type AuditHead, hashAuditEvent, MAX_AUDIT_LINE_LENGTH, verifyAuditExpor
 
 type Event = { seq: number; type: string; prev_hash: string | null; hash: string }
 
-function chain(length: number, type = 'run.completed', first = 1, after: string | null = null): Event[] {
+function chain(length: number, type = 'run.completed', first = 1, previousHash: string | null = null): Event[] {
   const events: Event[] = []
   for (let i = 0; i < length; i += 1) {
     const event = {
@@ -14,7 +14,7 @@ function chain(length: number, type = 'run.completed', first = 1, after: string 
       seq: first + i,
       type,
       actor: { key: 'key_1' },
-      prev_hash: events.at(-1)?.hash ?? after,
+      prev_hash: events.at(-1)?.hash ?? previousHash,
     }
     events.push({ ...event, hash: hashAuditEvent(event) })
   }
@@ -47,8 +47,8 @@ describe('a broken chain names the line', () => {
     ['a negative number', [rehash({ ...events[0]!, seq: -1 })], 1],
     ['no hash', [{ ...events[0]!, hash: undefined }], 1],
     ['a list', [[events[0]]], 1],
-  ])('%s', (_, broken, line) => {
-    const result = verifyAuditExport(lines(broken))
+  ])('%s', (_, brokenExport, line) => {
+    const result = verifyAuditExport(lines(brokenExport))
     expect(result).toMatchObject({ ok: false, broken_at: line, count: line - 1 })
     expect(result.checks[0]!.reason).toContain(`Line ${line}:`)
   })
@@ -58,30 +58,30 @@ describe('a broken chain names the line', () => {
   }
 })
 
-test('any flipped bit of an export fails, or leaves every value as it was', () => {
+test('flipping any bit of an export makes it invalid, unless no value changes', () => {
   const text = lines(events.slice(0, 2)).join('\n')
-  for (const changed of bitFlips(utf8(text))) {
-    const flipped = fromUtf8(changed)
+  for (const alteredBytes of bitFlips(utf8(text))) {
+    const flipped = fromUtf8(alteredBytes)
     if (flipped !== undefined) expect(verifyAuditExport(flipped).ok, flipped).toBe(false)
   }
 })
 
-test('a key that appears twice is refused: grep and a parser would read two different events', () => {
+test('a duplicate key is rejected: grep and a parser would read two different events', () => {
   const [first] = lines(events)
   const doubled = first!.replace('{', '{"type":"run.blocked",')
   expect(verifyAuditExport([doubled])).toMatchObject({ ok: false, broken_at: 1 })
 })
 
 describe('parts of a chain', () => {
-  const after = headOf(events[2]!)
+  const previousHead = headOf(events[2]!)
 
-  test('a later part verifies from the event before it', () => {
-    expect(verifyAuditExport(lines(events.slice(3)), { after })).toMatchObject({ ok: true, count: 2 })
-    expect(verifyAuditExport(lines(events.slice(4)), { after }).ok).toBe(false)
-    expect(verifyAuditExport('', { after })).toMatchObject({ ok: true, count: 0, head: after })
+  test('a later part verifies after the previous event', () => {
+    expect(verifyAuditExport(lines(events.slice(3)), { after: previousHead })).toMatchObject({ ok: true, count: 2 })
+    expect(verifyAuditExport(lines(events.slice(4)), { after: previousHead }).ok).toBe(false)
+    expect(verifyAuditExport('', { after: previousHead })).toMatchObject({ ok: true, count: 0, head: previousHead })
   })
 
-  test('a truncated or rewritten chain is caught by a head known from elsewhere', () => {
+  test('a truncated or rewritten chain is detected with a trusted head', () => {
     const head = headOf(events[4]!)
     expect(verifyAuditExport(lines(events), { head }).ok).toBe(true)
     expect(check(verifyAuditExport(lines(events.slice(0, 4)), { head }), 'head')).toBe(false)
@@ -96,7 +96,7 @@ test('an empty export proves nothing', () => {
   for (const empty of ['', '\n\n', [], ['']]) expect(verifyAuditExport(empty).ok).toBe(false)
 })
 
-test('whatever is thrown at it, it answers', () => {
+test('it never throws, whatever the input', () => {
   expect(verifyAuditExport([`"${'x'.repeat(MAX_AUDIT_LINE_LENGTH)}"`]).ok).toBe(false)
   expect(verifyAuditExport([7 as never]).ok).toBe(false)
   fc.assert(

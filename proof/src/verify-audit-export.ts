@@ -3,10 +3,10 @@ import {
   failed,
   isJsonObject,
   type JsonObject,
+  omit,
   passed,
   skipped,
   type Verification,
-  without,
 } from './checks.ts'
 import { hashJson, isHashText } from './hash-json.ts'
 import { parseJson } from './parse-json.ts'
@@ -14,13 +14,13 @@ import { parseJson } from './parse-json.ts'
 export const MAX_AUDIT_LINE_LENGTH = 1_048_576
 export const MAX_AUDIT_EVENTS = 10_000_000
 
-/** An event's place in the chain. */
+/** The position of an event in the chain. */
 export type AuditHead = { seq: number; hash: string }
 
 export type VerifyAuditOptions = {
   /** The last event before this export, when it does not start at the beginning of the chain. */
   after?: AuditHead
-  /** The newest event known from elsewhere, for example from an earlier export: catches a chain that was cut short. */
+  /** A trusted newest event, for example from an earlier export: detects a truncated chain. */
   head?: AuditHead
 }
 
@@ -32,67 +32,74 @@ export type AuditVerification = Verification & {
   broken_at: number | null
 }
 
-/** The `hash` of an audit event: over everything in it but the hash itself, its `prev_hash` included. */
-export const hashAuditEvent = (event: object): string => hashJson(without(event as JsonObject, 'hash'))
+/** The `hash` of an audit event, over all members except `hash` itself, including `prev_hash`. */
+export const hashAuditEvent = (event: object): string => hashJson(omit(event as JsonObject, 'hash'))
 
 /**
- * Verifies an audit export: NDJSON text, or its lines one by one, so that a long one need not be in memory.
- * Each event must carry the right hash, the hash of the event before it, and the next number.
+ * Verifies an audit export: NDJSON text, or its lines one by one, so that a long export need not be in memory.
+ * Each event must have the correct hash, the hash of the previous event, and the next sequence number.
  */
 export function verifyAuditExport(
   lines: string | Iterable<string>,
   options: VerifyAuditOptions = {},
 ): AuditVerification {
   let head: AuditHead | null = options.after ?? null
-  let known: Check | undefined
+  let headCheck: Check | undefined
   let count = 0
   let line = 0
-  const answer = (checks: Check[], brokenAt: number | null): AuditVerification => {
-    const all = options.head
-      ? [...checks, known ?? failed('head', 'The newest known event is not in this export.')]
+  const toResult = (checks: Check[], brokenAt: number | null): AuditVerification => {
+    const allChecks = options.head
+      ? [...checks, headCheck ?? failed('head', 'The trusted head is not in this export.')]
       : checks
-    return { ok: all.every(({ ok }) => ok !== false), checks: all, does_not_prove, count, head, broken_at: brokenAt }
+    return {
+      ok: allChecks.every(({ ok }) => ok !== false),
+      checks: allChecks,
+      does_not_prove,
+      count,
+      head,
+      broken_at: brokenAt,
+    }
   }
 
   for (const text of typeof lines === 'string' ? eachLine(lines) : lines) {
     line += 1
     if (text === '') continue
-    if (count === MAX_AUDIT_EVENTS) return answer([failed('chain', `More than ${MAX_AUDIT_EVENTS} events.`)], line)
-    const found = readEvent(text, head)
-    if (typeof found === 'string') return answer([failed('chain', `Line ${line}: ${found}`)], line)
-    head = found
+    if (count === MAX_AUDIT_EVENTS) return toResult([failed('chain', `More than ${MAX_AUDIT_EVENTS} events.`)], line)
+    const event = parseEvent(text, head)
+    if (typeof event === 'string') return toResult([failed('chain', `Line ${line}: ${event}`)], line)
+    head = event
     count += 1
-    if (options.head?.seq === found.seq) known = checkHead(found, options.head)
+    if (options.head?.seq === event.seq) headCheck = checkHead(event, options.head)
   }
-  if (options.head && options.head.seq === options.after?.seq) known = checkHead(options.after, options.head)
-  return answer([checkCount(count, options.after)], null)
+  if (options.head && options.head.seq === options.after?.seq) headCheck = checkHead(options.after, options.head)
+  return toResult([checkCount(count, options.after)], null)
 }
 
-/** Nothing after a known event is fine; nothing at all is not evidence of anything. */
+/** An export without events is accepted only after a given event; otherwise it proves nothing. */
 function checkCount(count: number, after: AuditHead | undefined): Check {
   if (count > 0) return passed('chain', `${count} events, none missing or changed.`)
-  return after ? skipped('chain', 'No events after the known one.') : failed('chain', 'The export is empty.')
+  return after ? skipped('chain', 'No events after the given one.') : failed('chain', 'The export is empty.')
 }
 
-function checkHead(found: AuditHead, known: AuditHead): Check {
-  return found.hash === known.hash
-    ? passed('head', `Event ${known.seq} is the one known from elsewhere.`)
-    : failed('head', `Event ${known.seq} is not the one known from elsewhere: the history was rewritten.`)
+function checkHead(event: AuditHead, trustedHead: AuditHead): Check {
+  return event.hash === trustedHead.hash
+    ? passed('head', `Event ${trustedHead.seq} is the trusted head.`)
+    : failed('head', `Event ${trustedHead.seq} differs from the trusted head: the history was rewritten.`)
 }
 
-/** The event's place, or the sentence that says why it does not follow `before`. */
-function readEvent(text: string, before: AuditHead | null): AuditHead | string {
-  if (typeof text !== 'string' || text.length > MAX_AUDIT_LINE_LENGTH) return 'longer than an event may be.'
+/** The event's position, or why it does not follow `previous`. */
+function parseEvent(text: string, previous: AuditHead | null): AuditHead | string {
+  if (typeof text !== 'string' || text.length > MAX_AUDIT_LINE_LENGTH) return 'too long for an event.'
   try {
     const event = parseJson(text)
     if (!isJsonObject(event)) return 'not a JSON object.'
     const { seq, hash, prev_hash } = event
     if (!Number.isSafeInteger(seq) || (seq as number) < 0) return "'seq' must be a whole number."
     if (!isHashText(hash)) return "'hash' must be sha256: and 64 hexadecimal digits."
-    if (prev_hash !== (before?.hash ?? null)) {
-      return before ? 'it does not carry the hash of the event before it.' : 'the first event names one before it.'
+    if (prev_hash !== (previous?.hash ?? null)) {
+      return previous ? "'prev_hash' is not the hash of the previous event." : "the first event has a 'prev_hash'."
     }
-    if (before && seq !== before.seq + 1) return `event ${before.seq} is followed by event ${seq}.`
+    if (previous && seq !== previous.seq + 1) return `event ${previous.seq} is followed by event ${seq}.`
     if (hashAuditEvent(event) !== hash) return 'its hash is not the hash of its contents.'
     return { seq: seq as number, hash }
   } catch (error) {
@@ -111,7 +118,7 @@ function* eachLine(text: string): Generator<string> {
 }
 
 const does_not_prove = [
-  'That every action was recorded: the chain shows that recorded events were not changed or taken out.',
-  'That the export is complete: events after its last one may exist, unless a newer head is known from elsewhere.',
+  'That every action was recorded: the chain shows that recorded events were not changed or removed.',
+  'That the export is complete: events after its last one may exist, unless a trusted newer head was given.',
   'Who wrote the chain: its hashes are not signatures.',
 ]

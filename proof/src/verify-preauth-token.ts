@@ -1,5 +1,5 @@
 import {
-  allHold,
+  allChecksPass,
   type Check,
   checkPurpose,
   failed,
@@ -35,9 +35,9 @@ export type PreauthClaims = {
 export type VerifyPreauthTokenOptions = {
   jwks: Jwks
   now: Date
-  /** Claims the token must carry with exactly these values, for example `{ aud, pay_to, network }`. */
+  /** Claims that must have exactly these values, for example `{ aud, pay_to, network }`. */
   expect?: Partial<PreauthClaims>
-  /** The atomic units the caller is about to charge: the authorised amount must cover them. */
+  /** The amount to be charged, in atomic units: the authorised amount must cover it. */
   charge?: bigint
 }
 
@@ -47,48 +47,48 @@ export const MAX_TOKEN_LENGTH = 8192
 const SKEW_SECONDS = 60
 
 /**
- * Verifies a pre-authorisation token, a JWT signed with EdDSA, without asking the service. `claims` are given only
- * when everything holds. Bad input is an answer, never an error.
+ * Verifies a pre-authorisation token, a JWT signed with EdDSA, offline. `claims` is null unless the token is valid.
+ * Never throws, whatever the input.
  */
 export function verifyPreauthToken(token: unknown, options: VerifyPreauthTokenOptions): PreauthVerification {
-  const parts = readToken(token)
-  if (typeof parts === 'string') return { ok: false, checks: [failed('shape', parts)], claims: null, does_not_prove }
+  const parsed = parseToken(token)
+  if (typeof parsed === 'string') return { ok: false, checks: [failed('shape', parsed)], claims: null, does_not_prove }
 
-  const { header, claims } = parts
+  const { header, claims } = parsed
   const key = findKey(options.jwks, header.kid)
   const checks = [
     passed('shape', 'The token is a JWT with the claims of a pre-authorisation.'),
-    ...checkKey(key, header.kid, parts.signed, parts.signature),
+    ...checkKey(key, header.kid, parsed.signingInput, parsed.signature),
     ...checkTimes(claims, options.now),
     ...Object.entries(options.expect ?? {}).map(([name, value]) => checkClaim(name, claims, value)),
     ...(options.charge === undefined ? [] : [checkCharge(claims.amount, options.charge)]),
   ]
-  const ok = allHold(checks, ['shape', 'key', 'signature', 'exp', 'iat'])
+  const ok = allChecksPass(checks, ['shape', 'key', 'signature', 'exp', 'iat'])
   return { ok, checks, claims: ok ? claims : null, does_not_prove }
 }
 
-type TokenParts = { header: JsonObject; claims: PreauthClaims; signed: string; signature: Uint8Array }
+type TokenParts = { header: JsonObject; claims: PreauthClaims; signingInput: string; signature: Uint8Array }
 
-/** The parts, or the sentence that says why there are none. */
-function readToken(token: unknown): TokenParts | string {
+/** The parsed token, or why it is malformed. */
+function parseToken(token: unknown): TokenParts | string {
   if (typeof token !== 'string' || token.length > MAX_TOKEN_LENGTH)
     return `A token is a text of at most ${MAX_TOKEN_LENGTH} characters.`
-  const [head, body, tail, ...more] = token.split('.')
-  if (head === undefined || body === undefined || tail === undefined || more.length > 0)
+  const [head, body, tail, ...extra] = token.split('.')
+  if (head === undefined || body === undefined || tail === undefined || extra.length > 0)
     return 'A token has three parts.'
-  const header = readPart(head)
-  const claims = readPart(body)
+  const header = decodePart(head)
+  const claims = decodePart(body)
   const signature = tryDecode(fromBase64Url, tail)
   if (!header || !claims || signature?.length !== SIGNATURE_BYTES) return 'The parts of the token cannot be read.'
-  // The algorithm is ours to choose, not the token's: anything but EdDSA is refused, `none` first of all.
+  // The token must not choose the algorithm: anything but EdDSA is rejected, including `none`.
   if (header.alg !== 'EdDSA') return "The token is not signed with 'EdDSA'."
-  if (header.crit !== undefined) return 'The token asks for extensions that are not known here.'
+  if (header.crit !== undefined) return 'The token requires unsupported extensions.'
   const problem = claimsProblem(claims)
   if (problem !== undefined) return problem
-  return { header, claims: claims as PreauthClaims, signed: `${head}.${body}`, signature }
+  return { header, claims: claims as PreauthClaims, signingInput: `${head}.${body}`, signature }
 }
 
-function readPart(part: string): JsonObject | undefined {
+function decodePart(part: string): JsonObject | undefined {
   const bytes = tryDecode(fromBase64Url, part)
   const text = bytes && fromUtf8(bytes)
   if (text === undefined) return undefined
@@ -118,7 +118,7 @@ function claimsProblem(claims: JsonObject): string | undefined {
   return undefined
 }
 
-function checkKey(key: Jwk | undefined, kid: unknown, signed: string, signature: Uint8Array): Check[] {
+function checkKey(key: Jwk | undefined, kid: unknown, signingInput: string, signature: Uint8Array): Check[] {
   if (!key) {
     const reason = isShortText(kid) ? `No trusted key has the id '${kid}'.` : 'The token does not name its key.'
     return [failed('key', reason), skipped('key_purpose', reason), skipped('signature', reason)]
@@ -126,7 +126,7 @@ function checkKey(key: Jwk | undefined, kid: unknown, signed: string, signature:
   return [
     passed('key', `It names key '${kid}' of the key set.`),
     checkPurpose(key, 'preauth'),
-    verifyEd25519(key, utf8(signed), signature)
+    verifyEd25519(key, utf8(signingInput), signature)
       ? passed('signature', 'The ed25519 signature covers exactly these claims.')
       : failed('signature', 'The signature does not match: the claims or the signature were changed.'),
   ]
@@ -143,9 +143,9 @@ function checkTimes({ iat, exp }: PreauthClaims, now: Date): Check[] {
   ]
 }
 
-function checkClaim(name: string, claims: PreauthClaims, wanted: unknown): Check {
+function checkClaim(name: string, claims: PreauthClaims, expected: unknown): Check {
   const value: unknown = (claims as JsonObject)[name] ?? null
-  return value === (wanted ?? null)
+  return value === (expected ?? null)
     ? passed(`claim:${name}`, `The claim '${name}' is the expected one.`)
     : failed(`claim:${name}`, `The claim '${name}' is not the expected one.`)
 }
@@ -157,6 +157,6 @@ const checkCharge = (amount: string, charge: bigint): Check =>
 
 const does_not_prove = [
   'That the token is unused: it is valid once, and only the service knows whether it was closed.',
-  'That the mandate or policy behind it still stands: they may have been revoked since.',
+  'That the mandate or policy behind it is still active: it may have been revoked since.',
   'That the key set belongs to the service: get it from a place you trust.',
 ]

@@ -10,8 +10,8 @@ import {
   logReceipt,
   makeReceipt,
   parseBytes,
-  strangerKey,
   testKey,
+  untrustedKey,
 } from '../test/fixtures.ts'
 import { cosignatureLine, cosignatureMessage } from './cosignature.ts'
 import { utf8 } from './encoding.ts'
@@ -40,7 +40,7 @@ test('a logged receipt verifies with the public keys alone', () => {
   expect(result.does_not_prove.join()).not.toContain('is in the public log')
 })
 
-test('a fresh receipt verifies without the log, unless the log is asked for', () => {
+test('a receipt without a log entry verifies, unless the log is required', () => {
   const result = verifyReceipt(fresh, { jwks })
   expect(result.ok).toBe(true)
   expect(check(result, 'inclusion')).toBe('skipped')
@@ -50,7 +50,7 @@ test('a fresh receipt verifies without the log, unless the log is asked for', ()
   expect(check(strict, 'inclusion')).toBe(false)
 })
 
-test('the log may also be missing altogether, and a receipt of any size of log is found', () => {
+test('`log` may be absent, and inclusion verifies for any log size', () => {
   const { log: _, ...unsequenced } = fresh
   expect(verifyReceipt(unsequenced, { jwks }).ok).toBe(true)
   for (const [index, size] of [
@@ -64,9 +64,9 @@ test('the log may also be missing altogether, and a receipt of any size of log i
   }
 })
 
-describe('any change is caught', () => {
-  // Every single bit is tried in ../test/bit-flips.long.test.ts.
-  test('a flipped bit of the receipt as it is stored', () => {
+describe('any change is detected', () => {
+  // ../test/bit-flips.long.test.ts tries every single bit.
+  test('flipping a bit of the stored receipt', () => {
     const bytes = utf8(JSON.stringify(logged))
     fc.assert(
       fc.property(fc.nat(bytes.length * 8 - 1), (bit) => {
@@ -79,36 +79,36 @@ describe('any change is caught', () => {
   })
 
   test.each(Object.keys(fresh).filter((member) => member !== 'log'))("without its '%s'", (member) => {
-    const { [member]: _, ...rest } = logged
-    expect(verifyReceipt(rest, { jwks }).ok).toBe(false)
+    const { [member]: _, ...withoutMember } = logged
+    expect(verifyReceipt(withoutMember, { jwks }).ok).toBe(false)
   })
 
-  test('with one member more', () => {
+  test('adding a member', () => {
     expect(check(verifyReceipt({ ...logged, note: 'added' }, { jwks }), 'signature')).toBe(false)
     const signature = { ...(logged.signature as object), note: 'added' }
     expect(check(verifyReceipt({ ...logged, signature }, { jwks }), 'key')).toBe(false)
   })
 
-  test('a signature of another receipt, in place of its own, breaks signature and inclusion', () => {
+  test('replacing the signature with that of another receipt fails signature and inclusion', () => {
     const result = verifyReceipt({ ...logged, signature: makeReceipt({ run_id: 'run_02' }).signature }, { jwks })
     expect([check(result, 'signature'), check(result, 'inclusion')]).toEqual([false, false])
   })
 })
 
 describe('keys', () => {
-  test('an unknown key is a failure, although the signature would fit it', () => {
-    const result = verifyReceipt(makeReceipt({}, strangerKey), { jwks })
+  test('an unknown key fails, although the signature would match it', () => {
+    const result = verifyReceipt(makeReceipt({}, untrustedKey), { jwks })
     expect(result.ok).toBe(false)
     expect([check(result, 'key'), check(result, 'signature')]).toEqual([false, 'skipped'])
   })
 
-  test('a key set that is empty, missing or nonsense trusts nobody', () => {
+  test('an empty, missing or malformed key set trusts no key', () => {
     for (const none of [{ keys: [] }, undefined, null, 'keys', { keys: [null] }]) {
       expect(verifyReceipt(logged, { jwks: none as never }).ok).toBe(false)
     }
   })
 
-  test('a key marked for something else does not sign receipts', () => {
+  test('a key with another purpose is rejected for receipts', () => {
     const preview = testKey(1, 'attestation-preview')
     const result = verifyReceipt(fresh, { jwks: { keys: [preview.jwk] } })
     expect(result.ok).toBe(false)
@@ -116,7 +116,7 @@ describe('keys', () => {
     expect(check(verifyReceipt(fresh, { jwks: { keys: [testKey(1, 'receipt').jwk] } }), 'key_purpose')).toBe(true)
   })
 
-  test('another algorithm is refused by its name', () => {
+  test('another algorithm name is rejected', () => {
     const signature = { ...(fresh.signature as object), alg: 'none' }
     expect(verifyReceipt({ ...fresh, signature }, { jwks }).ok).toBe(false)
   })
@@ -142,7 +142,7 @@ describe('the log', () => {
       withLog({ checkpoint: (logReceipt(fresh, { size: 12 }).log as Log).checkpoint }),
       'inclusion',
     ],
-    ['a checkpoint signed by a stranger', logReceipt(fresh, { key: strangerKey }), 'checkpoint'],
+    ['a checkpoint signed by a stranger', logReceipt(fresh, { key: untrustedKey }), 'checkpoint'],
     ['a log that is a text', { ...logged, log: 'yes' }, 'checkpoint'],
     ['an empty log entry', { ...logged, log: {} }, 'checkpoint'],
   ])('%s fails', (_, receipt, name) => {
@@ -152,26 +152,26 @@ describe('the log', () => {
     expect(check(result, 'signature')).toBe(true)
   })
 
-  test('a sound entry of another log of the same issuer passes only when no log was named', () => {
+  test('a valid entry of another log of the same issuer passes only when no origin is required', () => {
     const elsewhere = logReceipt(fresh, { origin: 'other.test/log' })
     expect(verifyReceipt(elsewhere, { jwks }).ok).toBe(true)
     const result = verifyReceipt(elsewhere, options)
     expect([result.ok, check(result, 'checkpoint')]).toEqual([false, false])
   })
 
-  test('only a key for the log, or an unmarked one, signs checkpoints', () => {
+  test('only keys with purpose log or without a purpose are accepted for checkpoints', () => {
     const trust = (purpose: string) => ({ jwks: { keys: [issuerKey.jwk, { ...logKey.jwk, purpose }] } })
     expect(verifyReceipt(logged, trust('log')).ok).toBe(true)
     expect(check(verifyReceipt(logged, trust('receipt')), 'checkpoint')).toBe(false)
   })
 
-  test('the keys of the log can be given apart from the issuer', () => {
+  test('the keys of the log can be given separately from the issuer keys', () => {
     const apart = { jwks: { keys: [issuerKey.jwk] }, log: { keys: [logKey.jwk] } }
     expect(verifyReceipt(logged, apart).ok).toBe(true)
     expect(verifyReceipt(logged, { ...apart, log: {} }).ok).toBe(false)
   })
 
-  test('witnesses are counted when they are asked for', () => {
+  test('witnesses are checked when given', () => {
     const witness = testKey(21)
     const time = 1_763_305_200
     const message = cosignatureMessage(parseNote(log.checkpoint)!.text, time)
@@ -189,7 +189,7 @@ describe('the log', () => {
 describe('prev_hash', () => {
   const next = makeReceipt({ receipt_id: 'rcpt_02', prev_hash: hashReceipt(logged) })
 
-  test('continues the receipt before it, logged or not', () => {
+  test('matches the previous receipt, logged or not', () => {
     expect(hashReceipt(logged)).toBe(hashReceipt(fresh))
     expect(check(verifyReceipt(next, { jwks, previous: logged }), 'prev_hash')).toBe(true)
     expect(check(verifyReceipt(next, { jwks }), 'prev_hash')).toBe('skipped')
@@ -205,13 +205,13 @@ describe('prev_hash', () => {
     expect([result.ok, check(result, 'prev_hash')]).toEqual([false, false])
   })
 
-  test('a first receipt does not continue anything', () => {
+  test('a first receipt has no previous receipt', () => {
     expect(verifyReceipt(fresh, { jwks, previous: null }).ok).toBe(true)
     expect(verifyReceipt(fresh, { jwks, previous: logged }).ok).toBe(false)
   })
 })
 
-test('whatever is thrown at it, it answers', () => {
+test('it never throws, whatever the input', () => {
   fc.assert(
     fc.property(fc.anything({ withBigInt: true, withDate: true, withMap: true, withNullPrototype: true }), (value) => {
       expect(verifyReceipt(value, { jwks }).ok).toBe(false)
@@ -220,7 +220,7 @@ test('whatever is thrown at it, it answers', () => {
   )
   fc.assert(
     fc.property(fc.constantFrom(...Object.keys(logged)), fc.anything(), (member, value) => {
-      // Null where null was is no change, and neither is a log that is undefined instead of null.
+      // Replacing null with null is no change, and neither is a log that is undefined instead of null.
       fc.pre(value !== logged[member] && !(member === 'log' && (value ?? null) === null))
       expect(verifyReceipt({ ...logged, [member]: value }, { jwks }).ok).toBe(false)
     }),

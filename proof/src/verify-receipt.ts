@@ -1,6 +1,6 @@
 import { type CheckpointKey, verifyCheckpoint } from './checkpoint.ts'
 import {
-  allHold,
+  allChecksPass,
   type Check,
   canonicalBytes,
   checkSignature,
@@ -8,10 +8,10 @@ import {
   isJsonObject,
   isShortText,
   type JsonObject,
+  omit,
   passed,
   skipped,
   type Verification,
-  without,
 } from './checks.ts'
 import { verifyCosignatures, type WitnessKey } from './cosignature.ts'
 import { isHashText } from './hash-json.ts'
@@ -21,72 +21,76 @@ import { hashLeaf } from './merkle-tree.ts'
 import { hashReceipt, receiptProblem } from './receipt.ts'
 
 export type VerifyReceiptOptions = {
-  /** The issuer's key set: the only keys that are trusted. */
+  /** The issuer's key set; no other keys are trusted. */
   jwks: Jwks
   log?: {
-    /** The log's name. Without it, the receipt may name any log whose checkpoint a trusted key signed. */
+    /** Name of the log. Without it, any log whose checkpoint a trusted key signed is accepted. */
     origin?: string
-    /** The keys that may sign checkpoints; by default those of `jwks` that are for the log or not marked. */
+    /** Keys that may sign checkpoints; by default those of `jwks` with purpose `log` or without a purpose. */
     keys?: readonly CheckpointKey[]
-    /** Whether a receipt without a place in the log fails. */
+    /** Whether a receipt without an inclusion proof fails. */
     required?: boolean
     witnesses?: readonly WitnessKey[]
     /** How many witnesses must have cosigned; with `witnesses` given, one by default. */
     quorum?: number
   }
-  /** The receipt before this one in the same run, when the caller has it; null when there must be none. */
+  /** The previous receipt of the same run, if available; null when there must be none. */
   previous?: unknown
-  /** Only to refuse cosignatures from the future. */
+  /** The current time, used only to reject cosignatures from the future. */
   now?: Date
 }
 
 /**
- * Verifies a run receipt with nothing but the issuer's public keys. Every check is listed with its reason,
- * also those that could not be made. Bad input is an answer, never an error.
+ * Verifies a run receipt with the issuer's public keys alone. Every check is listed with its reason, including skipped
+ * ones. Never throws, whatever the input.
  */
 export function verifyReceipt(receipt: unknown, options: VerifyReceiptOptions): Verification {
   const problem = receiptProblem(receipt)
   if (problem !== undefined || !isJsonObject(receipt)) {
     const checks = [failed('shape', problem ?? 'A receipt is a JSON object.')]
     for (const name of ['key', 'key_purpose', 'signature', 'prev_hash', 'checkpoint', 'inclusion']) {
-      checks.push(skipped(name, 'The receipt has not the form of one.'))
+      checks.push(skipped(name, 'The receipt is malformed.'))
     }
     return { ok: false, checks, does_not_prove: doesNotProve(checks) }
   }
-  const signed = without(receipt, 'signature', 'log')
+  const signedContent = omit(receipt, 'signature', 'log')
   const checks = [
-    passed('shape', `The receipt has the form of ${receipt.schema}.`),
-    ...checkSignature(receipt.signature, signed, { jwks: options.jwks, purpose: 'receipt' }),
+    passed('shape', `The receipt is a well-formed ${receipt.schema}.`),
+    ...checkSignature(receipt.signature, signedContent, { jwks: options.jwks, purpose: 'receipt' }),
     checkPrevious(receipt, options.previous),
     ...checkLog(receipt, options),
   ]
-  const mustHold = ['shape', 'key', 'signature', ...(options.log?.required ? ['checkpoint', 'inclusion'] : [])]
-  return { ok: allHold(checks, mustHold), checks, does_not_prove: doesNotProve(checks) }
+  const required = ['shape', 'key', 'signature', ...(options.log?.required ? ['checkpoint', 'inclusion'] : [])]
+  return { ok: allChecksPass(checks, required), checks, does_not_prove: doesNotProve(checks) }
 }
 
 function checkPrevious(receipt: JsonObject, previous: unknown): Check {
   if (previous === undefined || previous === null) {
     if (receipt.prev_hash === null) return passed('prev_hash', 'The first receipt of its run.')
     return previous === null
-      ? failed('prev_hash', 'It names a receipt before it, and there should be none.')
-      : skipped('prev_hash', 'The receipt before this one was not given.')
+      ? failed('prev_hash', 'It names a previous receipt, and there should be none.')
+      : skipped('prev_hash', 'The previous receipt was not given.')
   }
   const problem = receiptProblem(previous)
-  if (problem !== undefined || !isJsonObject(previous)) return failed('prev_hash', `The receipt before: ${problem}`)
-  if (previous.run_id !== receipt.run_id) return failed('prev_hash', 'The receipt before is of another run.')
+  if (problem !== undefined || !isJsonObject(previous)) return failed('prev_hash', `The previous receipt: ${problem}`)
+  if (previous.run_id !== receipt.run_id) return failed('prev_hash', 'The previous receipt belongs to another run.')
   const canonical = canonicalBytes(previous)
   if ('problem' in canonical) return failed('prev_hash', canonical.problem)
   return isHashText(receipt.prev_hash) && hashReceipt(previous) === receipt.prev_hash
-    ? passed('prev_hash', 'It continues the receipt before it.')
-    : failed('prev_hash', 'It does not continue the receipt that was given as the one before it.')
+    ? passed('prev_hash', 'It has the hash of the previous receipt.')
+    : failed('prev_hash', 'It does not have the hash of the given previous receipt.')
 }
 
 function checkLog(receipt: JsonObject, { jwks, log: trust = {}, now }: VerifyReceiptOptions): Check[] {
   const { log } = receipt
   if (log === null || log === undefined) {
-    const say = trust.required ? failed : skipped
-    const reason = 'The receipt has no place in the log yet.'
-    return [say('checkpoint', reason), say('inclusion', reason), ...(trust.witnesses ? [say('witnesses', reason)] : [])]
+    const createCheck = trust.required ? failed : skipped
+    const reason = 'The receipt is not in the log yet.'
+    return [
+      createCheck('checkpoint', reason),
+      createCheck('inclusion', reason),
+      ...(trust.witnesses ? [createCheck('witnesses', reason)] : []),
+    ]
   }
   if (!isJsonObject(log) || !isShortText(log.origin) || !Array.isArray(log.inclusion_proof)) {
     const reason = 'The log entry must be {origin, index, inclusion_proof, checkpoint}.'
@@ -99,13 +103,10 @@ function checkLog(receipt: JsonObject, { jwks, log: trust = {}, now }: VerifyRec
   const keys = trust.keys ?? readKeys(jwks).filter((key) => allowsPurpose(key, 'log') !== false)
   const head = verifyCheckpoint(log.checkpoint, { origin: log.origin, keys })
   if (!head.ok) {
-    return [
-      failed('checkpoint', head.reason),
-      skipped('inclusion', 'There is no trusted checkpoint to prove it against.'),
-    ]
+    return [failed('checkpoint', head.reason), skipped('inclusion', 'There is no trusted checkpoint.')]
   }
   const { size, root } = head.checkpoint
-  const leaf = canonicalBytes(without(receipt, 'log'))
+  const leaf = canonicalBytes(omit(receipt, 'log'))
   const included =
     'bytes' in leaf &&
     verifyInclusion({
@@ -125,18 +126,18 @@ function checkLog(receipt: JsonObject, { jwks, log: trust = {}, now }: VerifyRec
 }
 
 function checkWitnesses(note: unknown, witnesses: readonly WitnessKey[], quorum?: number, now?: Date): Check {
-  const found = verifyCosignatures(note, { witnesses, quorum, now })
-  return found.ok ? passed('witnesses', found.reason) : failed('witnesses', found.reason)
+  const cosignatures = verifyCosignatures(note, { witnesses, quorum, now })
+  return cosignatures.ok ? passed('witnesses', cosignatures.reason) : failed('witnesses', cosignatures.reason)
 }
 
 function doesNotProve(checks: readonly Check[]): string[] {
-  const held = (name: string) => checks.some((check) => check.name === name && check.ok === true)
+  const hasPassed = (name: string) => checks.some((check) => check.name === name && check.ok === true)
   return [
-    'That the output is right or useful: the receipt binds its hash, not its quality.',
-    'That the settlement it names happened on chain: look the transaction up on the network.',
-    'That the issuer was honest about times, prices or decisions: the signature says who stated them.',
+    'That the output is correct or useful: the receipt contains its hash, not its quality.',
+    'That the settlement it names happened on chain: look up the transaction on the network.',
+    'That the times, prices and decisions are true: the signature proves only who stated them.',
     'That the key set belongs to the issuer: get it from a place you trust.',
-    ...(held('inclusion') ? [] : ['That the receipt is in the public log: its place was not proven.']),
-    ...(held('witnesses') ? [] : ['That the log shows everyone the same entries: no witness was checked.']),
+    ...(hasPassed('inclusion') ? [] : ['That the receipt is in the public log: its inclusion was not proven.']),
+    ...(hasPassed('witnesses') ? [] : ['That the log shows everyone the same entries: no witness was checked.']),
   ]
 }

@@ -1,4 +1,4 @@
-/** What the browser test bundles for the page: the package as it is published, and the vectors' own loop. */
+/** The script that the browser test bundles for the page: the published package and a loop over the vectors. */
 import { canonicalize, fromHex, type Jwk, verifyEd25519, verifyReceipt } from '../src/proof.ts'
 
 export type PageInput = {

@@ -45,11 +45,11 @@ afterAll(async () => {
   await new Promise((resolve) => (server ? server.close(resolve) : resolve(undefined)))
 })
 
-test('the bundle carries no Node built-in', () => {
+test('the bundle contains no Node built-in', () => {
   expect(bundle).not.toMatch(/node:|__vite-browser-external|\brequire\(/)
 })
 
-test('all vectors agree and a receipt verifies in Chromium as in Node', async () => {
+test('all vectors have the expected result and a receipt verifies in Chromium as in Node', async () => {
   const page = await browser.newPage()
   const errors: string[] = []
   page.on('pageerror', (error) => errors.push(error.message))
@@ -68,7 +68,7 @@ test('all vectors agree and a receipt verifies in Chromium as in Node', async ()
   expect(result.tampered.ok).toBe(false)
 })
 
-/** The published entry and the page's loop, bundled in memory as a site would bundle them. */
+/** Bundles browser-page.ts in memory as a site would. */
 async function bundleForBrowser(): Promise<string> {
   const [output] = (await build({
     configFile: false,

@@ -18,7 +18,7 @@ import {
   utf8,
 } from '../src/proof.ts'
 
-/** Keys from fixed seeds, so that a failing test fails the same way again. */
+/** Keys from fixed seeds, so that failures are reproducible. */
 export type TestKey = { publicKey: Uint8Array; jwk: Jwk & { kid: string }; sign(message: Uint8Array): Uint8Array }
 
 export function testKey(seed: number, purpose?: string): TestKey {
@@ -30,18 +30,18 @@ export function testKey(seed: number, purpose?: string): TestKey {
 
 export const issuerKey = testKey(1)
 export const logKey = testKey(2)
-export const strangerKey = testKey(3)
+export const untrustedKey = testKey(3)
 export const jwks = { keys: [issuerKey.jwk, logKey.jwk] }
 export const LOG_ORIGIN = 'log.countersign.test/receipts'
 
-type Json = Record<string, unknown>
+type JsonObject = Record<string, unknown>
 
-const withSignature = (content: Json, bytes: Uint8Array, key: TestKey): Json => ({
+const withSignature = (content: JsonObject, bytes: Uint8Array, key: TestKey): JsonObject => ({
   ...content,
   signature: { alg: 'ed25519', key_id: key.jwk.kid, value: toBase64(key.sign(bytes)) },
 })
 
-export function makeReceipt(changes: Json = {}, key = issuerKey): Json {
+export function makeReceipt(changes: JsonObject = {}, key = issuerKey): JsonObject {
   const content = {
     schema: 'run-receipt/v1',
     receipt_id: 'rcpt_01',
@@ -77,7 +77,10 @@ export function makeCheckpoint(leafHashes: readonly Uint8Array[], key = logKey, 
 }
 
 /** The receipt at `index` of a log whose other entries are fillers. */
-export function logReceipt(receipt: Json, { index = 5, size = 11, key = logKey, origin = LOG_ORIGIN } = {}): Json {
+export function logReceipt(
+  receipt: JsonObject,
+  { index = 5, size = 11, key = logKey, origin = LOG_ORIGIN } = {},
+): JsonObject {
   const leafHashes = fillerHashes(size)
   leafHashes[index] = hashLeaf(receiptLeaf(receipt))
   const inclusion_proof = inclusionProof(leafHashes, index).map(toBase64)
@@ -87,7 +90,7 @@ export function logReceipt(receipt: Json, { index = 5, size = 11, key = logKey, 
 export const fillerHashes = (size: number): Uint8Array[] =>
   Array.from({ length: size }, (_, i) => hashLeaf(utf8(`entry ${i}`)))
 
-export function makeAttestation({ changes = {} as Json, mode = 'live', key = issuerKey } = {}): Json {
+export function makeAttestation({ changes = {} as JsonObject, mode = 'live', key = issuerKey } = {}): JsonObject {
   const sources = [
     {
       id: 'pyth:TSLA',
@@ -129,22 +132,22 @@ export function makeAttestation({ changes = {} as Json, mode = 'live', key = iss
   }
 }
 
-export const makeStatement = (content: Json, key = issuerKey): Json =>
+export const makeStatement = (content: JsonObject, key = issuerKey): JsonObject =>
   withSignature(content, statementSigningBytes(content), key)
 
-export function makeToken(claims: Json, { key = issuerKey, header = {} as Json } = {}): string {
-  const part = (value: Json) => toBase64Url(utf8(JSON.stringify(value)))
-  const signed = `${part({ alg: 'EdDSA', typ: 'JWT', kid: key.jwk.kid, ...header })}.${part(claims)}`
-  return `${signed}.${toBase64Url(key.sign(utf8(signed)))}`
+export function makeToken(claims: JsonObject, { key = issuerKey, header = {} as JsonObject } = {}): string {
+  const encodePart = (value: JsonObject) => toBase64Url(utf8(JSON.stringify(value)))
+  const signingInput = `${encodePart({ alg: 'EdDSA', typ: 'JWT', kid: key.jwk.kid, ...header })}.${encodePart(claims)}`
+  return `${signingInput}.${toBase64Url(key.sign(utf8(signingInput)))}`
 }
 
 export const check = (verification: { checks: { name: string; ok: boolean | 'skipped' }[] }, name: string) =>
-  verification.checks.find((found) => found.name === name)?.ok
+  verification.checks.find((candidate) => candidate.name === name)?.ok
 
 export function flipBit(bytes: Uint8Array, bit: number): Uint8Array {
-  const changed = bytes.slice()
-  changed[bit >> 3]! ^= 1 << (bit & 7)
-  return changed
+  const altered = bytes.slice()
+  altered[bit >> 3]! ^= 1 << (bit & 7)
+  return altered
 }
 
 /** Every single-bit change of some bytes. */
@@ -152,7 +155,7 @@ export function* bitFlips(bytes: Uint8Array): Generator<Uint8Array> {
   for (let bit = 0; bit < bytes.length * 8; bit += 1) yield flipBit(bytes, bit)
 }
 
-/** The JSON value of some bytes, or undefined when they hold none. */
+/** The JSON value of the bytes, or undefined when they are not JSON. */
 export function parseBytes(bytes: Uint8Array): unknown {
   try {
     return JSON.parse(new TextDecoder('utf-8', { fatal: true }).decode(bytes))

@@ -9,18 +9,18 @@ const root = resolve(import.meta.dirname, '../..')
 const folder = mkdtempSync(join(tmpdir(), 'countersign-proof-'))
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
-test('the package verifies a receipt in a project that has nothing else of ours, typed and in plain JavaScript', () => {
+test('the built package verifies a receipt in a project outside this repository, typed and in plain JavaScript', () => {
   const modules = join(folder, 'node_modules')
   mkdirSync(modules)
   cpSync(join(root, 'node_modules/@noble'), join(modules, '@noble'), { recursive: true })
   const node = (...args: string[]) => execFileSync(process.execPath, args, { cwd: folder, encoding: 'utf8' })
   node(join(root, 'scripts/build-proof.mjs'), join(modules, '@countersign/proof'))
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ type: 'module' }))
-  const said = JSON.stringify([makeReceipt(), { jwks }])
+  const receiptAndOptions = JSON.stringify([makeReceipt(), { jwks }])
   writeFileSync(
     join(folder, 'use.ts'),
     `import { canonicalize, type Verification, verifyReceipt } from '@countersign/proof'
-const [receipt, options] = JSON.parse(${JSON.stringify(said)})
+const [receipt, options] = JSON.parse(${JSON.stringify(receiptAndOptions)})
 const good: Verification = verifyReceipt(receipt, options)
 const bad: Verification = verifyReceipt({ ...receipt, charged: false }, options)
 console.log(canonicalize({ b: good.ok, a: bad.ok }))

@@ -1,8 +1,10 @@
 /**
- * A cached basis quote against a bare Fastify route that answers the same bytes: `node launch.mjs server/bench/basis.ts`.
- * The load runs in a thread of its own over keep-alive connections; the routes are measured in turn, for half a second
- * each, many times. Compared is the processor time that the serving thread spends on an answer, within a round, since a
- * machine is faster at one moment than at another; the throughput seen is printed beside it.
+ * Compares a cached basis quote with a bare Fastify route that sends the same bytes.
+ * Run: node launch.mjs server/bench/basis.ts
+ *
+ * A worker thread generates the load over keep-alive connections; the routes are measured in turn, for half a second
+ * each, many times. The ratio compares the CPU time of the serving thread per response within a round, because the
+ * speed of a machine varies over time; the measured throughput is printed beside it.
  */
 import { connect } from 'node:net'
 import { isMainThread, parentPort, Worker } from 'node:worker_threads'
@@ -27,22 +29,22 @@ type Load = { port: number; path: string; seconds: number }
 
 const loader = isMainThread ? new Worker(new URL(import.meta.url)) : undefined!
 if (isMainThread) await main()
-else parentPort!.on('message', async (what: Load) => parentPort!.postMessage(await load(what)))
+else parentPort!.on('message', async (load: Load) => parentPort!.postMessage(await generateLoad(load)))
 
 async function main() {
   const log = createLog('silent')
   const metrics = createMetrics()
   const authenticate = { key: async () => undefined, admin: () => false }
-  const nobody: AttestationSigners['live'] = {
+  const unusedSigner: AttestationSigners['live'] = {
     evmAddress: async () => '0x0000000000000000000000000000000000000000',
     sign: () => {
-      throw new Error('Nothing is signed here.')
+      throw new Error('The benchmark does not sign.')
     },
     signTypedData: async () => {
-      throw new Error('Nothing is signed here.')
+      throw new Error('The benchmark does not sign.')
     },
   }
-  // A pool connects when it is first asked, and quotes ask nothing of it.
+  // The pool connects on first use, and cached quotes do not use it.
   const database = openDatabase('postgres://nobody@127.0.0.1:1/none', { max: 1, log })
   const basis = createBasis({
     db: database.db,
@@ -51,9 +53,9 @@ async function main() {
     coverage: loadCoverage(),
     sources: [],
     fetch: async () => {
-      throw new Error('Nothing is fetched here.')
+      throw new Error('The benchmark does not fetch.')
     },
-    signers: { live: nobody, preview: nobody },
+    signers: { live: unusedSigner, preview: unusedSigner },
     holder: 'bench',
     emit: async () => {},
   })
@@ -76,34 +78,38 @@ async function main() {
   bare.get('/quote/:symbol', (_request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(text)
   })
-  const port = async (server: { listen(options: { host: string; port: number }): Promise<string> }) =>
+  const listen = async (server: { listen(options: { host: string; port: number }): Promise<string> }) =>
     Number(new URL(await server.listen({ host: '127.0.0.1', port: 0 })).port)
-  const [bareAt, appAt] = [await port(bare), await port(app)]
+  const [barePort, appPort] = [await listen(bare), await listen(app)]
 
   const routes = {
-    'bare Fastify route': { port: bareAt, path: '/quote/TSLAx' },
-    'bare route in this service': { port: appAt, path: '/bare' },
-    'cached basis quote': { port: appAt, path: '/api/basis/v1/quote/TSLAx' },
+    'bare Fastify route': { port: barePort, path: '/quote/TSLAx' },
+    'bare route in this service': { port: appPort, path: '/bare' },
+    'cached basis quote': { port: appPort, path: '/api/basis/v1/quote/TSLAx' },
   }
-  const measured: Record<string, { perSecond: number; micros: number }[]> = Object.fromEntries(
+  const measurements: Record<string, { perSecond: number; micros: number }[]> = Object.fromEntries(
     Object.keys(routes).map((name) => [name, []]),
   )
   for (let round = 0; round <= ROUNDS; round += 1)
     for (const [name, route] of Object.entries(routes)) {
       const before = process.threadCpuUsage()
       const perSecond = await run({ ...route, seconds: SECONDS })
-      const spent = process.threadCpuUsage(before)
-      const micros = (spent.user + spent.system) / (perSecond * SECONDS)
-      // The first round only warms up.
-      if (round > 0) measured[name]!.push({ perSecond, micros })
+      const cpuUsage = process.threadCpuUsage(before)
+      const micros = (cpuUsage.user + cpuUsage.system) / (perSecond * SECONDS)
+      // The first round is a warm-up.
+      if (round > 0) measurements[name]!.push({ perSecond, micros })
     }
   const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
-  for (const [name, rounds] of Object.entries(measured)) {
-    const [micros, perSecond] = [rounds.map((one) => one.micros), rounds.map((one) => one.perSecond)]
-    console.log(`${name}: ${median(micros).toFixed(1)} µs a request, ${Math.round(median(perSecond))} requests/s seen`)
+  for (const [name, rounds] of Object.entries(measurements)) {
+    const [micros, perSecond] = [rounds.map(({ micros }) => micros), rounds.map(({ perSecond }) => perSecond)]
+    console.log(
+      `${name}: ${median(micros).toFixed(1)} µs per request, ${Math.round(median(perSecond))} requests/s measured`,
+    )
   }
-  const ratio = (one: string, other: string) =>
-    median(measured[one]!.map(({ micros }, round) => measured[other]![round]!.micros / micros)).toFixed(2)
+  const ratio = (numerator: string, denominator: string) =>
+    median(
+      measurements[numerator]!.map(({ micros }, round) => measurements[denominator]![round]!.micros / micros),
+    ).toFixed(2)
   console.log(`cached quote : bare Fastify route = ${ratio('cached basis quote', 'bare Fastify route')}`)
   console.log(
     `cached quote : bare route in this service = ${ratio('cached basis quote', 'bare route in this service')}`,
@@ -112,34 +118,34 @@ async function main() {
   await Promise.all([bare.close(), app.close(), database.close()])
 }
 
-function run(what: Load): Promise<number> {
-  return new Promise((done) => {
-    loader.once('message', done)
-    loader.postMessage(what)
+function run(load: Load): Promise<number> {
+  return new Promise((resolve) => {
+    loader.once('message', resolve)
+    loader.postMessage(load)
   })
 }
 
-/** Counts answers by their first line; each connection asks again when it has its answer, as real clients do. */
-async function load({ port, path, seconds }: Load): Promise<number> {
-  const question = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
-  const until = performance.now() + seconds * 1000
-  let answers = 0
+/** Counts responses by their status line; each connection sends its next request after a response, as real clients do. */
+async function generateLoad({ port, path, seconds }: Load): Promise<number> {
+  const httpRequest = `GET ${path} HTTP/1.1\r\nhost: 127.0.0.1\r\n\r\n`
+  const deadline = performance.now() + seconds * 1000
+  let responseCount = 0
   const worker = () =>
-    new Promise<void>((done, failed) => {
-      const socket = connect(port, '127.0.0.1', () => socket.write(question))
+    new Promise<void>((resolve, reject) => {
+      const socket = connect(port, '127.0.0.1', () => socket.write(httpRequest))
       let tail = ''
       socket.on('data', (chunk) => {
         const text = tail + chunk.toString('latin1')
-        const found = text.split('HTTP/1.1 200').length - 1
+        const received = text.split('HTTP/1.1 200').length - 1
         tail = text.slice(-11).startsWith('HTTP/1.1 200') ? '' : text.slice(-11)
-        answers += found
-        if (performance.now() > until) socket.destroy()
-        else if (found > 0) socket.write(question.repeat(found))
+        responseCount += received
+        if (performance.now() > deadline) socket.destroy()
+        else if (received > 0) socket.write(httpRequest.repeat(received))
       })
-      socket.on('close', () => done())
-      socket.on('error', failed)
+      socket.on('close', () => resolve())
+      socket.on('error', reject)
     })
-  const from = performance.now()
+  const startedAt = performance.now()
   await Promise.all(Array.from({ length: CONNECTIONS }, worker))
-  return answers / ((performance.now() - from) / 1000)
+  return responseCount / ((performance.now() - startedAt) / 1000)
 }

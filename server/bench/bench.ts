@@ -1,13 +1,13 @@
-/** Each figure is a ratio measured in one run: `npm run bench`, or name one: `npm run bench settlement`. */
+/** Runs the benchmarks: `npm run bench`, or one of them: `npm run bench settlement`. Each compares both sides in one run. */
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
 const benches = ['group-commit', 'settlement', 'basis', 'log']
-const wanted = process.argv.slice(2)
+const selected = process.argv.slice(2)
 
-for (const name of wanted.length > 0 ? wanted : benches) {
+for (const name of selected.length > 0 ? selected : benches) {
   if (!benches.includes(name)) {
-    console.error(`There is no bench '${name}'. There are ${benches.join(', ')}.`)
+    console.error(`Unknown benchmark '${name}'. Benchmarks: ${benches.join(', ')}.`)
     process.exit(1)
   }
   console.log(`\n== ${name}`)

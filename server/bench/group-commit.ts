@@ -1,6 +1,6 @@
 /**
- * What sharing commits is worth: wallet-paid runs of one hot tenant under one budget, 64 in flight, once with up to 64
- * steps a commit and once with one. Real PostgreSQL with fsync on; both in one run: `node launch.mjs server/bench/group-commit.ts`.
+ * Measures group commit: wallet-paid runs of one busy tenant under one budget, 64 in flight, once with up to 64 steps per
+ * commit and once with one. Real PostgreSQL with fsync on. Run: node launch.mjs server/bench/group-commit.ts
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -27,13 +27,17 @@ async function measure(maxBatch: number): Promise<number> {
     const { post, payer, onboard } = clients(await service.listen())
     const tenant = await onboard()
     const { body: wallet } = await post('/api/wallets', {}, tenant.headers)
-    const rich = await payer(1_000)
+    const fundedPayer = await payer(1_000)
     const path = `/api/wallets/${wallet.wallet_id}/topup`
     const address = `${service.publicUrl()}${path}`
     const headers = { 'content-type': 'application/json', ...tenant.headers }
-    for (let filled = 0; filled < 10; filled++) {
-      const paid = await rich.fetch(address, { method: 'POST', headers, body: JSON.stringify({ amount_usdc: 0.9 }) })
-      if (paid.status !== 200) throw new Error(`The top-up answered ${paid.status}: ${await paid.text()}`)
+    for (let topUp = 0; topUp < 10; topUp++) {
+      const response = await fundedPayer.fetch(address, {
+        method: 'POST',
+        headers,
+        body: JSON.stringify({ amount_usdc: 0.9 }),
+      })
+      if (response.status !== 200) throw new Error(`The top-up returned ${response.status}: ${await response.text()}`)
     }
     await post(
       '/api/budgets',
@@ -42,26 +46,26 @@ async function measure(maxBatch: number): Promise<number> {
     )
     const run = async (index: number) => {
       const body = { task: `Say ${index}.`, agent_id: 'comedian-v1', payment: { wallet_id: wallet.wallet_id } }
-      const answer = await post('/api/run', body, tenant.headers)
-      if (answer.status !== 200) throw new Error(`A run answered ${answer.status}: ${answer.text}`)
+      const response = await post('/api/run', body, tenant.headers)
+      if (response.status !== 200) throw new Error(`A run returned ${response.status}: ${response.text}`)
     }
     for (let index = 0; index < 20; index++) await run(-index)
-    const started = performance.now()
+    const startedAt = performance.now()
     let next = 0
     await Promise.all(
       Array.from({ length: IN_FLIGHT }, async () => {
         while (next < RUNS) await run(next++)
       }),
     )
-    return RUNS / ((performance.now() - started) / 1000)
+    return RUNS / ((performance.now() - startedAt) / 1000)
   } finally {
     await service.close()
     rmSync(dataDir, { recursive: true, force: true })
   }
 }
 
-const shared = await measure(64)
-const alone = await measure(1)
-console.log(`up to 64 steps a commit: ${shared.toFixed(0)} runs/s`)
-console.log(`one step a commit:       ${alone.toFixed(0)} runs/s`)
-console.log(`shared : alone = ${(shared / alone).toFixed(2)}`)
+const groupedPerSecond = await measure(64)
+const singlePerSecond = await measure(1)
+console.log(`up to 64 steps per commit: ${groupedPerSecond.toFixed(0)} runs/s`)
+console.log(`one step per commit:       ${singlePerSecond.toFixed(0)} runs/s`)
+console.log(`ratio = ${(groupedPerSecond / singlePerSecond).toFixed(2)}`)

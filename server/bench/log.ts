@@ -1,6 +1,6 @@
 /**
- * The receipt log as it grows: what appending costs at each size, and how long an inclusion proof takes from the
- * database to the finished proof. Runs on a PostgreSQL of its own, with fsync on.
+ * Measures the receipt log as it grows: the cost of an append at each size, and the time to build an inclusion proof from
+ * the database. Starts its own PostgreSQL with fsync on.
  * Run: node launch.mjs server/bench/log.ts [largest size]
  */
 import { mkdtempSync, rmSync } from 'node:fs'
@@ -21,9 +21,9 @@ const largest = Number(process.argv[2] ?? 1_000_000)
 const sizes = [1_000, 10_000, 100_000, 1_000_000].filter((size) => size <= largest)
 
 const dataDir = mkdtempSync(join(tmpdir(), 'countersign-bench-'))
-const quiet = createLog('error')
-const postgres = await startEmbeddedPostgres({ dataDir, log: quiet, systemDir: join(dataDir, 'system') })
-const database = openDatabase(postgres.connection, { max: 5, log: quiet })
+const serverLog = createLog('error')
+const postgres = await startEmbeddedPostgres({ dataDir, log: serverLog, systemDir: join(dataDir, 'system') })
+const database = openDatabase(postgres.connection, { max: 5, log: serverLog })
 try {
   await migrate(database)
   const { db, log, sequencer } = createReceiptsBench(database)
@@ -31,9 +31,9 @@ try {
   const rows = []
   let size = 0
   await append()
-  for (const wanted of sizes) {
-    while (size < wanted) {
-      const count = Math.min(CHUNK, wanted - size)
+  for (const targetSize of sizes) {
+    while (size < targetSize) {
+      const count = Math.min(CHUNK, targetSize - size)
       await queueReceipts(db, size, count)
       await append()
       size += count
@@ -42,8 +42,8 @@ try {
     size += LEAVES * ROUNDS
     const { times, hashes } = await timeProofs(log, size, PROOFS)
     rows.push({
-      leaves: wanted,
-      'append, µs a leaf': Math.round((percentile(appends, 0.5) / LEAVES) * 1000),
+      leaves: targetSize,
+      'append, µs per leaf': Math.round((percentile(appends, 0.5) / LEAVES) * 1000),
       'proof p50, ms': Number(percentile(times, 0.5).toFixed(2)),
       'proof p99, ms': Number(percentile(times, 0.99).toFixed(2)),
       'longest proof, hashes': hashes,
@@ -52,7 +52,7 @@ try {
   }
   console.table(rows)
   const [first, last] = [rows[0]!, rows.at(-1)!]
-  const growth = last['append, µs a leaf'] / first['append, µs a leaf']
+  const growth = last['append, µs per leaf'] / first['append, µs per leaf']
   console.log(`Appending at ${last.leaves} leaves costs ${growth.toFixed(2)} times what it costs at ${first.leaves}.`)
 } finally {
   await database.close()

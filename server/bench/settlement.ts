@@ -1,7 +1,7 @@
 /**
- * Settlement against the x402 reference facilitator, on the same chain in the same process: payments a second and gas a
- * payment, 32 in parallel. Once with eight agents that each have four payments under way, for which the targets are, and
- * once with a different payer for every payment of a batch, which saves the least gas.
+ * Compares settlement with the x402 reference facilitator, on the same chain in the same process: payments per second and
+ * gas per payment, 32 in parallel. Once with eight payers that each have four payments in flight, to which the targets
+ * apply, and once with a different payer for every payment of a batch, which saves the least gas.
  * Run: node launch.mjs server/bench/settlement.ts [payments a round] [rounds]
  */
 import { generatePrivateKey } from 'viem/accounts'
@@ -18,7 +18,7 @@ import { createOfficialFacilitator } from '../test/contract/official-facilitator
 import { NETWORK, newPayer, PAY_TO, signPayment, termsOf } from '../test/contract/payments.ts'
 
 const PARALLEL = 32
-const FEW = 8
+const FEW_PAYERS = 8
 const WARM_UP = 64
 const TARGET_SPEED = 8
 const TARGET_GAS = 0.62
@@ -26,7 +26,7 @@ const TARGET_GAS = 0.62
 const payments = Number(process.argv[2] ?? 640)
 const rounds = Number(process.argv[3] ?? 3)
 
-/** Gives the transaction, or undefined when the payment was not settled. */
+/** Returns the transaction, or undefined when the payment was not settled. */
 type Settle = (payment: ExactPayment) => Promise<Hex | undefined>
 type Round = { perSecond: number; gas: number; lost: number; transactions: number }
 
@@ -38,89 +38,93 @@ const terms = termsOf({ maxTimeoutSeconds: 3_600 })
 const payers = Array.from({ length: PARALLEL }, newPayer)
 for (const payer of payers) await chain.mint(payer.address, 1_000_000_000n)
 
-const own = createLocalFacilitator({
+const localFacilitator = createLocalFacilitator({
   request,
   network: NETWORK,
   asset: USDC,
   privateKeys: [generatePrivateKey()],
   clock,
 })
-const official = createOfficialFacilitator(request, generatePrivateKey())
-const contenders: Record<'reference' | 'ours', Settle> = {
+const referenceFacilitator = createOfficialFacilitator(request, generatePrivateKey())
+const facilitators: Record<'reference' | 'ours', Settle> = {
   async reference(payment) {
-    const answer = await official.settle(payment, terms)
-    return answer.success ? (answer.transaction as Hex) : undefined
+    const result = await referenceFacilitator.settle(payment, terms)
+    return result.success ? (result.transaction as Hex) : undefined
   },
   async ours(payment) {
-    const answer = await own.settle(payment, terms)
-    return answer.state === 'settled' ? answer.transaction : undefined
+    const result = await localFacilitator.settle(payment, terms)
+    return result.state === 'settled' ? result.transaction : undefined
   },
 }
 
-const signed = (count: number, among: number) =>
-  Promise.all(Array.from({ length: count }, (_, index) => signPayment(payers[index % among]!, terms, { clock })))
+const signPayments = (count: number, payerCount: number) =>
+  Promise.all(Array.from({ length: count }, (_, index) => signPayment(payers[index % payerCount]!, terms, { clock })))
 
 async function run(settle: Settle, batch: ExactPayment[]): Promise<Round> {
-  const before = await reader.balanceOf(USDC, PAY_TO)
-  const waiting = [...batch]
-  const settled: Hex[] = []
+  const balanceBefore = await reader.balanceOf(USDC, PAY_TO)
+  const queue = [...batch]
+  const transactionHashes: Hex[] = []
   const startedAt = performance.now()
   const worker = async () => {
-    for (let payment = waiting.pop(); payment; payment = waiting.pop()) {
+    for (let payment = queue.pop(); payment; payment = queue.pop()) {
       const transaction = await settle(payment)
-      if (transaction) settled.push(transaction)
+      if (transaction) transactionHashes.push(transaction)
     }
   }
   await Promise.all(Array.from({ length: PARALLEL }, worker))
   const seconds = (performance.now() - startedAt) / 1000
-  const arrived = (await reader.balanceOf(USDC, PAY_TO)) - before
-  const transactions = [...new Set(settled)]
+  const receivedMicro = (await reader.balanceOf(USDC, PAY_TO)) - balanceBefore
+  const transactions = [...new Set(transactionHashes)]
   let gas = 0
   for (const hash of transactions) {
     gas += Number(((await request('eth_getTransactionReceipt', [hash])) as RpcReceipt).gasUsed)
   }
-  // Lost is what was not reported as settled, or was and did not arrive.
-  const lost = Math.max(batch.length - settled.length, batch.length - Number(arrived / terms.amountMicro))
+  // A payment is lost when it was not reported as settled, or was reported but did not arrive.
+  const lost = Math.max(
+    batch.length - transactionHashes.length,
+    batch.length - Number(receivedMicro / terms.amountMicro),
+  )
   return {
-    perSecond: settled.length / seconds,
-    gas: gas / Math.max(settled.length, 1),
+    perSecond: transactionHashes.length / seconds,
+    gas: gas / Math.max(transactionHashes.length, 1),
     lost,
     transactions: transactions.length,
   }
 }
 
 const median = (values: number[]) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!
-const summary = (results: Round[]) => ({
+const summarise = (results: Round[]) => ({
   'payments/s': Math.round(median(results.map((round) => round.perSecond))),
   'gas/payment': Math.round(median(results.map((round) => round.gas))),
   'transactions/round': median(results.map((round) => round.transactions)),
   lost: results.reduce((sum, round) => sum + round.lost, 0),
 })
 
-/** The two take turns, so that a busy moment of the machine hits both. */
-async function compare(among: number) {
+/** The facilitators alternate, so that load on the machine affects both. */
+async function compare(payerCount: number) {
   const results: Record<'reference' | 'ours', Round[]> = { reference: [], ours: [] }
   for (let round = 0; round < rounds; round++) {
     for (const name of ['reference', 'ours'] as const) {
-      results[name].push(await run(contenders[name], await signed(payments, among)))
+      results[name].push(await run(facilitators[name], await signPayments(payments, payerCount)))
     }
   }
-  const [reference, ours] = [summary(results.reference), summary(results.ours)]
+  const [reference, ours] = [summarise(results.reference), summarise(results.ours)]
   const speed = ours['payments/s'] / reference['payments/s']
   const gas = ours['gas/payment'] / reference['gas/payment']
-  console.log(`\n${among} payers, ${PARALLEL} payments in parallel`)
+  console.log(`\n${payerCount} payers, ${PARALLEL} payments in parallel`)
   console.table({ reference, ours })
   console.log(`ours: ${speed.toFixed(1)} times the payments/s, ${gas.toFixed(2)} times the gas, ${ours.lost} lost`)
   return { speed, gas, lost: ours.lost }
 }
 
-console.log(`${payments} payments a round, ${rounds} rounds each, signatures by the ${loadCurve().name} library`)
-for (const settle of Object.values(contenders)) await run(settle, await signed(WARM_UP, PARALLEL))
-const few = await compare(FEW)
-const many = await compare(PARALLEL)
+console.log(`${payments} payments per round, ${rounds} rounds each, signatures by the ${loadCurve().name} library`)
+for (const settle of Object.values(facilitators)) await run(settle, await signPayments(WARM_UP, PARALLEL))
+const fewPayers = await compare(FEW_PAYERS)
+const manyPayers = await compare(PARALLEL)
 await chain.close()
-const met = few.speed >= TARGET_SPEED && few.gas <= TARGET_GAS && few.lost + many.lost === 0
+const targetsMet =
+  fewPayers.speed >= TARGET_SPEED && fewPayers.gas <= TARGET_GAS && fewPayers.lost + manyPayers.lost === 0
 console.log(
-  `\ntargets (${FEW} payers): at least ${TARGET_SPEED} times, at most ${TARGET_GAS} times, 0 lost: ${met ? 'met' : 'NOT MET'}`,
+  `\ntargets (${FEW_PAYERS} payers): at least ${TARGET_SPEED} times, at most ${TARGET_GAS} times, 0 lost: ${targetsMet ? 'met' : 'NOT MET'}`,
 )
-process.exitCode = met ? 0 : 1
+process.exitCode = targetsMet ? 0 : 1

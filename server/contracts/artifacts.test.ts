@@ -3,12 +3,12 @@ import { readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 import { type Artifact, CONTRACTS } from './compile.ts'
 
-const read = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8')
+const readText = (file: string) => readFileSync(new URL(file, import.meta.url), 'utf8')
 
-test.each(CONTRACTS)('the committed artifact of %s was made from the source beside it', (name) => {
-  const artifact = JSON.parse(read(`${name}.json`)) as Artifact
+test.each(CONTRACTS)('the committed artifact of %s was compiled from the source beside it', (name) => {
+  const artifact = JSON.parse(readText(`${name}.json`)) as Artifact
   const source = createHash('sha256')
-    .update(read(`${name}.sol`))
+    .update(readText(`${name}.sol`))
     .digest('hex')
   expect(artifact.sourceHash).toBe(`sha256:${source}`)
   expect(artifact.compiler).toMatch(/^0\.8\.37\+/)

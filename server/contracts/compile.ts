@@ -28,12 +28,12 @@ type SolcOutput = {
   >
 }
 
-const here = (file: string) => new URL(file, import.meta.url)
+const fileUrl = (file: string) => new URL(file, import.meta.url)
 
 export function compileContracts(): Artifact[] {
   const solc = createRequire(import.meta.url)('solc') as { compile(input: string): string; version(): string }
   const sources = Object.fromEntries(
-    CONTRACTS.map((name) => [`${name}.sol`, { content: readFileSync(here(`${name}.sol`), 'utf8') }]),
+    CONTRACTS.map((name) => [`${name}.sol`, { content: readFileSync(fileUrl(`${name}.sol`), 'utf8') }]),
   )
   const input = {
     language: 'Solidity',
@@ -51,7 +51,7 @@ export function compileContracts(): Artifact[] {
   if (failures.length > 0) throw new Error(failures.map((failure) => failure.formattedMessage).join('\n'))
   return CONTRACTS.map((name) => {
     const compiled = output.contracts[`${name}.sol`]?.[name]
-    if (!compiled) throw new Error(`The compiler gave nothing for ${name}.`)
+    if (!compiled) throw new Error(`The compiler returned no output for ${name}.`)
     return {
       contractName: name,
       compiler: solc.version(),
@@ -63,11 +63,11 @@ export function compileContracts(): Artifact[] {
   })
 }
 
-export const artifactText = (artifact: Artifact) => `${JSON.stringify(artifact, null, 2)}\n`
+export const formatArtifact = (artifact: Artifact) => `${JSON.stringify(artifact, null, 2)}\n`
 
 if (import.meta.main) {
   for (const artifact of compileContracts()) {
-    writeFileSync(here(`${artifact.contractName}.json`), artifactText(artifact))
+    writeFileSync(fileUrl(`${artifact.contractName}.json`), formatArtifact(artifact))
     console.log(`${artifact.contractName}.json: ${(artifact.deployedBytecode.length - 2) / 2} bytes of code`)
   }
 }

@@ -18,9 +18,9 @@ const abi = parseAbi([
 ])
 const clock = createTestClock()
 const payer = newPayer()
-const other = newPayer().address
+const otherAddress = newPayer().address
 const now = BigInt(Math.floor(clock.now().getTime() / 1000))
-const NOBODY: Hex = `0x${'00'.repeat(20)}`
+const ZERO_ADDRESS: Hex = `0x${'00'.repeat(20)}`
 let chain: EmbeddedChain
 
 beforeAll(async () => {
@@ -29,14 +29,14 @@ beforeAll(async () => {
 })
 afterAll(async () => chain.close())
 
-/** What the token says to a call, `ok` when nothing. */
-const say = async (data: Hex, from: Hex = payer.address) =>
+/** The revert message of a call, or `ok`. */
+const simulateCall = async (data: Hex, from: Hex = payer.address) =>
   chain.request('eth_call', [{ from, to: USDC, data }, 'latest']).then(
     () => 'ok',
     (error: Error) => error.message.replace('execution reverted: ', ''),
   )
 
-async function transferCall(changes: Partial<Authorization> = {}, signature?: Hex): Promise<Hex> {
+async function encodeTransfer(changes: Partial<Authorization> = {}, signature?: Hex): Promise<Hex> {
   const signed = await signPayment(payer, termsOf(), { clock, authorization: changes })
   const { from, to, value, validAfter, validBefore, nonce } = signed.authorization
   const { r, s, v } = parseSignature(signature ?? signed.signature)
@@ -44,37 +44,37 @@ async function transferCall(changes: Partial<Authorization> = {}, signature?: He
   return encodeFunctionData({ abi, functionName: 'transferWithAuthorization', args })
 }
 
-test('it refuses in the words of USDC on Base', async () => {
-  const words: [string, Hex, Hex?][] = [
-    ['ok', await transferCall()],
-    ['FiatTokenV2: authorization is not yet valid', await transferCall({ validAfter: now })],
-    ['FiatTokenV2: authorization is expired', await transferCall({ validBefore: now })],
-    ['FiatTokenV2: invalid signature', await transferCall({}, await newPayer().signMessage({ message: 'another' }))],
-    ['ERC20: transfer amount exceeds balance', await transferCall({ value: 1_000_001n })],
-    ['ERC20: transfer to the zero address', await transferCall({ to: NOBODY })],
+test('revert messages are those of USDC on Base', async () => {
+  const cases: [string, Hex, Hex?][] = [
+    ['ok', await encodeTransfer()],
+    ['FiatTokenV2: authorization is not yet valid', await encodeTransfer({ validAfter: now })],
+    ['FiatTokenV2: authorization is expired', await encodeTransfer({ validBefore: now })],
+    ['FiatTokenV2: invalid signature', await encodeTransfer({}, await newPayer().signMessage({ message: 'another' }))],
+    ['ERC20: transfer amount exceeds balance', await encodeTransfer({ value: 1_000_001n })],
+    ['ERC20: transfer to the zero address', await encodeTransfer({ to: ZERO_ADDRESS })],
     [
       'ERC20: transfer amount exceeds allowance',
-      encodeFunctionData({ abi, functionName: 'transferFrom', args: [payer.address, other, 1n] }),
-      other,
+      encodeFunctionData({ abi, functionName: 'transferFrom', args: [payer.address, otherAddress, 1n] }),
+      otherAddress,
     ],
     [
       'ERC20: decreased allowance below zero',
-      encodeFunctionData({ abi, functionName: 'decreaseAllowance', args: [other, 1n] }),
+      encodeFunctionData({ abi, functionName: 'decreaseAllowance', args: [otherAddress, 1n] }),
     ],
     [
       'FiatTokenV2: permit is expired',
-      encodeFunctionData({ abi, functionName: 'permit', args: [payer.address, other, 1n, now - 1n, '0x'] }),
+      encodeFunctionData({ abi, functionName: 'permit', args: [payer.address, otherAddress, 1n, now - 1n, '0x'] }),
     ],
     [
       'ECRecover: invalid signature length',
-      encodeFunctionData({ abi, functionName: 'permit', args: [payer.address, other, 1n, now + 1n, '0x12'] }),
+      encodeFunctionData({ abi, functionName: 'permit', args: [payer.address, otherAddress, 1n, now + 1n, '0x12'] }),
     ],
     [
       "ECRecover: invalid signature 'v' value",
       encodeFunctionData({
         abi,
         functionName: 'permit',
-        args: [payer.address, other, 1n, now + 1n, `0x${'01'.repeat(65)}`],
+        args: [payer.address, otherAddress, 1n, now + 1n, `0x${'01'.repeat(65)}`],
       }),
     ],
     [
@@ -82,17 +82,17 @@ test('it refuses in the words of USDC on Base', async () => {
       encodeFunctionData({
         abi,
         functionName: 'permit',
-        args: [payer.address, other, 1n, now + 1n, `0x${'ff'.repeat(64)}1b`],
+        args: [payer.address, otherAddress, 1n, now + 1n, `0x${'ff'.repeat(64)}1b`],
       }),
     ],
   ]
-  for (const [expected, data, from] of words) expect(await say(data, from)).toBe(expected)
+  for (const [expected, data, from] of cases) expect(await simulateCall(data, from)).toBe(expected)
 })
 
-test('a payment to be received can only be taken by its payee', async () => {
+test('receiveWithAuthorization can only be called by the payee', async () => {
   const message = {
     from: payer.address,
-    to: other,
+    to: otherAddress,
     value: 5n,
     validAfter: 0n,
     validBefore: now + 60n,
@@ -117,17 +117,17 @@ test('a payment to be received can only be taken by its payee', async () => {
     functionName: 'receiveWithAuthorization',
     args: [from, to, value, validAfter, validBefore, nonce, signature],
   })
-  expect(await say(data)).toBe('FiatTokenV2: caller must be the payee')
-  expect(await say(data, other)).toBe('ok')
+  expect(await simulateCall(data)).toBe('FiatTokenV2: caller must be the payee')
+  expect(await simulateCall(data, otherAddress)).toBe('ok')
 })
 
-test('only the authorizer cancels, and what is cancelled is used up', async () => {
+test('only the authorizer can cancel, and a cancelled authorization cannot be used', async () => {
   const nonce = randomNonce()
-  const cancel = (signature: Hex) =>
+  const encodeCancel = (signature: Hex) =>
     encodeFunctionData({ abi, functionName: 'cancelAuthorization', args: [payer.address, nonce, signature] })
-  expect(await say(cancel(await signCancel(newPayer(), nonce)))).toBe('FiatTokenV2: invalid signature')
-  const data = cancel(await signCancel(payer, nonce))
-  const raw = await payer.signTransaction({
+  expect(await simulateCall(encodeCancel(await signCancel(newPayer(), nonce)))).toBe('FiatTokenV2: invalid signature')
+  const data = encodeCancel(await signCancel(payer, nonce))
+  const signedTransaction = await payer.signTransaction({
     type: 'eip1559',
     chainId: 8453,
     nonce: 0,
@@ -136,7 +136,7 @@ test('only the authorizer cancels, and what is cancelled is used up', async () =
     gas: 200_000n,
     maxFeePerGas: 0n,
   })
-  await chain.request('eth_sendRawTransaction', [raw])
-  expect(await say(data)).toBe('FiatTokenV2: authorization is used or canceled')
-  expect(await say(await transferCall({ nonce }))).toBe('FiatTokenV2: authorization is used or canceled')
+  await chain.request('eth_sendRawTransaction', [signedTransaction])
+  expect(await simulateCall(data)).toBe('FiatTokenV2: authorization is used or canceled')
+  expect(await simulateCall(await encodeTransfer({ nonce }))).toBe('FiatTokenV2: authorization is used or canceled')
 })

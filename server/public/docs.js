@@ -1,105 +1,104 @@
-// Renders /openapi.json as a page. Everything from the description goes in as text, never as markup.
+// Renders /openapi.json as a page. Its contents are inserted as text, never as markup.
 
 import { el, prose } from '/docs/element.js'
-import { answerType, fields, parameters } from '/docs/schema.js'
+import { formatContentType, renderFields, renderParameters } from '/docs/schema.js'
 
 const methods = ['get', 'post', 'put', 'patch', 'delete']
-const successes = { 200: 'Success.', 201: 'Created.', 202: 'Accepted.' }
+const successDescriptions = { 200: 'Success.', 201: 'Created.', 202: 'Accepted.' }
 const byId = (id) => document.getElementById(id)
 
-function wayIn(scheme) {
+function describeScheme(scheme) {
   if (scheme?.scheme === 'bearer') return 'the header Authorization: Bearer'
   return scheme?.in === 'cookie' ? 'the session cookie' : `the header ${scheme?.name}`
 }
 
-/** What a caller must bring: the header or cookie of each way in. */
-function credentialsOf(op, schemes) {
-  const ways = (op.security ?? []).map((way) => Object.keys(way))
-  if (ways.length === 0) return 'No credential.'
-  const names = ways
+/** The header or cookie of each way to authenticate. */
+function describeCredentials(op, schemes) {
+  const alternatives = (op.security ?? []).map((requirement) => Object.keys(requirement))
+  if (alternatives.length === 0) return 'No credential.'
+  const names = alternatives
     .flat()
     .map((name) => schemes[name])
-    .map(wayIn)
-  const optional = ways.some((way) => way.length === 0)
-  return `${optional ? 'Optional' : 'Needs'}: ${names.join(', or ')}.`
+    .map(describeScheme)
+  const optional = alternatives.some((requirement) => requirement.length === 0)
+  return `${optional ? 'Optional' : 'Required'}: ${names.join(', or ')}.`
 }
 
-/** What is inside is built when it is first opened: most of it never is. */
-function folded(summary, build) {
+/** A details element whose contents are built when it is first opened, because most never are. */
+function lazyDetails(summary, build) {
   const node = el('details', {}, el('summary', {}, ...summary))
   node.addEventListener('toggle', () => node.childElementCount === 1 && node.append(build()), { once: true })
   return node
 }
 
-/** A schema told once and named in many places. */
-const told = (schema, schemas) => schemas[schema?.$ref?.split('/').at(-1)] ?? schema
+/** The schema itself, or the shared schema that it refers to. */
+const resolveReference = (schema, schemas) => schemas[schema?.$ref?.split('/').at(-1)] ?? schema
 
-function answer([status, response], schemas) {
+function renderResponse([status, response], schemas) {
   const [type, content] = Object.entries(response.content ?? {})[0] ?? []
-  const plain = response.description === 'Default Response' || !response.description
-  const words = plain ? (successes[status] ?? '') : response.description
-  const summary = [el('code', { textContent: status }), ' ', ...prose(`${words}${answerType(type)}`)]
+  const hasNoDescription = response.description === 'Default Response' || !response.description
+  const description = hasNoDescription ? (successDescriptions[status] ?? '') : response.description
+  const summary = [el('code', { textContent: status }), ' ', ...prose(`${description}${formatContentType(type)}`)]
   return content?.schema
-    ? folded(summary, () => fields(told(content.schema, schemas)))
-    : el('p', { className: 'answer' }, ...summary)
+    ? lazyDetails(summary, () => renderFields(resolveReference(content.schema, schemas)))
+    : el('p', { className: 'response' }, ...summary)
 }
 
-function operation({ path, method, op }, { schemes, schemas }) {
+function renderOperation({ path, method, op }, { schemes, schemas }) {
   const bodySchema = op.requestBody?.content?.['application/json']?.schema
-  const link = el('a', { href: `#${op.operationId}`, title: 'A link to this endpoint' }, ` ${path}`)
+  const link = el('a', { href: `#${op.operationId}`, title: 'Link to this endpoint' }, ` ${path}`)
   return el(
     'article',
     { id: op.operationId },
     el('h3', {}, el('span', { className: `method ${method}`, textContent: method.toUpperCase() }), link),
     el('p', { textContent: op.summary ?? '' }),
-    op.description && el('p', { className: 'soft' }, ...prose(op.description)),
-    el('p', { className: 'soft', textContent: credentialsOf(op, schemes) }),
+    op.description && el('p', { className: 'muted' }, ...prose(op.description)),
+    el('p', { className: 'muted', textContent: describeCredentials(op, schemes) }),
     op.parameters?.length > 0 && el('h4', { textContent: 'Parameters' }),
-    op.parameters?.length > 0 && parameters(op.parameters),
+    op.parameters?.length > 0 && renderParameters(op.parameters),
     bodySchema && el('h4', { textContent: 'Body' }),
-    bodySchema && fields(bodySchema),
-    el('h4', { textContent: 'Answers' }),
-    ...Object.entries(op.responses ?? {}).map((one) => answer(one, schemas)),
+    bodySchema && renderFields(bodySchema),
+    el('h4', { textContent: 'Responses' }),
+    ...Object.entries(op.responses ?? {}).map((entry) => renderResponse(entry, schemas)),
   )
 }
 
-/** Groups stand in the order in which they first appear in the description. */
+/** Groups are in the order of their first operation in openapi.json. */
 function groupByTag(operations) {
   const groups = new Map()
-  for (const one of operations) {
-    const tag = one.op.tags?.[0] ?? 'Other'
-    groups.set(tag, [...(groups.get(tag) ?? []), one])
+  for (const operation of operations) {
+    const tag = operation.op.tags?.[0] ?? 'Other'
+    groups.set(tag, [...(groups.get(tag) ?? []), operation])
   }
   return [...groups]
 }
 
-function indexGroup([tag, list]) {
-  const links = list.map(({ path, method, op }) =>
+function renderIndexGroup([tag, operations]) {
+  const links = operations.map(({ path, method, op }) =>
     el('a', { href: `#${op.operationId}`, title: op.summary ?? '' }, `${method.toUpperCase()} ${path}`),
   )
   return [el('h2', { textContent: tag }), ...links]
 }
 
-/** Finds what was asked for, and keeps what was already built: typing only shows and hides. */
-function filterBy(word, articles) {
-  const words = word.trim().toLowerCase().split(/\s+/)
-  let shown = 0
+/** Shows the endpoints that contain every word. Hiding instead of rebuilding keeps opened details. */
+function filterArticles(query, articles) {
+  const words = query.trim().toLowerCase().split(/\s+/)
+  let visibleCount = 0
   for (const { text, article, link } of articles) {
-    const hidden = !words.every((one) => text.includes(one))
+    const hidden = !words.every((word) => text.includes(word))
     article.hidden = hidden
     link.hidden = hidden
-    if (!hidden) shown += 1
+    if (!hidden) visibleCount += 1
   }
   for (const section of document.querySelectorAll('main > section'))
     section.hidden = !section.querySelector('article:not([hidden])')
-  byId('count').textContent = `${shown} of ${articles.length} endpoints`
+  byId('count').textContent = `${visibleCount} of ${articles.length} endpoints`
 }
 
-async function show() {
+async function renderPage() {
   const response = await fetch('/openapi.json')
-  if (!response.ok) throw new Error(`The description could not be read: the service answered ${response.status}.`)
-  const description = await response.json()
-  const { info, openapi, components, paths } = description
+  if (!response.ok) throw new Error(`Could not load openapi.json: the service responded ${response.status}.`)
+  const { info, openapi, components, paths } = await response.json()
   const shared = { schemes: components?.securitySchemes ?? {}, schemas: components?.schemas ?? {} }
   byId('about').textContent = `${info.description} Version ${info.version}, OpenAPI ${openapi}.`
   const groups = groupByTag(
@@ -107,30 +106,30 @@ async function show() {
       methods.filter((method) => item[method]).map((method) => ({ path, method, op: item[method] })),
     ),
   )
-  byId('index').replaceChildren(...groups.flatMap(indexGroup))
+  byId('index').replaceChildren(...groups.flatMap(renderIndexGroup))
   byId('operations').replaceChildren(
-    ...groups.map(([tag, list]) =>
-      el('section', {}, el('h2', { textContent: tag }), ...list.map((one) => operation(one, shared))),
+    ...groups.map(([tag, operations]) =>
+      el('section', {}, el('h2', { textContent: tag }), ...operations.map((entry) => renderOperation(entry, shared))),
     ),
   )
   const links = [...byId('index').querySelectorAll('a')]
   const articles = groups
-    .flatMap(([tag, list]) => list.map((one) => ({ tag, ...one })))
-    .map(({ tag, path, method, op }, nth) => ({
+    .flatMap(([tag, operations]) => operations.map((operation) => ({ tag, ...operation })))
+    .map(({ tag, path, method, op }, index) => ({
       text: `${method} ${path} ${op.operationId} ${op.summary ?? ''} ${tag}`.toLowerCase(),
       article: byId(op.operationId),
-      link: links[nth],
+      link: links[index],
     }))
   const filter = byId('filter')
-  filter.addEventListener('input', () => filterBy(filter.value, articles))
-  filterBy(filter.value, articles)
-  // The address was followed before there was anything to go to.
+  filter.addEventListener('input', () => filterArticles(filter.value, articles))
+  filterArticles(filter.value, articles)
+  // The browser followed the hash before the page was rendered.
   if (location.hash) byId(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView()
 }
 
 byId('contents').open = matchMedia('(min-width: 801px)').matches
 try {
-  await show()
+  await renderPage()
 } catch (error) {
-  byId('operations').replaceChildren(el('p', { className: 'bad', role: 'alert', textContent: error.message }))
+  byId('operations').replaceChildren(el('p', { className: 'error', role: 'alert', textContent: error.message }))
 }

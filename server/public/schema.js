@@ -1,9 +1,9 @@
-// A JSON schema as rows a person can read: name, type, whether it is required, and its limits.
+// Renders a JSON schema as table rows: name, type, whether it is required, and its constraints.
 import { el, prose } from '/docs/element.js'
 
-const MOST_LEVELS = 8
+const MAX_DEPTH = 8
 
-const limits = {
+const constraintLabels = {
   minimum: '≥',
   maximum: '≤',
   exclusiveMinimum: '>',
@@ -18,34 +18,34 @@ const limits = {
   default: 'default',
 }
 
-export function typeOf(schema) {
+export function formatType(schema) {
   if (!schema || typeof schema !== 'object') return 'anything'
   if ('const' in schema) return JSON.stringify(schema.const)
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
-  const parts = schema.anyOf ?? schema.oneOf
-  if (parts) return [...new Set(parts.map(typeOf))].join(' | ')
+  const variants = schema.anyOf ?? schema.oneOf
+  if (variants) return [...new Set(variants.map(formatType))].join(' | ')
   if (schema.allOf) return 'object'
   if (schema.type === 'array') {
-    const item = typeOf(schema.items)
+    const item = formatType(schema.items)
     return item.includes(' | ') ? `(${item})[]` : `${item}[]`
   }
   return [schema.type].flat().filter(Boolean).join(' | ') || 'anything'
 }
 
-/** Said only where it is not JSON. */
-export const answerType = (type) => (type === undefined || type === 'application/json' ? '' : ` (${type})`)
+/** The content type in brackets, or nothing for JSON. */
+export const formatContentType = (type) => (type === undefined || type === 'application/json' ? '' : ` (${type})`)
 
-const limitsOf = (schema) =>
-  Object.entries(limits)
+const formatConstraints = (schema) =>
+  Object.entries(constraintLabels)
     .filter(([key]) => schema?.[key] !== undefined)
-    .map(([key, word]) => `${word} ${schema[key]}`)
+    .map(([key, label]) => `${label} ${schema[key]}`)
     .join(', ')
 
-const noteOf = (schema, description) => [limitsOf(schema), description].filter(Boolean).join('. ')
+const formatNote = (schema, description) => [formatConstraints(schema), description].filter(Boolean).join('. ')
 
-/** The fields of something that may be several: those of all parts, of which only the common ones are required. */
-function merged(schema) {
-  const parts = (schema?.allOf ?? schema?.anyOf ?? schema?.oneOf)?.map(merged).filter((part) => part?.properties)
+/** Merges the properties of all variants of a schema; in a union only the properties required by all are required. */
+function mergeVariants(schema) {
+  const parts = (schema?.allOf ?? schema?.anyOf ?? schema?.oneOf)?.map(mergeVariants).filter((part) => part?.properties)
   if (!parts) return schema
   const required = parts.map((part) => part.required ?? [])
   return {
@@ -53,13 +53,13 @@ function merged(schema) {
     properties: Object.assign({}, ...parts.map((part) => part.properties)),
     required: schema.allOf
       ? required.flat()
-      : (required[0] ?? []).filter((name) => required.every((one) => one.includes(name))),
+      : (required[0] ?? []).filter((name) => required.every((names) => names.includes(name))),
   }
 }
 
-const inside = (schema) => merged(schema?.type === 'array' ? schema.items : schema)
+const itemSchema = (schema) => mergeVariants(schema?.type === 'array' ? schema.items : schema)
 
-const row = (name, type, required, ...note) =>
+const renderRow = (name, type, required, ...note) =>
   el(
     'tr',
     {},
@@ -69,28 +69,38 @@ const row = (name, type, required, ...note) =>
     el('td', {}, ...note),
   )
 
-const table = (rows) => el('div', { className: 'scroll' }, el('table', {}, el('tbody', {}, ...rows)))
+const renderTable = (rows) => el('div', { className: 'scroll' }, el('table', {}, el('tbody', {}, ...rows)))
 
-export function fields(given, level = 0) {
-  const schema = merged(given?.type === 'array' ? given.items : given)
+export function renderFields(fullSchema, depth = 0) {
+  const schema = itemSchema(fullSchema)
   const rows = Object.entries(schema?.properties ?? {}).map(([name, property]) => {
-    const nested = inside(property)
-    const more =
+    const nested = itemSchema(property)
+    const nestedFields =
       nested?.properties &&
       Object.keys(nested.properties).length > 0 &&
-      level < MOST_LEVELS &&
-      el('details', {}, el('summary', { className: 'soft', textContent: 'fields' }), fields(nested, level + 1))
-    const note = noteOf(property, property?.description)
-    return row(name, typeOf(property), schema.required?.includes(name), ...prose(note), more)
+      depth < MAX_DEPTH &&
+      el('details', {}, el('summary', { className: 'muted', textContent: 'fields' }), renderFields(nested, depth + 1))
+    const note = formatNote(property, property?.description)
+    return renderRow(name, formatType(property), schema.required?.includes(name), ...prose(note), nestedFields)
   })
   return rows.length > 0
-    ? el('div', {}, schema.description && el('p', { className: 'soft' }, ...prose(schema.description)), table(rows))
-    : el('p', { className: 'soft' }, ...prose(noteOf(schema, schema?.description) || typeOf(given)))
+    ? el(
+        'div',
+        {},
+        schema.description && el('p', { className: 'muted' }, ...prose(schema.description)),
+        renderTable(rows),
+      )
+    : el('p', { className: 'muted' }, ...prose(formatNote(schema, schema?.description) || formatType(fullSchema)))
 }
 
-export const parameters = (list) =>
-  table(
-    list.map(({ name, in: where, required, schema, description }) =>
-      row(name, `${where}, ${typeOf(schema)}`, required, ...prose(noteOf(schema, description ?? schema?.description))),
+export const renderParameters = (parameters) =>
+  renderTable(
+    parameters.map(({ name, in: location, required, schema, description }) =>
+      renderRow(
+        name,
+        `${location}, ${formatType(schema)}`,
+        required,
+        ...prose(formatNote(schema, description ?? schema?.description)),
+      ),
     ),
   )

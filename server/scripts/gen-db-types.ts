@@ -1,6 +1,6 @@
 import type pg from 'pg'
 
-/** Table types for Kysely, read from the migrated database itself, so that a query against a missing column does not compile. */
+/** Generates Kysely table types from the migrated database, so that a query against a missing column does not compile. */
 const scalars: Record<string, string> = {
   text: 'string',
   bool: 'boolean',
@@ -28,25 +28,25 @@ export async function generateDbTypes(client: Pick<pg.Client, 'query'>): Promise
     where c.table_schema = 'public' and c.table_name <> 'migrations'
     order by c.table_name, c.ordinal_position`)
   const tables = Map.groupBy(rows, (row) => row.table_name)
-  const interfaces = [...tables].map(
-    ([name, columns]) => `export type ${typeName(name)} = {\n${columns.map(field).join('\n')}\n}`,
+  const typeDeclarations = [...tables].map(
+    ([name, columns]) => `export type ${toTypeName(name)} = {\n${columns.map(formatField).join('\n')}\n}`,
   )
-  const index = [...tables.keys()].map((name) => `  ${name}: ${typeName(name)}`).join('\n')
-  return `// Made by \`npm run gen\` from the migrations; not edited by hand.\nimport type { Generated } from 'kysely'\n\n${interfaces.join('\n\n')}\n\nexport type DB = {\n${index}\n}\n`
+  const index = [...tables.keys()].map((name) => `  ${name}: ${toTypeName(name)}`).join('\n')
+  return `// Made by \`npm run gen\` from the migrations; not edited by hand.\nimport type { Generated } from 'kysely'\n\n${typeDeclarations.join('\n\n')}\n\nexport type DB = {\n${index}\n}\n`
 }
 
-function field(column: Column): string {
-  const array = column.udt_name.startsWith('_')
-  const scalar = scalars[array ? column.udt_name.slice(1) : column.udt_name]
+function formatField(column: Column): string {
+  const isArray = column.udt_name.startsWith('_')
+  const scalar = scalars[isArray ? column.udt_name.slice(1) : column.udt_name]
   if (!scalar)
     throw new Error(
-      `${column.table_name}.${column.column_name} has the type ${column.udt_name}, which has no TypeScript form here.`,
+      `${column.table_name}.${column.column_name} has the type ${column.udt_name}, which has no TypeScript type in \`scalars\`.`,
     )
-  const type = `${scalar}${array ? '[]' : ''}${column.nullable && scalar !== 'unknown' ? ' | null' : ''}`
+  const type = `${scalar}${isArray ? '[]' : ''}${column.nullable && scalar !== 'unknown' ? ' | null' : ''}`
   return `  ${column.column_name}: ${column.has_default ? `Generated<${type}>` : type}`
 }
 
-const typeName = (table: string) =>
+const toTypeName = (table: string) =>
   table
     .split('_')
     .map((part) => part[0]!.toUpperCase() + part.slice(1))

@@ -1,7 +1,7 @@
 import { settingNames, settings } from '../src/platform/config.ts'
 
-/** The page of settings, from the one table that the service itself reads. */
-export function settingsTable(): string {
+/** Generates docs/settings.md from the settings table of the service. */
+export function generateSettingsPage(): string {
   const rows = settingNames.map((name) => {
     const { group, about, fallback, secret, production } = settings[name] as {
       group: string
@@ -10,8 +10,8 @@ export function settingsTable(): string {
       secret?: boolean
       production?: boolean
     }
-    const marks = [secret && 'secret', production && 'required in production'].filter(Boolean).join(', ')
-    return `| \`${name}\` | ${group} | ${fallback === undefined ? '' : `\`${fallback}\``} | ${about}${marks ? ` (${marks})` : ''} |`
+    const notes = [secret && 'secret', production && 'required in production'].filter(Boolean).join(', ')
+    return `| \`${name}\` | ${group} | ${fallback === undefined ? '' : `\`${fallback}\``} | ${about}${notes ? ` (${notes})` : ''} |`
   })
   return `# Settings\n\nMade by \`npm run gen\` from \`server/src/platform/config.ts\`. All are environment variables.\n\n| Name | Group | Default | About |\n|---|---|---|---|\n${rows.join('\n')}\n`
 }

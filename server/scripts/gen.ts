@@ -10,11 +10,11 @@ import { describeApi } from '../src/platform/http-openapi.ts'
 import { createLog } from '../src/platform/log.ts'
 import { migrate } from '../src/platform/migrate.ts'
 import { generateDbTypes } from './gen-db-types.ts'
-import { settingsTable } from './gen-settings-table.ts'
+import { generateSettingsPage } from './gen-settings-table.ts'
 
-/** Everything that is made from something else. `--check` says what is out of date and changes nothing. */
+/** Writes all generated files. `--check` only reports which are out of date. */
 const root = resolve(import.meta.dirname, '../..')
-const check = process.argv.includes('--check')
+const isCheck = process.argv.includes('--check')
 const dataDir = mkdtempSync(join(tmpdir(), 'countersign-gen-'))
 const log = createLog('silent')
 const postgres = await startEmbeddedPostgres({
@@ -25,12 +25,12 @@ const postgres = await startEmbeddedPostgres({
 })
 const stale: string[] = []
 
-function put(path: string, text: string) {
+function writeGenerated(path: string, text: string) {
   const file = join(root, path)
-  const before = readOrEmpty(file)
-  if (before === text) return
+  const current = readOrEmpty(file)
+  if (current === text) return
   stale.push(relative(root, file))
-  if (!check) writeFileSync(file, text)
+  if (!isCheck) writeFileSync(file, text)
 }
 
 function readOrEmpty(file: string): string {
@@ -45,7 +45,7 @@ try {
   const database = openDatabase(postgres.connection, { max: 1, log })
   await migrate(database)
   const client = await database.connect()
-  put('server/src/platform/generated/db.ts', await generateDbTypes(client))
+  writeGenerated('server/src/platform/generated/db.ts', await generateDbTypes(client))
   await client.end()
   await database.close()
 
@@ -62,19 +62,19 @@ try {
   await service.app.ready()
   const description = describeApi(service.app)
   await service.close()
-  put('openapi.json', `${JSON.stringify(description, null, 2)}\n`)
-  put(
+  writeGenerated('openapi.json', `${JSON.stringify(description, null, 2)}\n`)
+  writeGenerated(
     'sdk/src/generated/api.ts',
     `// Made by \`npm run gen\` from openapi.json; not edited by hand.\n${astToString(await openapiTS(JSON.stringify(description)))}`,
   )
-  put('docs/settings.md', settingsTable())
+  writeGenerated('docs/settings.md', generateSettingsPage())
 } finally {
   await postgres.stop()
   rmSync(dataDir, { recursive: true, force: true })
 }
 
 if (stale.length === 0) console.log('Generated files are up to date.')
-else if (!check) console.log(`Wrote ${stale.join(', ')}.`)
+else if (!isCheck) console.log(`Wrote ${stale.join(', ')}.`)
 else {
   console.error(`Out of date: ${stale.join(', ')}. Run npm run gen and commit.`)
   process.exit(1)

@@ -4,7 +4,7 @@
  *   node launch.mjs server/scripts/train-router.ts              train, calibrate, write the model, print the report
  *   node launch.mjs server/scripts/train-router.ts --evaluate   only measure the committed model on the validation split
  *   node launch.mjs server/scripts/train-router.ts --check      train again and fail if the model would differ
- *   node launch.mjs server/scripts/train-router.ts --mistakes   as without, and list what the held-out families got wrong
+ *   node launch.mjs server/scripts/train-router.ts --mistakes   train, and list the misrouted tasks of held-out families
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { createRouter, type Router, type RouterModel } from '../src/modules/routing/model.ts'
@@ -19,24 +19,24 @@ import {
 import { type Evaluation, evaluate, keywordBaseline, summarise } from '../src/modules/routing/training/evaluate.ts'
 import { fit, quantise } from '../src/modules/routing/training/fit.ts'
 
-const FOLDER = new URL('../data/routing/', import.meta.url)
-const MODEL = new URL('model.json', FOLDER)
+const DATA_FOLDER = new URL('../data/routing/', import.meta.url)
+const MODEL_FILE = new URL('model.json', DATA_FOLDER)
 const FOLDS = 4
 const THRESHOLD = 0.45
 const LANES = ['analyst-v1', 'coder-v1', 'comedian-v1', 'researcher-v2', 'strategist-v1', 'support-v1', 'writer-v1']
-const WANTED_ACCURACY = 0.92
-const WANTED_CALIBRATION = 0.05
+const MIN_ACCURACY = 0.92
+const MAX_CALIBRATION_ERROR = 0.05
 
 const NOT_MEASURED = { tasks: 0, validation_accuracy: 0, calibration_error: 0 }
-// Held-out families still share their phrasings with the rest, so strangers' words are harder than they are: a
-// temperature below this would promise more than it keeps.
-const TEMPERATURES = Array.from({ length: 60 }, (_, at) => (30 + at * 2) / 100)
+// Held-out families still share phrasings with the training families, so real tasks are harder: a temperature below
+// this range would be overconfident.
+const TEMPERATURES = Array.from({ length: 60 }, (_, index) => (30 + index * 2) / 100)
 
-const data = readRoutingData(FOLDER)
+const data = readRoutingData(DATA_FOLDER)
 const mode = process.argv[2]
 
 if (mode === '--evaluate') {
-  const model = JSON.parse(readFileSync(MODEL, 'utf8')) as RouterModel
+  const model = JSON.parse(readFileSync(MODEL_FILE, 'utf8')) as RouterModel
   report(model, data)
 } else {
   const started = performance.now()
@@ -44,19 +44,20 @@ if (mode === '--evaluate') {
   console.log(`trained in ${((performance.now() - started) / 1000).toFixed(1)} s`)
   const text = `${JSON.stringify(model, null, 1)}\n`
   if (mode === '--check') {
-    if (text !== readFileSync(MODEL, 'utf8')) fail('Training again gives another model than the committed one.')
-    console.log('the committed model is what the committed data gives')
+    if (text !== readFileSync(MODEL_FILE, 'utf8'))
+      fail('Training again gives a different model from the committed one.')
+    console.log('the committed model matches the committed data')
   } else {
-    writeFileSync(MODEL, text)
+    writeFileSync(MODEL_FILE, text)
   }
   report(model, data)
 }
 
-function train(from: RoutingData): RouterModel {
-  const examples = composeTraining(from)
+function train(routingData: RoutingData): RouterModel {
+  const examples = composeTraining(routingData)
   const temperature = calibrate(examples)
   const quantised = quantise(fit(examples, LANES), temperature, THRESHOLD)
-  const result = evaluate(createRouter({ ...quantised, trained: NOT_MEASURED }), from.validation)
+  const result = evaluate(createRouter({ ...quantised, trained: NOT_MEASURED }), routingData.validation)
   return {
     ...quantised,
     trained: {
@@ -68,29 +69,31 @@ function train(from: RoutingData): RouterModel {
 }
 
 /**
- * The temperature that makes confidence honest, found on families each fold has not seen. The validation split plays
- * no part: it would flatter itself.
+ * Finds the temperature that calibrates confidence, on families each fold was not trained on. The validation split is
+ * not used, because calibrating on it would bias its own result.
  */
 function calibrate(examples: readonly Example[]): number {
   const families = [...new Set(examples.map((example) => example.family))].sort()
   const foldOf = (family: string) => families.indexOf(family) % FOLDS
-  const held: { example: Example; logits: number[] }[] = []
+  const heldOut: { example: Example; logits: number[] }[] = []
   for (let fold = 0; fold < FOLDS; fold++) {
-    const seen = examples.filter((example) => foldOf(example.family) !== fold)
-    const router = createRouter({ ...quantise(fit(seen, LANES), 1, THRESHOLD), trained: NOT_MEASURED })
+    const trainingExamples = examples.filter((example) => foldOf(example.family) !== fold)
+    const router = createRouter({ ...quantise(fit(trainingExamples, LANES), 1, THRESHOLD), trained: NOT_MEASURED })
     for (const example of examples) {
       if (example.authored && foldOf(example.family) === fold)
-        held.push({ example, logits: router.logits(example.text) })
+        heldOut.push({ example, logits: router.logits(example.text) })
     }
   }
-  const losses = TEMPERATURES.map((temperature) => held.reduce((sum, row) => sum + quadraticLoss(row, temperature), 0))
+  const losses = TEMPERATURES.map((temperature) =>
+    heldOut.reduce((sum, row) => sum + quadraticLoss(row, temperature), 0),
+  )
   const temperature = TEMPERATURES[losses.indexOf(Math.min(...losses))]!
-  const missed = held.filter(({ example, logits }) => LANES[logits.indexOf(Math.max(...logits))] !== example.lane)
+  const mistakes = heldOut.filter(({ example, logits }) => LANES[logits.indexOf(Math.max(...logits))] !== example.lane)
   console.log(
-    `held-out families: ${held.length - missed.length} of ${held.length} right (${percent(1 - missed.length / held.length)}), temperature ${temperature}`,
+    `held-out families: ${heldOut.length - mistakes.length} of ${heldOut.length} right (${formatPercent(1 - mistakes.length / heldOut.length)}), temperature ${temperature}`,
   )
   if (mode === '--mistakes') {
-    for (const { example, logits } of missed)
+    for (const { example, logits } of mistakes)
       console.log(
         `  ${example.lane} → ${LANES[logits.indexOf(Math.max(...logits))]}: ${example.text.slice(0, 120).replaceAll('\n', ' ')}`,
       )
@@ -98,7 +101,7 @@ function calibrate(examples: readonly Example[]): number {
   return temperature
 }
 
-/** The Brier score: it is least when the stated probabilities are the true ones, and it needs no logarithm. */
+/** The Brier score: minimal when the predicted probabilities are the true ones, and it needs no logarithm. */
 function quadraticLoss(
   { example, logits }: { example: Example; logits: readonly number[] },
   temperature: number,
@@ -110,16 +113,18 @@ function quadraticLoss(
   )
 }
 
-function report(model: RouterModel, from: RoutingData): void {
-  const trainGrams = fiveGrams(composeTraining(from).map((example) => example.text))
-  const shared = [...fiveGrams(from.validation.map((row) => row.task))].filter((gram) => trainGrams.has(gram))
-  const trainFamilies = new Set([...from.families, ...from.tasks].map((row) => row.family))
-  const sharedFamilies = [...new Set(from.validation.map((row) => row.family))].filter((family) =>
+function report(model: RouterModel, routingData: RoutingData): void {
+  const trainGrams = fiveGrams(composeTraining(routingData).map((example) => example.text))
+  const sharedGrams = [...fiveGrams(routingData.validation.map((row) => row.task))].filter((gram) =>
+    trainGrams.has(gram),
+  )
+  const trainFamilies = new Set([...routingData.families, ...routingData.tasks].map((row) => row.family))
+  const sharedFamilies = [...new Set(routingData.validation.map((row) => row.family))].filter((family) =>
     trainFamilies.has(family),
   )
-  const result = evaluate(createRouter(model), from.validation)
+  const result = evaluate(createRouter(model), routingData.validation)
   const baseline = summarise(
-    from.validation.map(({ lane, task }) => ({
+    routingData.validation.map(({ lane, task }) => ({
       lane,
       task,
       predicted: keywordBaseline(task),
@@ -129,21 +134,24 @@ function report(model: RouterModel, from: RoutingData): void {
   )
   console.log(`routing_version ${model.routing_version}, trained on ${model.trained.tasks} tasks`)
   console.log(
-    `split: ${trainFamilies.size} training families, ${new Set(from.validation.map((row) => row.family)).size} validation families, ${sharedFamilies.length} shared; five-word runs shared: ${shared.length}`,
+    `split: ${trainFamilies.size} training families, ${new Set(routingData.validation.map((row) => row.family)).size} validation families, ${sharedFamilies.length} shared; five-word runs shared: ${sharedGrams.length}`,
   )
   printRows(result, baseline)
-  console.log(`a decision takes ${microsecondsOf(createRouter(model), from.validation).toFixed(1)} µs (median)`)
-  for (const miss of result.mistakes)
+  console.log(
+    `a decision takes ${measureMicroseconds(createRouter(model), routingData.validation).toFixed(1)} µs (median)`,
+  )
+  for (const mistake of result.mistakes)
     console.log(
-      `  ${miss.lane} → ${miss.decided} (${miss.predicted} ${miss.confidence}): ${miss.task.slice(0, 110).replaceAll('\n', ' ')}`,
+      `  ${mistake.lane} → ${mistake.decided} (${mistake.predicted} ${mistake.confidence}): ${mistake.task.slice(0, 110).replaceAll('\n', ' ')}`,
     )
-  if (shared.length > 0 || sharedFamilies.length > 0) fail('The two sides of the split share text or families.')
-  if (result.accuracy < WANTED_ACCURACY) fail(`Accuracy is below ${percent(WANTED_ACCURACY)}.`)
-  if (result.calibrationError > WANTED_CALIBRATION) fail(`Calibration error is above ${WANTED_CALIBRATION}.`)
+  if (sharedGrams.length > 0 || sharedFamilies.length > 0)
+    fail('The training and validation splits share text or families.')
+  if (result.accuracy < MIN_ACCURACY) fail(`Accuracy is below ${formatPercent(MIN_ACCURACY)}.`)
+  if (result.calibrationError > MAX_CALIBRATION_ERROR) fail(`Calibration error is above ${MAX_CALIBRATION_ERROR}.`)
 }
 
-/** The median over all validation tasks, once the code is warm. */
-function microsecondsOf(router: Router, tasks: readonly { task: string }[]): number {
+/** The median over all validation tasks, after a warm-up. */
+function measureMicroseconds(router: Router, tasks: readonly { task: string }[]): number {
   const times: number[] = []
   for (let round = 0; round < 20; round++) {
     for (const { task } of tasks) {
@@ -158,18 +166,20 @@ function microsecondsOf(router: Router, tasks: readonly { task: string }[]): num
 function printRows(result: Evaluation, baseline: Evaluation): void {
   console.log(`validation tasks: ${result.tasks}`)
   console.log(`                      router    keyword baseline`)
-  console.log(`accuracy              ${percent(result.accuracy).padEnd(9)} ${percent(baseline.accuracy)}`)
-  console.log(`most likely lane      ${percent(result.topAccuracy).padEnd(9)} ${percent(baseline.topAccuracy)}`)
+  console.log(`accuracy              ${formatPercent(result.accuracy).padEnd(9)} ${formatPercent(baseline.accuracy)}`)
+  console.log(
+    `most likely lane      ${formatPercent(result.topAccuracy).padEnd(9)} ${formatPercent(baseline.topAccuracy)}`,
+  )
   console.log(`calibration error     ${result.calibrationError.toFixed(4).padEnd(9)} –`)
   for (const { lane, recall, precision } of result.perLane) {
-    const other = baseline.perLane.find((row) => row.lane === lane)!
+    const baselineRow = baseline.perLane.find((row) => row.lane === lane)!
     console.log(
-      `${lane.padEnd(15)} recall ${percent(recall).padEnd(7)}  ${percent(other.recall).padEnd(7)}  precision ${percent(precision)}`,
+      `${lane.padEnd(15)} recall ${formatPercent(recall).padEnd(7)}  ${formatPercent(baselineRow.recall).padEnd(7)}  precision ${formatPercent(precision)}`,
     )
   }
 }
 
-function percent(share: number): string {
+function formatPercent(share: number): string {
   return `${(share * 100).toFixed(1)} %`
 }
 

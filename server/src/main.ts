@@ -17,7 +17,7 @@ const commands: Record<string, () => Promise<void>> = {
 
 try {
   const run = commands[command]
-  if (!run) throw new ConfigError(`There is no command '${command}'. There are ${Object.keys(commands).join(', ')}.`)
+  if (!run) throw new ConfigError(`Unknown command '${command}'. Commands: ${Object.keys(commands).join(', ')}.`)
   await run()
 } catch (error) {
   if (error instanceof ConfigError || (error as NodeJS.ErrnoException).code === 'EADDRINUSE') {
@@ -25,6 +25,6 @@ try {
   } else {
     console.error(error)
   }
-  // A check that could not be made must not read as one that found something.
+  // For ledger-check, exit code 1 means that differences were found, so a failure to check exits with 2.
   process.exit(command === 'ledger-check' ? 2 : 1)
 }

@@ -14,7 +14,7 @@ import { createLog } from '../platform/log.ts'
 import { migrate } from '../platform/migrate.ts'
 import { usdcFromMicro } from '../platform/money.ts'
 
-/** Runs the committed suite over every lane and keeps the results for `/api/benchmark`. It may run beside a service. */
+/** Runs the benchmark suite on every lane and stores the results for `/api/benchmark`. May run beside a service. */
 export async function benchmark(config: Config) {
   const log = createLog('error')
   const postgres = config.DATABASE_URL
@@ -27,35 +27,35 @@ export async function benchmark(config: Config) {
     const catalog = { all: () => lanes, find: (id: string) => [...lanes, fallback].find((lane) => lane.agentId === id) }
     const run = await measureLanes(database.db, await openLane(config, catalog, systemClock), readBenchmarkSuite())
     await createBenchmark({ db: database.db, clock: systemClock, ids: createIds(systemClock) }).keep(run)
-    console.log(told(run))
+    console.log(formatResults(run))
   } finally {
     await database.close()
     await postgres?.stop()
   }
 }
 
-/** Each lane at the price it has now, judged by the verification that every paid run goes through. */
+/** Measures each lane at its current price, with the same output verification as a paid run. */
 export async function measureLanes(db: Db, lane: Lane, suite: BenchmarkSuite): Promise<BenchmarkRun> {
   const { lanes, fallback } = buildPriceList(await readLaneChanges(db))
-  const priced = [...lanes, fallback].map(({ agentId, priceMicro }) => ({
+  const pricedLanes = [...lanes, fallback].map(({ agentId, priceMicro }) => ({
     agentId,
     priceUsdc: usdcFromMicro(priceMicro),
   }))
-  const results = await runBenchmark({ lane, clock: systemClock, verify: verifyOutput }, priced, suite)
+  const results = await runBenchmark({ lane, clock: systemClock, verify: verifyOutput }, pricedLanes, suite)
   return { suite_version: suite.suite_version, mode: lane.mode, lanes: results }
 }
 
-function told({ suite_version, mode, lanes }: BenchmarkRun): string {
+function formatResults({ suite_version, mode, lanes }: BenchmarkRun): string {
   const lines = lanes.map(({ agent_id, n, success_rate, score, latency_ms, price_per_verified_success_usdc }) =>
     [
       agent_id.padEnd(15),
       String(n).padStart(4),
       `${(success_rate * 100).toFixed(1)} %`.padStart(9),
-      `${score.mean.toFixed(3)} [${score.ci95.map((end) => end.toFixed(3)).join(', ')}]`.padStart(23),
+      `${score.mean.toFixed(3)} [${score.ci95.map((bound) => bound.toFixed(3)).join(', ')}]`.padStart(23),
       `${latency_ms} ms`.padStart(9),
       String(price_per_verified_success_usdc ?? '-').padStart(11),
     ].join(' '),
   )
-  const head = `Suite ${suite_version}, ${mode} lanes\n\nlane               n   success      score [95 % interval]   latency USDC/success`
-  return [head, ...lines, '', 'Kept; GET /api/benchmark shows it.'].join('\n')
+  const header = `Suite ${suite_version}, ${mode} lanes\n\nlane               n   success      score [95 % interval]   latency USDC/success`
+  return [header, ...lines, '', 'Stored. See GET /api/benchmark.'].join('\n')
 }

@@ -12,27 +12,28 @@ import { createKeys } from '../platform/keys.ts'
 import { createLog, type Log } from '../platform/log.ts'
 import { openSecretFolder } from '../platform/secrets.ts'
 
-const options = ['--json', '--no-chain', '--allow-surplus'] as const
+const knownOptions = ['--json', '--no-chain', '--allow-surplus'] as const
 
 /**
- * Recomputes everything from the entries and against the chain, and says what differs. It may run beside a service.
- * Exit code 0: all agrees. 1: something differs. 2: it could not be looked at. `--no-chain` leaves the chain out;
- * `--allow-surplus` is for an address that has other income too; `--json` is for programs.
+ * Recomputes all balances from the entries, compares them with the chain and reports differences. May run beside a
+ * service. Exit codes: 0 no differences, 1 differences, 2 could not be checked. `--no-chain` skips the chain;
+ * `--allow-surplus` accepts a higher on-chain balance, for an address with other income; `--json` prints JSON.
  */
 export async function ledgerCheck(config: Config, args: readonly string[]): Promise<number> {
-  const unknown = args.find((arg) => !options.some((option) => option === arg))
-  if (unknown) throw new ConfigError(`ledger-check does not know '${unknown}'. It knows ${options.join(', ')}.`)
+  const unknownOption = args.find((arg) => !knownOptions.some((option) => option === arg))
+  if (unknownOption)
+    throw new ConfigError(`Unknown option '${unknownOption}' of ledger-check. Options: ${knownOptions.join(', ')}.`)
   const log = createLog('silent')
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
   const postgres = config.DATABASE_URL ? undefined : await startEmbeddedPostgres({ dataDir, log })
   const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 4, log })
   try {
-    const books = await checkBooks(database.db)
-    const chain = args.includes('--no-chain') ? [] : await askChain(config, dataDir, database, log)
-    const checks = [...books, ...chain].map((check) =>
-      args.includes('--allow-surplus') ? withoutSurplus(check) : check,
+    const ledgerChecks = await checkBooks(database.db)
+    const chainChecks = args.includes('--no-chain') ? [] : await checkAgainstChain(config, dataDir, database, log)
+    const checks = [...ledgerChecks, ...chainChecks].map((check) =>
+      args.includes('--allow-surplus') ? ignoreSurplus(check) : check,
     )
-    console.log(args.includes('--json') ? JSON.stringify(report(checks), null, 2) : told(checks))
+    console.log(args.includes('--json') ? JSON.stringify(toReport(checks), null, 2) : formatChecks(checks))
     return checks.every((check) => check.differences.length === 0) ? 0 : 1
   } finally {
     await database.close()
@@ -40,7 +41,7 @@ export async function ledgerCheck(config: Config, args: readonly string[]): Prom
   }
 }
 
-async function askChain(config: Config, dataDir: string, database: Database, log: Log): Promise<Check[]> {
+async function checkAgainstChain(config: Config, dataDir: string, database: Database, log: Log): Promise<Check[]> {
   const secrets = openSecretFolder(dataDir)
   const keys = createKeys({
     signing: config.SIGNING_KEY ?? secrets.readOrCreate('signing.key'),
@@ -60,34 +61,35 @@ async function askChain(config: Config, dataDir: string, database: Database, log
   })
   try {
     const { reader, asset, payTo } = chain
-    if (!reader)
-      throw new ConfigError('No chain can be asked: set CHAIN_RPC_URL, or check the books alone with --no-chain.')
+    if (!reader) throw new ConfigError('No chain is configured: set CHAIN_RPC_URL, or skip the chain with --no-chain.')
     return await checkChain({ db: database.db, chain: reader, asset, payTo, pause })
   } finally {
     await chain.close()
   }
 }
 
-const withoutSurplus = (check: Check): Check =>
+const ignoreSurplus = (check: Check): Check =>
   check.name === 'chain: balance'
     ? { ...check, differences: check.differences.filter(({ found }) => !found.includes('more by')) }
     : check
 
-const report = (checks: readonly Check[]) => ({
+const toReport = (checks: readonly Check[]) => ({
   ok: checks.every((check) => check.differences.length === 0),
   checks: checks.map((check) => ({ ...check, examined: Number(check.examined) })),
 })
 
-function told(checks: readonly Check[]): string {
+function formatChecks(checks: readonly Check[]): string {
   const width = Math.max(...checks.map((check) => check.name.length))
   const lines = checks.flatMap(({ name, holds, examined, differences }) => [
-    `${differences.length === 0 ? 'ok  ' : 'DIFF'}  ${name.padEnd(width)}  ${examined} looked at: ${differences.length === 0 ? holds : `it is not so that ${holds}`}`,
+    `${differences.length === 0 ? 'ok  ' : 'DIFF'}  ${name.padEnd(width)}  ${examined} checked: ${differences.length === 0 ? holds : `NOT TRUE that ${holds}`}`,
     ...differences.map(({ subject, expected, found }) => `      ${subject}: expected ${expected}, found ${found}`),
   ])
-  const wrong = checks.reduce((sum, check) => sum + check.differences.length, 0)
+  const differenceCount = checks.reduce((sum, check) => sum + check.differences.length, 0)
   return [
     ...lines,
     '',
-    wrong === 0 ? 'Everything agrees.' : `${wrong} ${wrong === 1 ? 'difference' : 'differences'}.`,
+    differenceCount === 0
+      ? 'No differences.'
+      : `${differenceCount} ${differenceCount === 1 ? 'difference' : 'differences'}.`,
   ].join('\n')
 }

@@ -4,7 +4,7 @@ import { openDatabase } from '../platform/db.ts'
 import { createLog } from '../platform/log.ts'
 import { migrate } from '../platform/migrate.ts'
 
-/** Brings the database up to date and stops: for operators who migrate before they roll out. */
+/** Migrates the database and exits, for operators who migrate before a rollout. */
 export async function migrateOnly(config: Config) {
   const log = createLog(config.LOG_LEVEL)
   const postgres = config.DATABASE_URL

@@ -1,18 +1,18 @@
 import { createService, type Service } from '../app.ts'
 import type { Config } from '../platform/config.ts'
-import { crashProbe } from './crash-probe.ts'
+import { createCrashProbe } from './crash-probe.ts'
 import { fundDevelopmentPayer } from './development-payer.ts'
 
 const SHUTDOWN_MS = 10_000
 
 export async function serve(config: Config) {
-  const started = performance.now()
-  const service = await createService(config, { probe: crashProbe(process.env) })
+  const startedAt = performance.now()
+  const service = await createService(config, { probe: createCrashProbe(process.env) })
   stopOnSignal(service)
   const address = await service.listen()
-  const develops = service.chain.dev && config.NODE_ENV !== 'production'
-  const payer = develops ? await fundDevelopmentPayer(service) : undefined
-  const seconds = ((performance.now() - started) / 1000).toFixed(1)
+  const isDevelopment = service.chain.dev && config.NODE_ENV !== 'production'
+  const payer = isDevelopment ? await fundDevelopmentPayer(service) : undefined
+  const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)
   console.log(
     [
       '',
@@ -21,7 +21,7 @@ export async function serve(config: Config) {
       `  API page    ${address}/docs`,
       `  Data        ${service.dataDir}`,
       `  Keys        ${service.secrets.folder} (admin key: admin.key)`,
-      ...(payer ? [`  Payer       ${payer.address} holds ${payer.balanceUsdc} test USDC (key: dev-payer.key)`] : []),
+      ...(payer ? [`  Payer       ${payer.address} has ${payer.balanceUsdc} test USDC (key: dev-payer.key)`] : []),
       '',
       payer ? '  Try it:     npm run demo' : `  Try it:     curl ${address}/api/pricing`,
       '',
@@ -29,7 +29,7 @@ export async function serve(config: Config) {
   )
 }
 
-/** The first signal finishes what is under way; a second one does not wait. */
+/** The first signal shuts down gracefully; a second one exits at once. */
 export function stopOnSignal(service: Service) {
   let stopping = false
   for (const signal of ['SIGINT', 'SIGTERM'] as const) {

@@ -2,12 +2,12 @@ import { createService } from '../app.ts'
 import type { Config } from '../platform/config.ts'
 import { stopOnSignal } from './serve.ts'
 
-/** The background work alone, apart from `serve`: as many processes as you like, on one database, without a leader. */
+/** Runs only the background work, apart from `serve`. Any number of processes may share one database; there is no leader. */
 export async function work(config: Config) {
   const service = await createService(config, { role: 'work' })
   stopOnSignal(service)
   service.work()
-  console.log('\n  Countersign works in the background and listens nowhere.\n')
-  // Timers alone would let the process end.
+  console.log('\n  Countersign background worker started; it does not listen on a port.\n')
+  // Keeps the process alive: the job timers alone do not.
   await new Promise(() => setInterval(() => {}, 60_000))
 }

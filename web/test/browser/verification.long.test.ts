@@ -38,7 +38,7 @@ test('the receipt of a paid run is listed and valid, with every check and what t
   await waitForText(page, 'The receipt is valid.')
   for (const name of ['shape', 'key', 'key_purpose', 'signature', 'prev_hash', 'checkpoint', 'inclusion'])
     expect(await readCheck(testPage, name), name).toContain('passed')
-  await waitForText(page, 'That the output is right or useful')
+  await waitForText(page, 'That the output is correct or useful')
   expect(problems).toEqual([])
   await testPage.close()
 })
