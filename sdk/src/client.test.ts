@@ -108,7 +108,7 @@ test('writes of a session carry its CSRF token', async () => {
   const { api_key } = await guest.post('/api/onboard', { body: { org_name: 'Session Org', email: 's@example.com' } })
   let cookie = ''
   const browser: typeof fetch = async (input, init) => {
-    const response = await fetch(input, { ...init, headers: { ...init?.headers, cookie } as HeadersInit })
+    const response = await fetch(input, { ...init, headers: { ...init?.headers, cookie } as Record<string, string> })
     cookie = response.headers.getSetCookie()[0]?.split(';')[0] ?? cookie
     return response
   }

@@ -156,7 +156,7 @@ function fillPath(template: string, path: UntypedRequest['path'] = {}): string {
 
 function toQueryString(query: UntypedRequest['query'] = {}): string {
   const entries = Object.entries(query).filter(([, value]) => value !== undefined)
-  const search = new URLSearchParams(entries.map(([name, value]) => [name, String(value)]))
+  const search = new URLSearchParams(entries.map(([name, value]): [string, string] => [name, String(value)]))
   return search.size > 0 ? `?${search}` : ''
 }
 

@@ -177,6 +177,9 @@ type Terms = {
   extra: Record<string, unknown>
 }
 
+// biome-ignore lint/suspicious/noExplicitAny: a test asserts on whatever the server answered
+export const readJson = (response: { json(): Promise<unknown> }): Promise<any> => response.json()
+
 /** Reads the 402's version 2 header. */
 // biome-ignore lint/suspicious/noExplicitAny: the header holds whatever the server put there
 export const readChallenge = (headers: Headers): any =>

@@ -3,7 +3,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { verifyAttestation } from '@countersign/proof'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
-import { createTestDatabase } from '../harness.ts'
+import { createTestDatabase, readJson } from '../harness.ts'
 import { type BasisNode, openBasisNode, VALID_KEY } from './basis-node.ts'
 
 let scratch: Awaited<ReturnType<typeof createTestDatabase>>
@@ -253,7 +253,7 @@ describe('the stream', () => {
     const controllers = Array.from({ length: 20 }, () => new AbortController())
     for (const controller of controllers) expect((await openStream(controller)).status).toBe(200)
     const rejected = await openStream(new AbortController())
-    expect([rejected.status, (await rejected.json()).code]).toEqual([429, 'rate_limited'])
+    expect([rejected.status, (await readJson(rejected)).code]).toEqual([429, 'rate_limited'])
     controllers[0]!.abort()
     await vi.waitFor(() => expect(streaming.basis.subscriberCount()).toBe(19), 5_000)
     expect((await openStream(controllers[1]!)).status).toBe(200)

@@ -1,6 +1,6 @@
 import { connect } from 'node:net'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { startService, type TestService } from '../harness.ts'
+import { readJson, startService, type TestService } from '../harness.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -212,7 +212,7 @@ test('what no table can hold is refused in an address as in a body, on every rou
     headers: { 'content-type': 'application/json' },
     body: torn,
   })
-  expect([refused.status, (await refused.json()).message]).toEqual([400, 'The body is not valid UTF-8.'])
+  expect([refused.status, (await readJson(refused)).message]).toEqual([400, 'The body is not valid UTF-8.'])
 })
 
 test('a wrong address under a right one is 404, and only a wrong method is 405', async () => {

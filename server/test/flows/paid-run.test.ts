@@ -1,6 +1,6 @@
 import { verifyReceipt } from '@countersign/proof'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { readChallenge, startService, type TestService } from '../harness.ts'
+import { readChallenge, readJson, startService, type TestService } from '../harness.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -32,7 +32,7 @@ for (const [agentId, price] of Object.entries(prices)) {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ task: 'Say something about 3, 4 and 5.', agent_id: agentId }),
     })
-    const run = await response.json()
+    const run = await readJson(response)
     expect(response.status, JSON.stringify(run)).toBe(200)
     expect(run.agent_id).toBe(agentId)
     expect(run.amount).toBe(price.toString())

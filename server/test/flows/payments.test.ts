@@ -1,6 +1,6 @@
 import { verifyReceipt } from '@countersign/proof'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { readChallenge, signPayment, signPaymentV1, startService, type TestService } from '../harness.ts'
+import { readChallenge, readJson, signPayment, signPaymentV1, startService, type TestService } from '../harness.ts'
 
 let service: TestService
 beforeAll(async () => {
@@ -67,7 +67,7 @@ describe('one 402 serves both versions', () => {
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ input: 'hello there' }),
     })
-    const loop = await response.json()
+    const loop = await readJson(response)
     expect(response.status, JSON.stringify(loop)).toBe(200)
     expect(loop).toMatchObject({ status: 'success', paid: true, price_usdc: 0.005, amount: '5000' })
     expect(await service.balance(payer.address)).toBe(995_000n)

@@ -1,5 +1,6 @@
 import { verifyPreauthToken, verifyReceipt, verifyStatement } from '@countersign/proof'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readJson } from '../harness.ts'
 import { anotherKey, counterFaults, openWorld, richTenant, run, type Tenant, type World } from './world.ts'
 
 let world: World
@@ -34,7 +35,7 @@ test('the chain is asked first: a reported payment that is there is believed, on
     headers: { 'content-type': 'application/json' },
     body: JSON.stringify({ task: 'joke', agent_id: 'comedian-v1' }),
   })
-  const paid = await response.json()
+  const paid = await readJson(response)
   const { transaction } = paid.settlement
   const payTo = world.service.chain.payTo
   const merchant = { id: 'countersign-elsewhere', pay_to: payTo }
@@ -62,13 +63,13 @@ test('the chain is asked first: a reported payment that is there is believed, on
   ).toBe(400)
 
   const other = await world.payer(1)
-  const second = await (
+  const second = await readJson(
     await other.fetch(`${world.url}/api/run`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ task: 'joke', agent_id: 'comedian-v1' }),
-    })
-  ).json()
+    }),
+  )
   const found = await make(0.02)
   expect(
     (await close(tenant, { preauth_id: found, outcome: 'settled', transaction: second.settlement.transaction })).status,

@@ -8,7 +8,7 @@ import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 
 import { afterEach, expect, test } from 'vitest'
 import { checkBooks } from '../../src/modules/ledger/check-books.ts'
 import { checkChain } from '../../src/modules/payments/check-chain.ts'
-import { readChallenge, signPayment, startService, type TestService } from '../harness.ts'
+import { readChallenge, readJson, signPayment, startService, type TestService } from '../harness.ts'
 import { balancesOf, readMined } from './outside-chain.ts'
 
 /**
@@ -37,7 +37,7 @@ async function startFacilitator(faults: 'all' | 'honest') {
     child.stdout!.on('data', (said: Buffer) => found(/http:\S+/.exec(String(said))![0])),
   )
   const post = async (path: string, body: unknown = {}) =>
-    (await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) })).json()
+    readJson(await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) }))
   return { url, file, post }
 }
 

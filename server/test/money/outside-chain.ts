@@ -101,12 +101,12 @@ export function openOutsideChain(file: string) {
   }
 
   type Filter = { topics: [string[], string, string] }
-  const methods: Record<string, (params: never[]) => unknown> = {
+  const methods: Record<string, (params: never) => unknown> = {
     eth_blockNumber: () => quantity(mined.length),
     eth_getBlockByNumber: () => ({ number: quantity(mined.length), hash: word('1'), timestamp: quantity(seconds()) }),
     eth_getCode: () => '0x',
-    eth_call: ([{ data }]: { data: string }[]) => call(lower(data)),
-    eth_getLogs: ([{ topics }]: Filter[]) => {
+    eth_call: ([{ data }]: [{ data: string }]) => call(lower(data)),
+    eth_getLogs: ([{ topics }]: [Filter]) => {
       const use = uses.get(`0x${topics[1].slice(-40)}:${topics[2]}`)
       return use ? [logsOf(use)[0]] : []
     },
@@ -168,7 +168,7 @@ export function openOutsideChain(file: string) {
       return mine(lower(from), lower(to), value, lower(nonce))
     },
 
-    rpc({ id, method, params }: { id: number; method: string; params: never[] }) {
+    rpc({ id, method, params }: { id: number; method: string; params: never }) {
       const answer = methods[method]
       if (!answer) return { jsonrpc: '2.0', id, error: { code: -32601, message: `no ${method} here` } }
       return { jsonrpc: '2.0', id, result: answer(params) }

@@ -1,7 +1,7 @@
 import { verifyReceipt } from '@countersign/proof'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { deleteExpiredKeys } from '../../src/modules/runs/runs.store.ts'
-import { readChallenge, signPayment } from '../harness.ts'
+import { readChallenge, readJson, signPayment } from '../harness.ts'
 import { failing, saying, type World } from './world.ts'
 
 export function walletTests(use: () => World) {
@@ -47,7 +47,7 @@ export function walletTests(use: () => World) {
         headers: { 'content-type': 'application/json', ...tenant.headers },
         body: JSON.stringify({ amount_usdc: 0.5 }),
       })
-      const body = await paid.json()
+      const body = await readJson(paid)
       expect(paid.status, JSON.stringify(body)).toBe(200)
       expect(body).toMatchObject({
         wallet_id: tenant.walletId,

@@ -165,7 +165,7 @@ test('without a credential none of it is shown either', async () => {
 /** Puts an id wherever the route takes one: in its path, in every text of its query, in every id of its body. */
 async function ask(route: Described, id: string, headers: Record<string, string> = intruder.headers) {
   const path = route.path.replace(/\{[^}]+\}/g, () => encodeURIComponent(id))
-  const query = new URLSearchParams(route.query.map((name) => [name, id])).toString()
+  const query = new URLSearchParams(route.query.map((name): [string, string] => [name, id])).toString()
   const body = route.body && sampleOf(route.body, id)
   const first = await service.call(route.method, `${path}${query && `?${query}`}`, body, {
     ...headers,
