@@ -11,7 +11,7 @@ import { openDatabase } from '../src/platform/db.ts'
 import { createLog } from '../src/platform/log.ts'
 import { migrate } from '../src/platform/migrate.ts'
 import { percentile, queueReceipts, timeAppends, timeProofs } from '../test/receipts/fill-log.ts'
-import { createReceiptsBench } from '../test/receipts/helpers.ts'
+import { createReceiptsFixture } from '../test/receipts/helpers.ts'
 
 const LEAVES = 1_000
 const ROUNDS = 9
@@ -26,7 +26,7 @@ const postgres = await startEmbeddedPostgres({ dataDir, log: serverLog, systemDi
 const database = openDatabase(postgres.connection, { max: 5, log: serverLog })
 try {
   await migrate(database)
-  const { db, log, sequencer } = createReceiptsBench(database)
+  const { db, log, sequencer } = createReceiptsFixture(database)
   const append = () => sequencer.runOnce()
   const rows = []
   let size = 0

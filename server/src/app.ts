@@ -187,7 +187,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       publicUrl,
       logName: config.LOG_NAME,
       witnesses: config.LOG_WITNESSES,
-      transfers: chain.reader?.transfers,
+      findTransfers: chain.reader?.transfers,
       previousLogSigners: [keys.previousSigner('log')].filter((signer) => signer !== undefined),
     })
     await receipts.open()
@@ -209,7 +209,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       alerts: observe.alerts,
       frozen: observe.frozen,
       chain: { reader: chain.reader, asset, payTo },
-      driveRun: async (runId) => reconciler.drive(await findSettlementOf(db, runId)),
+      driveRun: async (runId) => reconciler.settleNow(await findSettlementOf(db, runId)),
     })
     const routing = createRouting({ catalog })
     const ledger = createLedger({ db, ids })
@@ -229,20 +229,20 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       publicUrl,
       deadlineSeconds: config.RUN_DEADLINE_SECONDS,
       exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
-      find: catalog.find,
+      findLane: catalog.find,
       pricingVersion: catalog.version,
-      choose: routing.forRun,
+      chooseLane: routing.forRun,
       assess: governance.assess,
-      refuse: governance.refuse,
+      recordRefusal: governance.refuse,
       evaluateActions: governance.evaluateActions,
       payments,
-      wallet: wallets.owned,
-      offer: createOfferReceipts(receipts, clock),
+      findWallet: wallets.findOwned,
+      offerReceipt: createOfferReceipts(receipts, clock),
       memory: memory.memory,
       lane: overrides.lane ?? (await openLane(config, catalog, clock)),
       verify: verifyOutput,
       receipts,
-      probe,
+      afterStep: probe,
     })
     const brokerage = composeBrokerage(context, {
       basis: basis.basis,
@@ -251,11 +251,11 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       receipts,
       findFreeze: observe.frozen.frozen,
     })
-    const execute = createExecuteRun(runDeps)
+    const executeRun = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)
     const settlements = createSettlements({
       db,
-      drive: reconciler.drive,
+      drive: reconciler.settleNow,
       runOfPreauth: async (tenantId, preauthId) => (await findPreauth(db, tenantId, preauthId))?.run_id,
     })
     const payeeKeys = usesEmbeddedChain(config)
@@ -320,7 +320,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
     runsRoutes(app, {
       runs: createRuns({ db }),
-      execute,
+      executeRun,
       limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute },
     })
     paymentsRoutes(app, settlements)
@@ -380,7 +380,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       work() {
         jobs.every('settlements', 1_000, parts.reconciler.sweepSettlements)
         jobs.every('orphaned-runs', 1_000, parts.reconciler.sweepOrphans)
-        jobs.every('given-up-payments', 5_000, parts.refunds.sweepGivenUp)
+        jobs.every('given-up-payments', 5_000, parts.refunds.sweepFailedPayments)
         jobs.every('payouts', 1_000, parts.payouts.sweep)
         jobs.every('escrows', 1_000, parts.escrow.sweepExpired)
         jobs.every('ledger-balances', 1_000, parts.ledger.sweepBalances)

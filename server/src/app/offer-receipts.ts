@@ -3,7 +3,7 @@ import { QUOTE_VALIDITY_MS } from '../modules/payments/quote.ts'
 import { NETWORK } from '../modules/payments/x402.ts'
 import { offerExtension, receiptExtension, signOffer, signReceiptExtension } from '../modules/receipts/offer-receipt.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
-import type { OfferReceipt } from '../modules/runs/execute-run.ts'
+import type { OfferReceipt } from '../modules/runs/run-deps.ts'
 import type { Clock } from '../platform/clock.ts'
 
 /** Signs the x402 extension `offer-receipt` with our keys: offers with the quote key, receipts with the receipt key. */

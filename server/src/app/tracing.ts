@@ -1,5 +1,5 @@
-import type { Deps as RunDeps } from '../modules/runs/execute-run.ts'
 import type { LaneTask } from '../modules/runs/lane.ts'
+import type { RunDeps } from '../modules/runs/run-deps.ts'
 import { noTracing, type Tracing } from '../platform/tracing.ts'
 import type { AppContext } from './context.ts'
 

@@ -1,11 +1,11 @@
 import { createServer } from 'node:http'
 
 /**
- * A facilitator in a process of its own that stands before a real one and does it wrong. Environment: UPSTREAM is the
- * real one's address, FAULT what to do to /settle: `destroy` the socket once the payment has been mined.
+ * A facilitator process that forwards to a real one and injects a fault. Environment: UPSTREAM is the address of the real
+ * one; with FAULT=destroy the first /settle is forwarded, and its socket is destroyed instead of answered.
  */
 const { UPSTREAM, FAULT } = process.env
-let faults = 0
+let faultCount = 0
 
 const server = createServer(async (request, response) => {
   const chunks: Buffer[] = []
@@ -16,13 +16,13 @@ const server = createServer(async (request, response) => {
     headers: { 'content-type': 'application/json' },
     ...(request.method === 'POST' && { body }),
   })
-  const answer = await upstream.text()
-  if (FAULT === 'destroy' && request.url === '/settle' && faults === 0) {
-    faults += 1
+  const responseText = await upstream.text()
+  if (FAULT === 'destroy' && request.url === '/settle' && faultCount === 0) {
+    faultCount += 1
     request.socket.destroy()
     return
   }
-  response.writeHead(upstream.status, { 'content-type': 'application/json' }).end(answer)
+  response.writeHead(upstream.status, { 'content-type': 'application/json' }).end(responseText)
 })
 server.listen(0, '127.0.0.1', () => {
   console.log(`listens on http://127.0.0.1:${(server.address() as { port: number }).port}`)

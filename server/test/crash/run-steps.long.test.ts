@@ -1,103 +1,215 @@
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { afterAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { startEmbeddedPostgres } from '../../src/adapters/postgres/embedded.ts'
 import { runSteps } from '../../src/modules/runs/run.ts'
-import { readChallenge, signPayment, spawnService } from '../harness.ts'
+import { openDatabase } from '../../src/platform/db.ts'
+import { readChallenge, signPayment, silent, spawnService } from '../harness.ts'
 
-/** `kill -9` after every step of a run, on the real embedded database with fsync on, then a restart: nothing may be lost. */
+/**
+ * Kills the process with SIGKILL after each step of a paid run, on the embedded database with fsync on. For every step it
+ * checks what the killed process left in the database, and the outcome that the table "A paid run" in ARCHITECTURE.md
+ * names for that step, by response, chain, ledger, settlement and receipt.
+ */
 const dataDir = mkdtempSync(join(tmpdir(), 'countersign-crash-'))
-afterAll(() => rmSync(dataDir, { recursive: true, force: true }))
+const PRICE_MICRO = 10_000n
+const FUNDS_MICRO = 1_000_000n
 
-// `complete` is after COMMIT and before the answer; `mined` is after mining and before we read it.
-const points = [...runSteps.slice(0, -2), 'mined', ...runSteps.slice(-2)]
-const seen: Record<string, string> = {}
+let postgres: Awaited<ReturnType<typeof startEmbeddedPostgres>>
+let database: ReturnType<typeof openDatabase>
+beforeAll(async () => {
+  postgres = await startEmbeddedPostgres({ dataDir, log: silent })
+  database = openDatabase(postgres.connection, { max: 1, log: silent })
+})
+afterAll(async () => {
+  await database.close()
+  await postgres.stop()
+  rmSync(dataDir, { recursive: true, force: true })
+})
 
-async function until<T>(what: string, look: () => Promise<T | undefined>): Promise<T> {
-  for (let tries = 0; tries < 150; tries++) {
-    const found = await look()
-    if (found !== undefined) return found
-    await new Promise((resume) => setTimeout(resume, 100))
-  }
-  throw new Error(`Waited in vain for ${what}.`)
+type Service = Awaited<ReturnType<typeof spawnService>>
+const startService = () => spawnService({ COUNTERSIGN_DATA_DIR: dataDir })
+
+const bodyFor = (step: string) => ({ task: `Say something after ${step}.`, agent_id: 'comedian-v1' })
+
+/** Starts a service that dies after this step, and makes it die there. Returns the payer and a signed payment. */
+async function crashAfter(step: string, options: { unpaid?: boolean } = {}) {
+  const service = await spawnService({ COUNTERSIGN_DATA_DIR: dataDir, COUNTERSIGN_CRASH_AT: step })
+  const payer = await service.payer(1)
+  const body = bodyFor(step)
+  const challenge = options.unpaid ? undefined : readChallenge((await service.post('/api/run', body)).headers)
+  const payment = challenge && (await signPayment(payer, challenge))
+  await expect(service.post('/api/run', body, payment)).rejects.toThrow()
+  expect(await service.exited).toBe('SIGKILL')
+  return { payer, body, payment }
 }
 
-for (const point of points) {
-  test(`killed after ${point}, the payment ends in its 200 or in charged: false`, async () => {
-    const crashing = await spawnService({ COUNTERSIGN_DATA_DIR: dataDir, COUNTERSIGN_CRASH_AT: point })
-    const payer = await crashing.payer(1)
-    const body = { task: `Say something after ${point}.`, agent_id: 'comedian-v1' }
-    let challenge = await crashing.post('/api/run', body).catch(() => undefined)
-    if (challenge === undefined) {
-      // The steps before payment kill the very first call; the challenge then comes from a healthy process.
-      expect(await crashing.exited).toBe('SIGKILL')
-    }
-    const healthyFirst = challenge === undefined ? await spawnService({ COUNTERSIGN_DATA_DIR: dataDir }) : undefined
-    challenge ??= await healthyFirst!.post('/api/run', body)
-    const header = await signPayment(payer, readChallenge(challenge.headers))
-    if (!healthyFirst) {
-      await expect(crashing.post('/api/run', body, header)).rejects.toThrow()
-      expect(await crashing.exited).toBe('SIGKILL')
-    }
+type RunState = { run: string; settlement: string; reason: string | null; transaction: string | null }
 
-    const restarted = healthyFirst ?? (await spawnService({ COUNTERSIGN_DATA_DIR: dataDir }))
-    const answer = await until('the answer', async () => {
-      const again = await restarted.post('/api/run', body, header)
-      expect([200, 409, 500, 503], again.text).toContain(again.status)
-      return again.status === 200 || again.status === 500 ? again : undefined
-    })
-    const balance = await restarted.balance(payer.address)
-    if (answer.status === 200) {
-      expect(balance).toBe(990_000n)
-      const receipt = await restarted.get(answer.body.receipt_url)
-      expect(receipt.body).toMatchObject({
-        kind: 'run',
-        charged: true,
-        settlement: { transaction: answer.body.settlement.transaction },
-      })
-    } else {
-      expect(answer.body).toMatchObject({ charged: false, status: 'failed' })
-      expect(balance).toBe(1_000_000n)
-      const receipts = await restarted.get(`/api/receipts?run_id=${answer.body.run_id}`)
-      expect(receipts.body.receipts).toMatchObject([{ kind: 'failure', charged: false }])
-    }
-    const repeated = await restarted.post('/api/run', body, header)
-    expect(repeated.text).toBe(answer.text)
-    seen[point] = answer.status === 200 ? 'completed, charged once' : 'failed, not charged'
-    expect(await restarted.stop()).toBe(0)
+/** The run for this body, its settlement and its ledger amounts; undefined when nothing was written. */
+async function readRun(body: { task: string }) {
+  const { rows } = await database.pool.query<RunState & { id: string; answer: string | null; pending_id: string }>(
+    `select run.id, run.state as run, run.answer_body as answer, run.terms->>'pending_id' as pending_id,
+       settlement.state as settlement, settlement.reason, settlement.transaction
+     from runs run join settlements settlement on settlement.run_id = run.id where run.request->>'task' = $1`,
+    [body.task],
+  )
+  expect(rows.length).toBeLessThanOrEqual(1)
+  const row = rows[0]
+  return row && { ...row, ledger: await readLedger(row.pending_id) }
+}
+
+/** What the ledger says about our address because of one run: pending while the run is open, posted once it is paid. */
+async function readLedger(pendingId: string): Promise<{ pending: bigint; posted: bigint }> {
+  const { rows } = await database.pool.query(
+    `select coalesce(sum(amount_micro) filter (where layer = 'pending'), 0)::bigint as pending,
+       coalesce(sum(amount_micro) filter (where layer = 'posted'), 0)::bigint as posted
+     from ledger_entries entry join ledger_transactions booking on booking.id = entry.transaction_id
+     where account = 'assets:chain:usdc' and $1 in (booking.id, booking.pending_id)`,
+    [pendingId],
+  )
+  return rows[0]
+}
+
+/** The run as the reconciler of the restarted service ended it, before any client asks for it. */
+async function waitUntilEnded(body: { task: string }) {
+  await expect.poll(async () => (await readRun(body))?.run, { timeout: 20_000 }).toMatch(/^(completed|failed)$/)
+  return (await readRun(body))!
+}
+
+/** The same payment gets the stored response, byte for byte, every time. */
+async function expectReplay(service: Service, body: { task: string }, payment: Record<string, string>, status: number) {
+  const first = await service.post('/api/run', body, payment)
+  const second = await service.post('/api/run', body, payment)
+  expect(first.status, first.text).toBe(status)
+  expect(first.headers.get('idempotent-replayed')).toBe('true')
+  expect(second.text).toBe(first.text)
+  expect(first.text).toBe((await readRun(body))!.answer)
+  return first.body
+}
+
+async function expectPaid(service: Service, body: { task: string }, address: string, response: PaidResponse) {
+  expect(await service.balance(address)).toBe(FUNDS_MICRO - PRICE_MICRO)
+  const run = await readRun(body)
+  expect(run).toMatchObject({ id: response.run_id, run: 'completed', settlement: 'settled' })
+  expect(run!.ledger).toEqual({ pending: 0n, posted: PRICE_MICRO })
+  expect(run!.transaction).toBe(response.settlement.transaction)
+  const receipts = await service.get(`/api/receipts?run_id=${response.run_id}`)
+  expect(receipts.body.receipts).toMatchObject([
+    { kind: 'run', charged: true, settlement: { transaction: response.settlement.transaction } },
+  ])
+}
+type PaidResponse = { run_id: string; settlement: { transaction: string } }
+
+const outcomes = {
+  nothingHappened: ['route', 'assess'],
+  paymentStillGood: ['check'],
+  givenUp: ['admit', 'execute'],
+  settledByReconciler: ['keep', 'mined', 'settle'],
+  responseStored: ['complete'],
+}
+
+test('every step of a run has its outcome below', () => {
+  expect(Object.values(outcomes).flat().sort()).toEqual([...runSteps, 'mined'].sort())
+})
+
+for (const step of outcomes.nothingHappened) {
+  test(`killed after ${step}: nothing happened`, async () => {
+    // These steps come before the price is asked for, so the unpaid request is the one that dies.
+    const { payer, body } = await crashAfter(step, { unpaid: true })
+    expect(await readRun(body)).toBeUndefined()
+    const service = await startService()
+    const payment = await signPayment(payer, readChallenge((await service.post('/api/run', body)).headers))
+    const response = await service.post('/api/run', body, payment)
+    expect(response.status, response.text).toBe(200)
+    await expectPaid(service, body, payer.address, response.body)
+    expect(await service.stop()).toBe(0)
   })
 }
 
-test('after all of it chain, ledger, settlements, runs and receipts agree', async () => {
-  const service = await spawnService({ COUNTERSIGN_DATA_DIR: dataDir })
-  const { startEmbeddedPostgres } = await import('../../src/adapters/postgres/embedded.ts')
-  const { silent } = await import('../harness.ts')
-  const { openDatabase } = await import('../../src/platform/db.ts')
-  const postgres = await startEmbeddedPostgres({ dataDir, log: silent })
-  const { pool, close } = openDatabase(postgres.connection, { max: 1, log: silent })
-  const one = async (text: string) => Object.values((await pool.query(text)).rows[0])[0]
-  const payee = String(await one('select pay_to from settlements limit 1'))
-  const onChain = await service.balance(payee)
-  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from settlements where state = 'settled'`)).toBe(
-    onChain,
-  )
-  expect(
-    await one(
-      `select coalesce(sum(amount_micro), 0)::bigint from ledger_entries where account = 'assets:chain:usdc' and layer = 'posted'`,
-    ),
-  ).toBe(onChain)
-  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from ledger_entries where layer = 'pending'`)).toBe(
-    0n,
-  )
-  expect(await one(`select coalesce(sum(amount_micro), 0)::bigint from ledger_entries`)).toBe(0n)
-  const settled = await one(`select count(*) from settlements where state = 'settled'`)
-  expect(await one(`select count(*) from runs where state = 'completed'`)).toBe(settled)
-  expect(await one(`select count(*) from receipts where kind = 'run'`)).toBe(settled)
-  expect(await one(`select count(*) from runs where state not in ('completed', 'failed')`)).toBe(0n)
-  expect(await one(`select coalesce(sum(reserved_micro), 0)::bigint from limits`)).toBe(0n)
-  expect(await one(`select count(*) from holds where state = 'open'`)).toBe(0n)
-  await close()
-  await postgres.stop()
+test('killed after check: nothing happened, and the payment is still good', async () => {
+  const { payer, body, payment } = await crashAfter('check')
+  expect(await readRun(body)).toBeUndefined()
+  const service = await startService()
+  expect(await service.balance(payer.address)).toBe(FUNDS_MICRO)
+  const response = await service.post('/api/run', body, payment)
+  expect(response.status, response.text).toBe(200)
+  expect(response.headers.get('idempotent-replayed')).toBeNull()
+  await expectPaid(service, body, payer.address, response.body)
   expect(await service.stop()).toBe(0)
-  console.table(seen)
+})
+
+for (const step of outcomes.givenUp) {
+  test(`killed after ${step}: the run is given up and not charged`, async () => {
+    const { payer, body, payment } = await crashAfter(step)
+    const left = await readRun(body)
+    expect(left).toMatchObject({ run: 'executing', settlement: 'pending', answer: null })
+    expect(left!.ledger).toEqual({ pending: PRICE_MICRO, posted: 0n })
+
+    const service = await startService()
+    const ended = await waitUntilEnded(body)
+    expect(ended).toMatchObject({ run: 'failed', settlement: 'failed', reason: 'interrupted', transaction: null })
+    expect(ended.ledger).toEqual({ pending: 0n, posted: 0n })
+    const response = await expectReplay(service, body, payment!, 500)
+    expect(response).toMatchObject({ run_id: left!.id, status: 'failed', stage: 'execute', charged: false })
+    expect(await service.balance(payer.address)).toBe(FUNDS_MICRO)
+    const receipts = await service.get(`/api/receipts?run_id=${left!.id}`)
+    expect(receipts.body.receipts).toMatchObject([{ kind: 'failure', charged: false }])
+    expect(await service.stop()).toBe(0)
+  })
+}
+
+// After `keep` the authorisation is unused and the reconciler sends it; after `mined` and `settle` the chain already has
+// it. All three must end in one payment. (`mined` is after mining and before the process has read the result.)
+for (const step of outcomes.settledByReconciler) {
+  test(`killed after ${step}: the reconciler settles the payment once and the stored response is there`, async () => {
+    const { payer, body, payment } = await crashAfter(step)
+    const left = await readRun(body)
+    expect(left).toMatchObject({ run: 'settling', settlement: 'pending', answer: null, transaction: null })
+    expect(left!.ledger).toEqual({ pending: PRICE_MICRO, posted: 0n })
+
+    const service = await startService()
+    expect(await waitUntilEnded(body)).toMatchObject({ id: left!.id, run: 'completed', settlement: 'settled' })
+    const response = await expectReplay(service, body, payment!, 200)
+    await expectPaid(service, body, payer.address, response)
+    expect(await service.stop()).toBe(0)
+  })
+}
+
+test('killed after complete: the response is already stored and the same payment gets it', async () => {
+  const { payer, body, payment } = await crashAfter('complete')
+  const left = await readRun(body)
+  expect(left).toMatchObject({ run: 'completed', settlement: 'settled', answer: expect.any(String) })
+
+  const service = await startService()
+  const response = await expectReplay(service, body, payment!, 200)
+  expect(response).toEqual(JSON.parse(left!.answer!))
+  await expectPaid(service, body, payer.address, response)
+  expect(await service.stop()).toBe(0)
+})
+
+test('after all crashes chain, ledger, settlements, runs and receipts agree', async () => {
+  const service = await startService()
+  const value = async (text: string) => Object.values((await database.pool.query(text)).rows[0])[0]
+  const payee = String(await value('select pay_to from settlements limit 1'))
+  // Nine crashes: seven runs were paid in the end, two were given up.
+  const paidMicro = 7n * PRICE_MICRO
+  expect(await service.balance(payee)).toBe(paidMicro)
+  expect(await value(`select sum(amount_micro)::bigint from settlements where state = 'settled'`)).toBe(paidMicro)
+  expect(
+    await value(
+      `select sum(amount_micro)::bigint from ledger_entries where account = 'assets:chain:usdc' and layer = 'posted'`,
+    ),
+  ).toBe(paidMicro)
+  expect(await value(`select sum(amount_micro)::bigint from ledger_entries where layer = 'pending'`)).toBe(0n)
+  expect(await value(`select sum(amount_micro)::bigint from ledger_entries`)).toBe(0n)
+  expect(await value(`select count(*) from runs where state = 'completed'`)).toBe(7n)
+  expect(await value(`select count(*) from runs where state = 'failed'`)).toBe(2n)
+  expect(await value(`select count(*) from runs`)).toBe(9n)
+  expect(await value(`select count(*) from receipts where kind = 'run'`)).toBe(7n)
+  expect(await value(`select count(*) from receipts where kind = 'failure'`)).toBe(2n)
+  expect(await value(`select coalesce(sum(reserved_micro), 0)::bigint from limits`)).toBe(0n)
+  expect(await value(`select count(*) from holds where state = 'open'`)).toBe(0n)
+  expect(await service.stop()).toBe(0)
 })

@@ -2,19 +2,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createDescribed, type Description } from '../described.ts'
 import { type Payer, startService, type TestService } from '../harness.ts'
 
-// The machine description is a promise: whatever is answered has a status, a media type and a shape that it names.
+// Every response must have a status, a media type and a shape that openapi.json describes.
 const admin = { 'x-admin-key': 'an-admin-key-for-this-test-only' }
 let service: TestService
 let description: Description
 let payer: Payer
 let tenant: Record<string, string>
 let tenantId: string
-let faults: (method: string, path: string, answer: Awaited<ReturnType<TestService['call']>>) => string[]
+let findFaults: (method: string, path: string, answer: Awaited<ReturnType<TestService['call']>>) => string[]
 
 beforeAll(async () => {
   service = await startService({ env: { ADMIN_KEY: admin['x-admin-key'] } })
   description = (await service.get('/openapi.json')).body
-  faults = createDescribed(description).faults
+  findFaults = createDescribed(description).faults
   payer = await service.payer(1)
   const onboarded = await service.onboard()
   tenant = onboarded.headers
@@ -22,10 +22,10 @@ beforeAll(async () => {
 })
 afterAll(() => service?.close())
 
-/** Asks, and holds the answer against the description. */
-async function ask(method: string, path: string, body?: unknown, headers: Record<string, string> = tenant) {
+/** Sends a request and compares the response with openapi.json. */
+async function call(method: string, path: string, body?: unknown, headers: Record<string, string> = tenant) {
   const answer = await service.call(method, path, body, headers)
-  expect.soft(faults(method, path, answer)).toEqual([])
+  expect.soft(findFaults(method, path, answer)).toEqual([])
   return answer
 }
 
@@ -37,19 +37,21 @@ async function pay(path: string, body: unknown, headers: Record<string, string> 
   })
   const text = await response.text()
   const answer = { status: response.status, headers: response.headers, text, body: JSON.parse(text) }
-  expect.soft(faults('POST', path, answer)).toEqual([])
+  expect.soft(findFaults('POST', path, answer)).toEqual([])
   expect(answer.status, text).toBe(200)
   return answer
 }
 
-test('every operation has a name of its own, an answer that is no error, and the errors in one place', () => {
+test('every operation has a unique operationId and a response below 400, and all share one error schema', () => {
   const operations = Object.entries(description.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ name: `${method} ${path}`, ...operation })),
   ) as { name: string; operationId: string; responses: Record<string, unknown> }[]
-  const ids = operations.map((one) => one.operationId)
+  const ids = operations.map((operation) => operation.operationId)
   expect(ids.filter((id, index) => !id || ids.indexOf(id) !== index)).toEqual([])
-  const silent = operations.filter(({ responses }) => !Object.keys(responses).some((status) => Number(status) < 400))
-  expect(silent.map(({ name }) => name)).toEqual(['post /api/route-intent'])
+  const withoutSuccess = operations.filter(
+    ({ responses }) => !Object.keys(responses).some((status) => Number(status) < 400),
+  )
+  expect(withoutSuccess.map(({ name }) => name)).toEqual(['post /api/route-intent'])
   expect(description.components.schemas.ErrorResponse).toMatchObject({ required: ['error', 'message'] })
   expect(Object.keys(description.paths['/api/settlement']!)).toEqual(['post'])
   expect(Object.keys(description.paths['/api/onboarding']!).sort()).toEqual(['get', 'post'])
@@ -57,46 +59,46 @@ test('every operation has a name of its own, an answer that is no error, and the
 
 test('discovery, keys and lanes answer as described', async () => {
   for (const path of ['health', 'env-check', 'capabilities', 'pricing', 'providers', 'agents', 'lanes', 'lane'])
-    await ask('GET', `/api/${path}`, undefined, {})
+    await call('GET', `/api/${path}`, undefined, {})
   for (const path of ['lane/coder-v1', 'lane/nobody', 'providers?limit=0', 'onboard', 'onboarding', 'me', 'me/plan'])
-    await ask('GET', `/api/${path}`)
-  await ask('POST', '/api/onboard', { org_name: 'Other', email: 'other@example.com' }, {})
-  await ask('POST', '/api/onboard', {}, {})
+    await call('GET', `/api/${path}`)
+  await call('POST', '/api/onboard', { org_name: 'Other', email: 'other@example.com' }, {})
+  await call('POST', '/api/onboard', {}, {})
   const lane = { agent_id: 'painter-v1', display_name: 'Painter', category: 'art', base_price_usdc: 0.01 }
-  for (const headers of [{}, admin, admin]) await ask('POST', '/api/lane', lane, headers as Record<string, string>)
-  await ask('PATCH', '/api/lane/painter-v1', { status: 'paused' }, admin)
-  await ask('GET', '/api/admin/tenants?limit=1', undefined, admin)
-  await ask('PATCH', `/api/admin/tenants/${tenantId}`, { plan: 'team' }, admin)
-  const { body: key } = await ask('POST', `/api/admin/tenants/${tenantId}/keys`, { scopes: ['read'] }, admin)
+  for (const headers of [{}, admin, admin]) await call('POST', '/api/lane', lane, headers as Record<string, string>)
+  await call('PATCH', '/api/lane/painter-v1', { status: 'paused' }, admin)
+  await call('GET', '/api/admin/tenants?limit=1', undefined, admin)
+  await call('PATCH', `/api/admin/tenants/${tenantId}`, { plan: 'team' }, admin)
+  const { body: key } = await call('POST', `/api/admin/tenants/${tenantId}/keys`, { scopes: ['read'] }, admin)
   const reader = { 'x-api-key': key.api_key }
-  await ask('POST', '/api/run', { task: 'x' }, reader)
-  await ask('POST', `/api/admin/keys/${key.key_id}/rotate`, {}, admin)
-  await ask('GET', `/api/admin/tenants/${tenantId}/keys`, undefined, admin)
-  await ask('DELETE', `/api/admin/keys/${key.key_id}`, undefined, admin)
-  await ask('GET', '/api/me', undefined, reader)
-  const { body: suspended } = await ask('POST', '/api/onboard', { org_name: 'Gone', email: 'gone@example.com' }, {})
-  await ask('PATCH', `/api/admin/tenants/${suspended.tenant_id}`, { status: 'suspended' }, admin)
-  const gone = { 'x-api-key': suspended.api_key }
+  await call('POST', '/api/run', { task: 'x' }, reader)
+  await call('POST', `/api/admin/keys/${key.key_id}/rotate`, {}, admin)
+  await call('GET', `/api/admin/tenants/${tenantId}/keys`, undefined, admin)
+  await call('DELETE', `/api/admin/keys/${key.key_id}`, undefined, admin)
+  await call('GET', '/api/me', undefined, reader)
+  const { body: suspended } = await call('POST', '/api/onboard', { org_name: 'Gone', email: 'gone@example.com' }, {})
+  await call('PATCH', `/api/admin/tenants/${suspended.tenant_id}`, { status: 'suspended' }, admin)
+  const suspendedHeaders = { 'x-api-key': suspended.api_key }
   for (const path of ['/api/me', '/api/loops', '/api/log/tile/0/000'])
-    expect((await ask('GET', path, undefined, gone)).status).toBe(403)
+    expect((await call('GET', path, undefined, suspendedHeaders)).status).toBe(403)
 })
 
-test('what is paid for answers as described, and so does everything that tells of it', async () => {
+test('paid calls and everything that reports on them answer as described', async () => {
   const run = { task: 'Revenue was 3, 4 and 5.', agent_id: 'analyst-v1' }
   for (const body of [run, {}, { ...run, agent_id: 'nobody' }, { ...run, budget: { max_price_usdc: 0.001 } }])
-    await ask('POST', '/api/run', body)
-  const { body: done } = await pay('/api/run', run)
+    await call('POST', '/api/run', body)
+  const { body: completedRun } = await pay('/api/run', run)
   await pay('/api/loop', { input: 'Say hello.', proposed_actions: [{ type: 'greet' }] }, {})
-  const { body: wallet } = await ask('POST', '/api/wallets', {})
-  await ask('POST', '/api/run', { ...run, payment: { wallet_id: wallet.wallet_id } })
+  const { body: wallet } = await call('POST', '/api/wallets', {})
+  await call('POST', '/api/run', { ...run, payment: { wallet_id: wallet.wallet_id } })
   await pay(`/api/wallets/${wallet.wallet_id}/topup`, { amount_usdc: 0.1 })
-  await ask('POST', '/api/run', { ...run, payment: { wallet_id: wallet.wallet_id } })
+  await call('POST', '/api/run', { ...run, payment: { wallet_id: wallet.wallet_id } })
   for (const path of ['runs', 'loops', 'settlements', 'ledger', 'wallets', 'analytics', 'control-tower', 'benchmark'])
-    await ask('GET', `/api/${path}`)
-  const { settlement_id } = done.settlement
-  await ask('GET', `/api/settle/${settlement_id}`)
-  await ask('POST', '/api/settle', { settlement_id })
-  expect((await ask('POST', '/api/settle', { settlement_id: 'stl_none' })).status).toBe(404)
+    await call('GET', `/api/${path}`)
+  const { settlement_id } = completedRun.settlement
+  await call('GET', `/api/settle/${settlement_id}`)
+  await call('POST', '/api/settle', { settlement_id })
+  expect((await call('POST', '/api/settle', { settlement_id: 'stl_none' })).status).toBe(404)
   const payment_payload = {
     x402Version: 1,
     scheme: 'exact',
@@ -113,14 +115,14 @@ test('what is paid for answers as described, and so does everything that tells o
       },
     },
   }
-  expect((await ask('POST', '/api/settle', { settlement_id, payment_payload })).status).toBe(409)
-  expect((await ask('POST', '/api/settlement?now=1', { settlement_id })).status).toBe(308)
-  await ask('GET', '/api/receipts?limit=2', undefined, {})
-  await ask('GET', done.receipt_url)
-  await ask('GET', `${done.receipt_url}/proof`)
-  await ask('GET', '/api/receipts/rcpt_none')
-  for (const body of [{ receipt: done.receipt }, { receipt: {} }, { receipt_id: 'rcpt_none' }, {}])
-    await ask('POST', '/api/receipts/verify', body)
+  expect((await call('POST', '/api/settle', { settlement_id, payment_payload })).status).toBe(409)
+  expect((await call('POST', '/api/settlement?now=1', { settlement_id })).status).toBe(308)
+  await call('GET', '/api/receipts?limit=2', undefined, {})
+  await call('GET', completedRun.receipt_url)
+  await call('GET', `${completedRun.receipt_url}/proof`)
+  await call('GET', '/api/receipts/rcpt_none')
+  for (const body of [{ receipt: completedRun.receipt }, { receipt: {} }, { receipt_id: 'rcpt_none' }, {}])
+    await call('POST', '/api/receipts/verify', body)
 })
 
 test('the log, the keys and the audit trail answer as described', async () => {
@@ -140,50 +142,61 @@ test('the log, the keys and the audit trail answer as described', async () => {
     '/api/audit?format=ndjson',
     '/api/audit?cursor=aud_none',
   ])
-    await ask('GET', path)
-  await ask('POST', '/api/log/witness', { checkpoint: 'none' })
+    await call('GET', path)
+  await call('POST', '/api/log/witness', { checkpoint: 'none' })
 })
 
 test('the basis API answers as described', async () => {
   for (const path of ['', '/symbols', '/board', '/board?chain=nowhere', '/quote/TSLAx', '/quote/none'])
-    await ask('GET', `/api/basis/v1${path}`, undefined, {})
-  const { body } = await ask('GET', '/api/basis/v1/attestation/TSLAx', undefined, {})
-  await ask('GET', `/api/basis/v1/evidence/${body.backing.evidence.hash}`, undefined, {})
-  await ask('GET', '/api/basis/v1/history/TSLAx', undefined, {})
-  await ask('GET', '/api/basis/v1/stream?symbols=none', undefined, {})
-  expect((await ask('GET', '/api/basis/v1', undefined, { authorization: 'Bearer nobody' })).status).toBe(401)
+    await call('GET', `/api/basis/v1${path}`, undefined, {})
+  const { body } = await call('GET', '/api/basis/v1/attestation/TSLAx', undefined, {})
+  await call('GET', `/api/basis/v1/evidence/${body.backing.evidence.hash}`, undefined, {})
+  await call('GET', '/api/basis/v1/history/TSLAx', undefined, {})
+  await call('GET', '/api/basis/v1/stream?symbols=none', undefined, {})
+  expect((await call('GET', '/api/basis/v1', undefined, { authorization: 'Bearer nobody' })).status).toBe(401)
 })
 
 type Parameter = { name: string; in: string; schema: { type?: string } }
 
-const reads = () =>
+const readOperations = () =>
   Object.entries(description.paths).flatMap(([path, methods]) => {
     const operation = methods.get as { parameters?: Parameter[]; security?: Record<string, unknown>[] } | undefined
-    // A stream answers no question to its end.
+    // A stream does not end.
     if (!operation || path.endsWith('/stream')) return []
-    const headers = operation.security?.some((way) => 'adminKey' in way) ? admin : tenant
+    const headers = operation.security?.some((scheme) => 'adminKey' in scheme) ? admin : tenant
     return [{ path, headers, parameters: operation.parameters ?? [] }]
   })
 
-test('a cursor that no page gave out is refused by every list', async () => {
-  const lists = reads().flatMap(({ path, headers, parameters }) =>
+test('every list refuses a cursor that no page returned', async () => {
+  const lists = readOperations().flatMap(({ path, headers, parameters }) =>
     parameters.filter(({ name }) => name === 'cursor' || name === 'after').map(({ name }) => ({ path, headers, name })),
   )
   expect(lists.length).toBeGreaterThan(15)
   for (const { path, headers, name } of lists)
     for (const cursor of ['', 'zzz', 'zzz_01a1de22-2381-770e-b99a-abc7cd767945', '%00', '1e300', 'a&cursor=b']) {
-      const { status } = await ask('GET', `${path.replace(/\{[^}]+\}/g, 'x')}?${name}=${cursor}`, undefined, headers)
+      const { status } = await call('GET', `${path.replace(/\{[^}]+\}/g, 'x')}?${name}=${cursor}`, undefined, headers)
       expect.soft(status, `${path} ${cursor}`).toBe(400)
     }
 })
 
-test('no odd parameter breaks a route that reads', async () => {
-  const odd = ['', '0', '-1', '1e300', 'NaN', '9'.repeat(40), 'x'.repeat(4_000), '%00', '%F0%9F%A6%8A', '%27%22%3B--']
-  for (const { path, headers, parameters } of reads())
-    for (const { name, in: where } of parameters.filter((one) => one.in !== 'header'))
-      for (const value of where === 'path' ? odd.slice(1) : [...odd, `a&${name}=b`]) {
-        const named = path.replace(`{${name}}`, where === 'path' ? value : 'x').replace(/\{[^}]+\}/g, 'x')
-        const { status } = await ask('GET', where === 'path' ? named : `${named}?${name}=${value}`, undefined, headers)
+test('no odd parameter makes a GET route answer 500', async () => {
+  const oddValues = [
+    '',
+    '0',
+    '-1',
+    '1e300',
+    'NaN',
+    '9'.repeat(40),
+    'x'.repeat(4_000),
+    '%00',
+    '%F0%9F%A6%8A',
+    '%27%22%3B--',
+  ]
+  for (const { path, headers, parameters } of readOperations())
+    for (const { name, in: location } of parameters.filter((parameter) => parameter.in !== 'header'))
+      for (const value of location === 'path' ? oddValues.slice(1) : [...oddValues, `a&${name}=b`]) {
+        const url = path.replace(`{${name}}`, location === 'path' ? value : 'x').replace(/\{[^}]+\}/g, 'x')
+        const { status } = await call('GET', location === 'path' ? url : `${url}?${name}=${value}`, undefined, headers)
         expect.soft(status, `${path} ${name}=${value.slice(0, 40)}`).not.toBe(500)
       }
 })

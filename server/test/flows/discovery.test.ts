@@ -10,8 +10,8 @@ afterAll(() => service.close())
 
 const admin = { 'x-admin-key': 'an-admin-key-for-this-test-only' }
 
-// The price table of the interface, word for word.
-const table: [string, string, string, number, number, number, number][] = [
+// The published price table.
+const priceTable: [string, string, string, number, number, number, number][] = [
   ['comedian-v1', 'starter', 'entertainment', 0.005, 0.01, 0.0015, 85],
   ['writer-v1', 'standard', 'content', 0.008, 0.013, 0.002, 84.62],
   ['support-v1', 'standard', 'support', 0.006, 0.011, 0.002, 81.82],
@@ -33,7 +33,7 @@ test('pricing shows every field and every number of the price table', async () =
     record.estimated_cost_usd,
     record.margin_percent,
   ]
-  expect(body.agents.map(figures)).toEqual(table)
+  expect(body.agents.map(figures)).toEqual(priceTable)
   expect(body.lanes).toEqual(body.agents)
   expect(figures(body.default)).toEqual(['default', 'starter', 'fallback', 0.005, 0.01, 0.0015, 85])
   for (const record of [...body.agents, body.default]) {
@@ -115,10 +115,10 @@ test('capabilities list every free and paid endpoint', async () => {
   expect(body.product_layers.length).toBeGreaterThan(0)
 })
 
-test('providers are filtered and bounded, never clamped', async () => {
+test('providers can be filtered, and a limit out of range is refused', async () => {
   expect((await service.get('/api/providers')).body.providers).toHaveLength(7)
   expect(
-    (await service.get('/api/providers?category=code')).body.providers.map((one: { id: string }) => one.id),
+    (await service.get('/api/providers?category=code')).body.providers.map((provider: { id: string }) => provider.id),
   ).toEqual(['coder-v1'])
   expect((await service.get('/api/providers?network=eip155:1')).body.providers).toEqual([])
   expect((await service.get('/api/providers?trusted_only=true')).body.providers).toEqual([])
@@ -127,7 +127,7 @@ test('providers are filtered and bounded, never clamped', async () => {
     expect((await service.get(`/api/providers?limit=${limit}`)).status).toBe(400)
 })
 
-test('health, env-check and the machine description', async () => {
+test('health, env-check, openapi.json, metrics and the docs page answer', async () => {
   expect((await service.get('/api/health')).body).toMatchObject({ status: 'ok', redis: 'not_configured' })
   const { text, body } = await service.get('/api/env-check')
   expect(body.status).toBe('ok')
@@ -146,7 +146,7 @@ test('health, env-check and the machine description', async () => {
   expect(page.text).not.toMatch(/https?:\/\//)
 })
 
-test('lanes are changed by the admin alone, and the new price is asked at once', async () => {
+test('only the admin can change lanes, and a new price applies at once', async () => {
   const lane = { agent_id: 'translator-v1', display_name: 'Translator', category: 'language', base_price_usdc: 0.01 }
   expect((await service.post('/api/lane', lane)).status).toBe(401)
   expect((await service.post('/api/lane', lane, admin)).status).toBe(201)
@@ -162,109 +162,109 @@ test('lanes are changed by the admin alone, and the new price is asked at once',
   expect((await service.call('PATCH', '/api/lane/translator-v1', { colour: 'red' }, admin)).status).toBe(400)
 })
 
-test('rate limits carry the IETF headers and say when to come back', async () => {
-  const strict = await startService({ env: { RATE_LIMIT_ANON_PER_MINUTE: '3' } })
+test('a rate limit answers with the IETF headers and Retry-After', async () => {
+  const strictService = await startService({ env: { RATE_LIMIT_ANON_PER_MINUTE: '3' } })
   try {
-    for (let count = 0; count < 3; count++) expect((await strict.get('/api/pricing')).status).toBe(200)
-    const limited = await strict.get('/api/pricing')
+    for (let count = 0; count < 3; count++) expect((await strictService.get('/api/pricing')).status).toBe(200)
+    const limited = await strictService.get('/api/pricing')
     expect(limited.status).toBe(429)
     expect(limited.body).toMatchObject({ error: 'error', code: 'rate_limited', retryable: true })
     expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0)
     expect(limited.headers.get('ratelimit-policy')).toBe('"minute";q=3;w=60')
     expect(limited.headers.get('ratelimit')).toMatch(/^"minute";r=0;t=\d+$/)
   } finally {
-    await strict.close()
+    await strictService.close()
   }
 })
 
-test('a deprecated path moves every request on unread, whatever its method and body', async () => {
+test('a deprecated path redirects every request without reading its body', async () => {
   for (const method of ['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS']) {
-    const moved = await service.call(method, '/api/settlement/stl_1?a=1&b=%20')
-    expect([moved.status, moved.headers.get('location')]).toEqual([308, '/api/settle/stl_1?a=1&b=%20'])
+    const redirect = await service.call(method, '/api/settlement/stl_1?a=1&b=%20')
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([308, '/api/settle/stl_1?a=1&b=%20'])
   }
   for (const [body, type] of [
     ['{not json', 'application/json'],
     ['plain words', 'text/plain'],
     [`"${'x'.repeat(300 * 1024)}"`, 'application/json'],
   ] as const) {
-    const moved = await service.call('POST', '/api/onboarding', body, { 'content-type': type })
-    expect([moved.status, moved.headers.get('location')]).toEqual([308, '/api/onboard'])
+    const redirect = await service.call('POST', '/api/onboarding', body, { 'content-type': type })
+    expect([redirect.status, redirect.headers.get('location')]).toEqual([308, '/api/onboard'])
   }
 })
 
-test('what no table can hold is refused in an address as in a body, on every route', async () => {
+test('values that the database cannot store are refused in the address and in the body', async () => {
   const { headers } = await service.onboard()
   const policy = (await service.post('/api/policies', { constraints: {} }, headers)).body.id
-  const nul = ['/api/receipts/%00', '/api/receipts?cursor=%00', '/api/runs?after=a%00', '/api/settle/%00']
-  const more = ['/api/pre-auth/%00', '/api/wallets/wal_%00', `/api/policies/${policy}/versions?cursor=2147483648`]
-  for (const path of [...nul, ...more])
+  const nulPaths = ['/api/receipts/%00', '/api/receipts?cursor=%00', '/api/runs?after=a%00', '/api/settle/%00']
+  const otherPaths = ['/api/pre-auth/%00', '/api/wallets/wal_%00', `/api/policies/${policy}/versions?cursor=2147483648`]
+  for (const path of [...nulPaths, ...otherPaths])
     expect(await service.get(path, headers), path).toMatchObject({ status: 400, body: { error: 'invalid_request' } })
-  // Moments that RFC 3339 can write and no clock here can tell.
+  // Valid in RFC 3339, but not dates that the service can represent.
   for (const moment of ['2016-12-31T23:59:60Z', '2026-01-01T00:00:00%2B05'])
     for (const path of ['/api/receipts?since=', '/api/runs?until=', '/api/audit?since='])
       expect(await service.get(`${path}${moment}`, headers)).toMatchObject({ status: 400 })
   const mandate = { name: 'm', constraints: [], expires_at: '2030-12-31T23:59:60Z' }
   expect((await service.post('/api/mandates', mandate, headers)).status).toBe(400)
   expect((await service.get('/api/runs?since=2030-12-31T23:59:59.999%2B01:00', headers)).status).toBe(200)
-  const torn = Buffer.concat([Buffer.from('{"task":"a'), Buffer.from([0xff]), Buffer.from('"}')])
+  const invalidUtf8 = Buffer.concat([Buffer.from('{"task":"a'), Buffer.from([0xff]), Buffer.from('"}')])
   const refused = await fetch(`${service.url}/api/run`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
-    body: torn,
+    body: invalidUtf8,
   })
   expect([refused.status, (await readJson(refused)).message]).toEqual([400, 'The body is not valid UTF-8.'])
 })
 
-test('a wrong address under a right one is 404, and only a wrong method is 405', async () => {
+test('an unknown path is 404, and an unknown method on a known path is 405', async () => {
   expect(await service.get('/api/log/tile/')).toMatchObject({ status: 404, body: { code: 'not_found' } })
-  const wrong = await service.call('DELETE', '/api/log/tile/0/000')
-  expect([wrong.status, wrong.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
+  const response = await service.call('DELETE', '/api/log/tile/0/000')
+  expect([response.status, response.headers.get('allow')]).toEqual([405, 'GET, HEAD'])
 })
 
-test('what is no readable request gets the usual words too, and none is waited for without end', async () => {
+test('an unreadable request gets the usual error body, and every request has a timeout', async () => {
   const { hostname, port } = new URL(service.url)
-  const say = (text: string) =>
-    new Promise<{ status: number; body: Record<string, unknown> }>((done, failed) => {
-      let heard = ''
+  const sendRaw = (text: string) =>
+    new Promise<{ status: number; body: Record<string, unknown> }>((resolve, reject) => {
+      let received = ''
       const socket = connect(Number(port), hostname, () => socket.write(text))
       socket.on('data', (chunk) => {
-        heard += chunk
+        received += chunk
       })
       socket.on('end', () =>
-        done({ status: Number(heard.slice(9, 12)), body: JSON.parse(heard.split('\r\n\r\n')[1]!) }),
+        resolve({ status: Number(received.slice(9, 12)), body: JSON.parse(received.split('\r\n\r\n')[1]!) }),
       )
-      socket.on('error', failed)
+      socket.on('error', reject)
     })
-  expect(await say('HELLO\r\n\r\n')).toMatchObject({
+  expect(await sendRaw('HELLO\r\n\r\n')).toMatchObject({
     status: 400,
     body: { error: 'invalid_request', message: expect.any(String), request_id: expect.stringMatching(/^req_/) },
   })
   const request = (payment: number) =>
     `POST /api/run HTTP/1.1\r\nhost: x\r\nconnection: close\r\npayment-signature: ${'A'.repeat(payment)}\r\n` +
     'content-type: application/json\r\ncontent-length: 12\r\n\r\n{"task":"x"}'
-  expect(await say(request(40_000))).toMatchObject({ status: 431, body: { error: 'error', code: 'too_large' } })
-  expect(await say(request(16_385))).toMatchObject({
+  expect(await sendRaw(request(40_000))).toMatchObject({ status: 431, body: { error: 'error', code: 'too_large' } })
+  expect(await sendRaw(request(16_385))).toMatchObject({
     status: 400,
     body: { message: 'PAYMENT-SIGNATURE is longer than 16384 characters.' },
   })
   expect(service.service.app.server.requestTimeout).toBe(60_000)
 })
 
-test('every figure of the service itself can be read', async () => {
+test('every metric has a finite value', async () => {
   const { text } = await service.get('/metrics')
   const lines = text.split('\n').filter((line: string) => /^countersign_[a-z_]+ /.test(line))
   expect(lines.map((line: string) => line.split(' ')[0])).toContain('countersign_receipts_unsequenced')
   expect(lines.filter((line: string) => !Number.isFinite(Number(line.split(' ')[1])))).toEqual([])
 })
 
-test('in production nobody gets money for nothing, and the chain can still be asked', async () => {
-  const strict = await startService({ env: { NODE_ENV: 'production' } })
+test('in production there is no faucet, and the chain RPC still answers', async () => {
+  const strictService = await startService({ env: { NODE_ENV: 'production' } })
   try {
     const address = '0x00000000000000000000000000000000000000aa'
-    expect((await strict.post('/api/dev/faucet', { address, amount_usdc: 1 })).status).toBe(404)
+    expect((await strictService.post('/api/dev/faucet', { address, amount_usdc: 1 })).status).toBe(404)
     const call = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }
-    expect((await strict.post('/api/dev/rpc', call)).body).toMatchObject({ result: '0x2105' })
+    expect((await strictService.post('/api/dev/rpc', call)).body).toMatchObject({ result: '0x2105' })
   } finally {
-    await strict.close()
+    await strictService.close()
   }
 })

@@ -9,7 +9,7 @@ afterEach(async () => {
   for (const stop of stops.splice(0).reverse()) await stop()
 })
 
-test('the background work can be left to processes of its own, and any of several does it', async () => {
+test('worker processes can do the background work, and if one dies another continues', async () => {
   const database = await createTestDatabase()
   stops.push(database.drop)
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-work-'))
@@ -18,28 +18,30 @@ test('the background work can be left to processes of its own, and any of severa
   const service = await spawnService({ ...env, BACKGROUND_WORK: 'off' })
   stops.push(() => service.stop())
   const payer = await service.payer(1)
-  const body = { task: 'Say hello.', agent_id: 'comedian-v1' }
-  const run = await service.post(
+  const firstBody = { task: 'Say hello.', agent_id: 'comedian-v1' }
+  const firstRun = await service.post(
     '/api/run',
-    body,
-    await signPayment(payer, readChallenge((await service.post('/api/run', body)).headers)),
+    firstBody,
+    await signPayment(payer, readChallenge((await service.post('/api/run', firstBody)).headers)),
   )
-  expect(run.status).toBe(200)
+  expect(firstRun.status).toBe(200)
   await new Promise((resume) => setTimeout(resume, 1_500))
-  expect((await service.get(run.body.receipt_url)).body.log).toBeNull()
+  expect((await service.get(firstRun.body.receipt_url)).body.log).toBeNull()
 
   const workers = [await spawnWorker(env), await spawnWorker(env)]
   for (const worker of workers) stops.push(() => worker.stop())
-  await expect.poll(async () => (await service.get(run.body.receipt_url)).body.log?.index, { timeout: 15_000 }).toBe(0)
-  // One of them dies; the other goes on.
+  await expect
+    .poll(async () => (await service.get(firstRun.body.receipt_url)).body.log?.index, { timeout: 15_000 })
+    .toBe(0)
+  // One worker dies; the other continues.
   await workers[0]!.stop('SIGKILL')
-  const second = { task: 'Say goodbye.', agent_id: 'comedian-v1' }
-  const again = await service.post(
+  const secondBody = { task: 'Say goodbye.', agent_id: 'comedian-v1' }
+  const secondRun = await service.post(
     '/api/run',
-    second,
-    await signPayment(payer, readChallenge((await service.post('/api/run', second)).headers)),
+    secondBody,
+    await signPayment(payer, readChallenge((await service.post('/api/run', secondBody)).headers)),
   )
   await expect
-    .poll(async () => (await service.get(again.body.receipt_url)).body.log?.index, { timeout: 20_000 })
+    .poll(async () => (await service.get(secondRun.body.receipt_url)).body.log?.index, { timeout: 20_000 })
     .toBe(1)
 })

@@ -172,7 +172,7 @@ for (const { name, faults, runs, chain } of [
       // A minute later somebody looks at the payments that were given up; what arrived is paid back, faults and all.
       await advance(61)
       await until('every refund is paid', async () => {
-        await seller.service.refunds.sweepGivenUp()
+        await seller.service.refunds.sweepFailedPayments()
         await seller.service.payouts.sweep()
         const { due } = await seller.db
           .selectFrom('settlements')

@@ -183,7 +183,7 @@ export function settlementTests(use: () => World) {
       expect(await world.balance(payer.address)).toBe(990_000n)
 
       world.advance(61_000)
-      await world.service.refunds.sweepGivenUp()
+      await world.service.refunds.sweepFailedPayments()
       await world.service.payouts.sweep()
       expect(await world.balance(payer.address)).toBe(1_000_000n)
       const settlementId = failed.body.settlement.settlement_id
@@ -227,12 +227,12 @@ export function settlementTests(use: () => World) {
           .where('id', '=', answer.body.settlement.settlement_id)
           .executeTakeFirstOrThrow()
       world.advance(61_000)
-      await world.service.refunds.sweepGivenUp()
+      await world.service.refunds.sweepFailedPayments()
       expect((await find()).next_attempt_at).not.toBeNull()
       world.advance(900_000)
       // A later block is what tells that the time is over.
       await world.post('/api/dev/faucet', { address: payer.address, amount_usdc: 1 })
-      await world.service.refunds.sweepGivenUp()
+      await world.service.refunds.sweepFailedPayments()
       expect(await find()).toEqual({ state: 'failed', next_attempt_at: null })
     })
   })

@@ -16,7 +16,7 @@ import { startService, type TestService } from '../harness.ts'
 
 let service: TestService
 let tenant: Awaited<ReturnType<TestService['onboard']>>
-let paid: { receipt: Record<string, unknown>; run_id: string; receipt_url: string }
+let paidRun: { receipt: Record<string, unknown>; run_id: string; receipt_url: string }
 const CANARY = 'canary-7f3a write a haiku about receipts'
 
 beforeAll(async () => {
@@ -29,40 +29,40 @@ beforeAll(async () => {
     body: JSON.stringify({ task: CANARY, agent_id: 'comedian-v1' }),
   })
   expect(response.status).toBe(200)
-  paid = (await response.json()) as typeof paid
+  paidRun = (await response.json()) as typeof paidRun
 })
 afterAll(() => service?.close())
 
-const placed = async () => {
-  await expect.poll(async () => (await service.get(paid.receipt_url)).body.log, { timeout: 10_000 }).not.toBeNull()
-  return (await service.get(paid.receipt_url)).body
+const getPlacedReceipt = async () => {
+  await expect.poll(async () => (await service.get(paidRun.receipt_url)).body.log, { timeout: 10_000 }).not.toBeNull()
+  return (await service.get(paidRun.receipt_url)).body
 }
 
-test('the receipt in the answer and the one on record are the same, and the latter is soon proven to be in the log', async () => {
+test('the receipt in the response is the one on record, and is soon proven to be in the log', async () => {
   const jwks = (await service.get('/.well-known/jwks.json')).body
-  expect(paid.receipt.log).toBeNull()
-  expect(verifyReceipt(paid.receipt, { jwks })).toMatchObject({ ok: true })
-  const receipt = await placed()
-  expect({ ...receipt, log: null }).toEqual(paid.receipt)
+  expect(paidRun.receipt.log).toBeNull()
+  expect(verifyReceipt(paidRun.receipt, { jwks })).toMatchObject({ ok: true })
+  const receipt = await getPlacedReceipt()
+  expect({ ...receipt, log: null }).toEqual(paidRun.receipt)
   expect(verifyReceipt(receipt, { jwks, log: { required: true } })).toMatchObject({ ok: true })
-  const { body: proof } = await service.get(`${paid.receipt_url}/proof`)
+  const { body: proof } = await service.get(`${paidRun.receipt_url}/proof`)
   expect(proof).toMatchObject({ receipt_id: receipt.receipt_id, log: { index: receipt.log.index } })
 })
 
-test('the service explains every check, the payment on the chain among them', async () => {
-  const { status, body } = await service.post('/api/receipts/verify', { receipt: await placed() })
+test('the service explains every check, including the payment on the chain', async () => {
+  const { status, body } = await service.post('/api/receipts/verify', { receipt: await getPlacedReceipt() })
   expect(status).toBe(200)
   expect(body).toMatchObject({ ok: true, later: [] })
   const outcome = Object.fromEntries(body.checks.map(({ name, ok }: { name: string; ok: unknown }) => [name, ok]))
   expect(outcome).toMatchObject({ signature: true, inclusion: true, checkpoint: true, record: true, settlement: true })
-  const changed = await service.post('/api/receipts/verify', { receipt: { ...paid.receipt, charged: false } })
-  expect(changed.body.ok).toBe(false)
+  const changedVerdict = await service.post('/api/receipts/verify', { receipt: { ...paidRun.receipt, charged: false } })
+  expect(changedVerdict.body.ok).toBe(false)
   expect((await service.post('/api/receipts/verify', {})).status).toBe(400)
   expect((await service.post('/api/receipts/verify', { receipt_id: 'rcpt_none' })).status).toBe(404)
 })
 
-test('a mirror that reads the log by HTTP alone arrives at the signed root', async () => {
-  await placed()
+test('a mirror that reads the log over HTTP computes the signed root', async () => {
+  await getPlacedReceipt()
   const { text: checkpoint, headers } = await service.get('/api/log/checkpoint')
   expect(headers.get('content-type')).toContain('text/plain')
   const jwks = (await service.get('/.well-known/jwks.json')).body
@@ -87,10 +87,10 @@ test('a mirror that reads the log by HTTP alone arrives at the signed root', asy
   expect((await service.post('/api/log/witness', { checkpoint })).status).toBe(503)
 })
 
-test('the list is public, filtered and paged, and a limit out of its range is refused', async () => {
-  const { body } = await service.get(`/api/receipts?agent_id=comedian-v1&kind=run&limit=1&run_id=${paid.run_id}`)
+test('the list is public, filtered and paged, and refuses a limit out of range', async () => {
+  const { body } = await service.get(`/api/receipts?agent_id=comedian-v1&kind=run&limit=1&run_id=${paidRun.run_id}`)
   expect(body).toMatchObject({
-    receipts: [{ receipt_id: paid.receipt.receipt_id }],
+    receipts: [{ receipt_id: paidRun.receipt.receipt_id }],
     has_more: false,
     next_cursor: null,
   })
@@ -99,15 +99,15 @@ test('the list is public, filtered and paged, and a limit out of its range is re
   expect((await service.get('/api/receipts/rcpt_none')).status).toBe(404)
 })
 
-test('nothing public names the task, the output or the tenant', async () => {
-  const receipt = await placed()
+test('no public response contains the task, the output or the tenant', async () => {
+  const receipt = await getPlacedReceipt()
   const size = parseCheckpoint((await service.get('/api/log/checkpoint')).text)!.size
   const { width } = tileInTree(0, 0, size)!
   for (const path of [
     '/api/receipts?limit=100',
     '/api/receipts?kind=audit_head&limit=100',
-    paid.receipt_url,
-    `${paid.receipt_url}/proof`,
+    paidRun.receipt_url,
+    `${paidRun.receipt_url}/proof`,
     `/api/log/${tilePath({ level: 'entries', index: 0, width })}`,
   ]) {
     const { status, text } = await service.get(path)
@@ -118,12 +118,12 @@ test('nothing public names the task, the output or the tenant', async () => {
   expect(receipt.input_hash).toMatch(/^sha256:/)
 })
 
-test('the audit trail is the tenant’s own, chained, exported as it was hashed, and its head is in the public log', async () => {
+test('the audit trail is private to the tenant, verifies as exported, and its head is in the public log', async () => {
   expect((await service.get('/api/audit')).status).toBe(401)
   const read = async () => (await service.get('/api/audit?limit=100', tenant.headers)).body
   await expect.poll(async () => (await read()).checkpoint?.receipt?.log ?? null, { timeout: 10_000 }).not.toBeNull()
   const { events, checkpoint } = await read()
-  expect(events.map(({ subject }: { subject: string }) => subject)).toContain(paid.run_id)
+  expect(events.map(({ subject }: { subject: string }) => subject)).toContain(paidRun.run_id)
   const exported = await fetch(`${service.url}/api/audit?format=ndjson`, { headers: tenant.headers })
   expect(exported.headers.get('content-type')).toContain('application/x-ndjson')
   const text = await exported.text()
@@ -131,8 +131,8 @@ test('the audit trail is the tenant’s own, chained, exported as it was hashed,
   const jwks = (await service.get('/.well-known/jwks.json')).body
   expect(verifyReceipt(checkpoint.receipt, { jwks, log: { required: true } })).toMatchObject({ ok: true })
   const stranger = await service.onboard()
-  const theirs = (await service.get('/api/audit?limit=100', stranger.headers)).body
-  expect(JSON.stringify(theirs)).not.toContain(paid.run_id)
+  const strangerAudit = (await service.get('/api/audit?limit=100', stranger.headers)).body
+  expect(JSON.stringify(strangerAudit)).not.toContain(paidRun.run_id)
   for (const query of ['format=ndjson&limit=5', 'format=json&after_seq=1', 'limit=101', `cursor=${events[0].id}x`])
     expect((await service.get(`/api/audit?${query}`, tenant.headers)).status, query).toBe(400)
   expect((await service.get(`/api/audit?cursor=${events[0].id}`, stranger.headers)).status).toBe(400)
@@ -147,15 +147,15 @@ test('the DID document lists the keys of the key set under the address of the se
   )
 })
 
-test('a proof given for one receipt does not fit another', async () => {
-  const receipt = await placed()
+test('an inclusion proof does not verify for another entry', async () => {
+  const receipt = await getPlacedReceipt()
   const { size, root } = parseCheckpoint(receipt.log.checkpoint)!
   const claim = { index: receipt.log.index, size, root, proof: receipt.log.inclusion_proof }
   expect(verifyInclusion({ ...claim, leafHash: hashLeaf(new TextEncoder().encode('another')) })).toBe(false)
 })
 
-test('a page of any origin may fetch the evidence, and nothing else', async () => {
-  const allowed = async (path: string) =>
+test('a page of any origin may fetch the evidence endpoints and no others', async () => {
+  const allowedOrigin = async (path: string) =>
     (await service.get(path, tenant.headers)).headers.get('access-control-allow-origin')
   const evidence = [
     '/.well-known/jwks.json',
@@ -165,12 +165,12 @@ test('a page of any origin may fetch the evidence, and nothing else', async () =
   ]
   for (const path of [
     ...evidence,
-    paid.receipt_url,
-    `${paid.receipt_url}/proof`,
+    paidRun.receipt_url,
+    `${paidRun.receipt_url}/proof`,
     '/api/receipts',
     '/api/log/tile/0/000',
   ])
-    expect.soft(await allowed(path), path).toBe('*')
+    expect.soft(await allowedOrigin(path), path).toBe('*')
   for (const path of ['/api/me', '/api/runs', '/api/audit', '/api/session', '/api/pricing'])
-    expect.soft(await allowed(path), path).toBeNull()
+    expect.soft(await allowedOrigin(path), path).toBeNull()
 })

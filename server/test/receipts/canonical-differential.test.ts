@@ -14,7 +14,7 @@ test('for any JSON value both implementations of canonical JSON give the same by
   )
 })
 
-test('numbers are written alike, at every edge of what a double can hold', () => {
+test('both write every double in the same way', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
       expect(canonicalJson(number)).toBe(canonicalize(number))
@@ -25,12 +25,12 @@ test('numbers are written alike, at every edge of what a double can hold', () =>
     expect(canonicalJson([number])).toBe(canonicalize([number]))
 })
 
-test('keys are ordered alike, by UTF-16 code units and not by code points', () => {
+test('both order keys by UTF-16 code units, not by code points', () => {
   const value = { '\u{1f600}': 1, '\ufb33': 2, '€': 3, '\r': 4, '1': 5, '': 6, é: 7, 'e\u0301': 8 }
   expect(canonicalJson(value)).toBe(canonicalize(value))
 })
 
-test('what has no canonical form is refused by both', () => {
+test('both refuse values without a canonical form', () => {
   for (const value of [{ text: '\ud800' }, { '\udfff': 1 }, [Number.NaN], [Number.POSITIVE_INFINITY]]) {
     expect(() => canonicalJson(value)).toThrow()
     expect(() => canonicalize(value)).toThrow()

@@ -8,7 +8,7 @@ import { attestationSigningBytes, evidenceHash } from '@countersign/proof'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { verify } from '../../../sdk/src/cli/verify.ts'
 import { createOutbox } from '../../src/platform/outbox.ts'
-import { createReceiptsBench, createTestDatabase, ORIGIN, testKeys } from './helpers.ts'
+import { createReceiptsFixture, createTestDatabase, ORIGIN, testKeys } from './helpers.ts'
 
 const folder = mkdtempSync(join(tmpdir(), 'countersign-cli-'))
 const path = (name: string) => join(folder, name)
@@ -20,64 +20,66 @@ const save = (name: string, value: unknown) => {
 let jwks: string
 let receipt: Record<string, unknown>
 let refund: Record<string, unknown>
-let audit: { text: string; answer: Awaited<ReturnType<ReturnType<typeof createReceiptsBench>['audit']['list']>> }
+let audit: { text: string; answer: Awaited<ReturnType<ReturnType<typeof createReceiptsFixture>['audit']['list']>> }
 
-// Everything is made first and saved; the database is gone before the first verification.
+// All files are written first; the database is dropped before the first verification.
 beforeAll(async () => {
-  const opened = await createTestDatabase()
-  const b = createReceiptsBench(opened.database)
-  await opened.database.pool.query(
+  const testDatabase = await createTestDatabase()
+  const fixture = createReceiptsFixture(testDatabase.database)
+  await testDatabase.database.pool.query(
     `insert into tenants (id, org_name, email, created_at, updated_at) values ('ten_a', 'a', 'a@example.com', now(), now())`,
   )
-  const [first] = await b.issue([b.draft({ run_id: 'run_cli' })])
-  const [second] = await b.issue([b.draft({ run_id: 'run_cli', kind: 'refund', prev_hash: first!.row.hash })])
+  const [first] = await fixture.issue([fixture.draft({ run_id: 'run_cli' })])
+  const [second] = await fixture.issue([
+    fixture.draft({ run_id: 'run_cli', kind: 'refund', prev_hash: first!.row.hash }),
+  ])
   for (let i = 0; i < 4; i += 1)
-    await createOutbox(b.ids).audit(b.db, {
+    await createOutbox(fixture.ids).audit(fixture.db, {
       tenantId: 'ten_a',
       type: 't',
       actor: 'a',
       subject: `s${i}`,
-      at: b.clock.now(),
+      at: fixture.clock.now(),
     })
-  await b.sequencer.runOnce()
-  jwks = save('jwks.json', await b.receipts.jwks())
-  receipt = (await b.receipts.get(first!.row.id)) as never
-  refund = (await b.receipts.get(second!.row.id)) as never
+  await fixture.sequencer.runOnce()
+  jwks = save('jwks.json', await fixture.receipts.jwks())
+  receipt = (await fixture.receipts.get(first!.row.id)) as never
+  refund = (await fixture.receipts.get(second!.row.id)) as never
   let text = ''
-  for await (const lines of b.audit.exportLines('ten_a', 0)) text += lines
-  audit = { text, answer: await b.audit.list('ten_a', {}, { limit: 10 }) }
-  await opened.drop()
+  for await (const lines of fixture.audit.exportLines('ten_a', 0)) text += lines
+  audit = { text, answer: await fixture.audit.list('ten_a', {}, { limit: 10 }) }
+  await testDatabase.drop()
 })
 afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
 const run = (...args: string[]) => runWith({}, ...args)
 
 const runWith = (env: Record<string, string>, ...args: string[]): Promise<{ code: number; out: string; err: string }> =>
-  new Promise((done) =>
+  new Promise((finish) =>
     execFile(
       process.execPath,
       [resolve('sdk/bin/countersign.mjs'), ...args],
       { env: { ...process.env, ...env } },
-      (error, out, err) => done({ code: error ? Number(error.code) : 0, out, err }),
+      (error, out, err) => finish({ code: error ? Number(error.code) : 0, out, err }),
     ),
   )
 
-test('the command ends with 0 when all holds, 1 when something does not, 2 when it cannot be looked at', async () => {
-  const good = save('good.json', receipt)
-  const bad = save('bad.json', { ...receipt, issued_at: '2020-01-01T00:00:00.000Z' })
-  const [holds, fails, missing, unpinned] = await Promise.all([
-    run('verify', good, '--jwks', jwks, '--require-log', '--origin', ORIGIN),
-    run('verify', bad, '--jwks', jwks),
+test('the command exits with 0 when every check passes, 1 when one fails, 2 when it could not run', async () => {
+  const validFile = save('good.json', receipt)
+  const changedFile = save('bad.json', { ...receipt, issued_at: '2020-01-01T00:00:00.000Z' })
+  const [valid, changed, missing, unpinned] = await Promise.all([
+    run('verify', validFile, '--jwks', jwks, '--require-log', '--origin', ORIGIN),
+    run('verify', changedFile, '--jwks', jwks),
     run('verify', path('none.json'), '--jwks', jwks),
-    run('verify', good),
+    run('verify', validFile),
   ])
-  expect(holds).toMatchObject({ code: 0, out: expect.stringMatching(/ok +inclusion[\s\S]*Result: valid/) })
-  expect(fails).toMatchObject({ code: 1, out: expect.stringMatching(/FAILED +signature[\s\S]*Result: NOT VALID/) })
+  expect(valid).toMatchObject({ code: 0, out: expect.stringMatching(/ok +inclusion[\s\S]*Result: valid/) })
+  expect(changed).toMatchObject({ code: 1, out: expect.stringMatching(/FAILED +signature[\s\S]*Result: NOT VALID/) })
   expect(missing).toMatchObject({ code: 2, err: expect.stringContaining('There is no file') })
   expect(unpinned).toMatchObject({ code: 2, err: expect.stringContaining('--jwks') })
 })
 
-test('what cannot be read is told in a sentence', async () => {
+test('an unreadable input is reported in one sentence', async () => {
   await expect(verify(folder, { jwks })).rejects.toThrow(`${folder} is a folder, not a file.`)
   await expect(verify(save('told.json', receipt), { jwks: folder })).rejects.toThrow('is a folder')
   const page = createServer((_request, response) => response.end('<p>Not JSON.</p>')).listen(0, '127.0.0.1')
@@ -87,7 +89,7 @@ test('what cannot be read is told in a sentence', async () => {
   page.close()
 })
 
-test('books that could not be looked at are not books that differ', async () => {
+test('a ledger check that could not run exits with 2, not 1', async () => {
   const nowhere = { DATABASE_URL: 'postgres://127.0.0.1:1/none' }
   const [unknown, unreachable] = await Promise.all([
     run('ledger', 'check', '--nonsense'),
@@ -97,14 +99,14 @@ test('books that could not be looked at are not books that differ', async () => 
   expect(unreachable).toMatchObject({ code: 2, err: expect.stringContaining('ECONNREFUSED') })
 })
 
-test('a receipt verifies alone, inside the answer it came with, after the one before it, and as a chain', async () => {
-  const good = save('receipt.json', receipt)
-  expect(await verify(good, { jwks })).toMatchObject({ ok: true })
+test('a receipt verifies alone, inside its response, after its predecessor, and as a chain', async () => {
+  const validFile = save('receipt.json', receipt)
+  expect(await verify(validFile, { jwks })).toMatchObject({ ok: true })
   expect(
     await verify(save('answer.json', { status: 'completed', receipt: { ...receipt, log: null } }), { jwks }),
   ).toMatchObject({ ok: true })
-  expect(await verify(save('refund.json', refund), { jwks, previous: good })).toMatchObject({ ok: true })
-  expect(await verify(good, { jwks, previous: save('refund.json', refund) })).toMatchObject({ ok: false })
+  expect(await verify(save('refund.json', refund), { jwks, previous: validFile })).toMatchObject({ ok: true })
+  expect(await verify(validFile, { jwks, previous: save('refund.json', refund) })).toMatchObject({ ok: false })
   expect(await verify(save('chain.json', [receipt, refund]), { jwks })).toMatchObject({ ok: true })
   expect(await verify(save('chain.json', [refund]), { jwks })).toMatchObject({ ok: false })
 })
@@ -112,10 +114,10 @@ test('a receipt verifies alone, inside the answer it came with, after the one be
 test('a receipt fails without its place in the log where one is required, in another log, and with other keys', async () => {
   const unplaced = save('unplaced.json', { ...receipt, log: null })
   expect(await verify(unplaced, { jwks, requireLog: true })).toMatchObject({ ok: false })
-  const good = save('receipt.json', receipt)
-  expect(await verify(good, { jwks, origin: 'another.example/log' })).toMatchObject({ ok: false })
-  expect(await verify(good, { jwks: save('empty.json', { keys: [] }) })).toMatchObject({ ok: false })
-  expect(await verify(good, { jwks, witness: ['witness.example+00000000+BAAA'] })).toMatchObject({ ok: false })
+  const validFile = save('receipt.json', receipt)
+  expect(await verify(validFile, { jwks, origin: 'another.example/log' })).toMatchObject({ ok: false })
+  expect(await verify(validFile, { jwks: save('empty.json', { keys: [] }) })).toMatchObject({ ok: false })
+  expect(await verify(validFile, { jwks, witness: ['witness.example+00000000+BAAA'] })).toMatchObject({ ok: false })
 })
 
 test('two documents under one signature are refused: a key may not appear twice', async () => {
@@ -123,7 +125,7 @@ test('two documents under one signature are refused: a key may not appear twice'
   await expect(verify(save('twice.json', text), { jwks })).rejects.toThrow('not a receipt')
 })
 
-test('an attestation verifies with the key of its mode alone', async () => {
+test('an attestation verifies only with the key of its mode', async () => {
   const sources = [{ id: 'pool', url: null, published_at: null, block: 7, sha256: null }]
   const attest = (mode: 'live' | 'preview') => {
     const evidence = {
@@ -157,24 +159,24 @@ test('an attestation verifies with the key of its mode alone', async () => {
   })
 })
 
-test('an audit export verifies, and against the head that the public log vouches for', async () => {
+test('an audit export verifies alone and against the head in the public log', async () => {
   const file = save('audit.ndjson', audit.text)
   const head = save('audit-answer.json', audit.answer)
   expect(await verify(file, {})).toMatchObject({ ok: true })
   expect(await verify(save('audit.json', audit.text), {})).toMatchObject({ ok: true })
   expect(await verify(file, { head, jwks, requireLog: true })).toMatchObject({ ok: true })
   const lines = audit.text.trimEnd().split('\n')
-  const cut = save('cut.ndjson', lines.slice(0, 3).join('\n'))
-  expect(await verify(cut, {})).toMatchObject({ ok: true })
-  expect(await verify(cut, { head, jwks })).toMatchObject({ ok: false })
-  const rest = save('rest.ndjson', lines.slice(2).join('\n'))
-  expect(await verify(rest, {})).toMatchObject({ ok: false })
-  expect(await verify(rest, { after: save('second.json', lines[1]!) })).toMatchObject({ ok: true })
+  const truncated = save('cut.ndjson', lines.slice(0, 3).join('\n'))
+  expect(await verify(truncated, {})).toMatchObject({ ok: true })
+  expect(await verify(truncated, { head, jwks })).toMatchObject({ ok: false })
+  const remainder = save('rest.ndjson', lines.slice(2).join('\n'))
+  expect(await verify(remainder, {})).toMatchObject({ ok: false })
+  expect(await verify(remainder, { after: save('second.json', lines[1]!) })).toMatchObject({ ok: true })
   const changed = save('changed.ndjson', audit.text.replace('"subject":"s2"', '"subject":"s9"'))
   expect(await verify(changed, {})).toMatchObject({ ok: false })
 })
 
-test('a receipt is fetched by its id and verified here, whatever the service says', async () => {
+test('a receipt is fetched by its id and verified locally, whatever the service claims', async () => {
   const answers = new Map<string, unknown>([[`/api/receipts/${receipt.receipt_id}`, receipt]])
   const server = createServer((request, response) => {
     const answer = answers.get(request.url!)

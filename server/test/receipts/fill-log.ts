@@ -2,12 +2,12 @@ import { sql } from 'kysely'
 import type { Db } from '../../src/platform/db.ts'
 
 /**
- * Puts receipts of a usual length in the queue of the log. They are not signed: here only the log is of interest, and
+ * Puts receipts of typical length into the queue of the log. They are not signed, because only the log is tested here and
  * a million signatures would take a minute.
  */
 export async function queueReceipts(db: Db, from: number, count: number) {
   await sql`
-    with made as (
+    with issued as (
       insert into receipts (id, run_id, kind, agent_id, payer, issued_at, body, hash)
       select 'rcpt_' || lpad(n::text, 12, '0'), 'run_' || n, 'run', 'analyst-v1', '0x' || md5((n % 1000)::text),
              '2026-11-16T15:00:00Z'::timestamptz + n * interval '1 millisecond',
@@ -16,7 +16,7 @@ export async function queueReceipts(db: Db, from: number, count: number) {
       from generate_series(${from}::int, ${from + count - 1}::int) as n
       returning id
     )
-    insert into log_queue (receipt_id) select id from made
+    insert into log_queue (receipt_id) select id from issued
   `.execute(db)
 }
 

@@ -11,14 +11,14 @@ import { createTestDatabase as cloneTemplate, silent } from '../database.ts'
 
 export { silent }
 
-/** A fresh database for one test, with a way to start again. */
+/** A test database that can be cleared between tests. */
 export async function createTestDatabase() {
   const { url, open, drop } = await cloneTemplate()
   const database = open(5)
   return {
     database,
     url,
-    /** As if nothing had been issued yet: much faster than another database. */
+    /** Removes all receipts and audit events: much faster than another database. */
     async clear() {
       await database.pool.query(
         `truncate receipts, log_queue, log_entries, log_tiles, log_head, log_cosignatures, signing_keys,
@@ -37,8 +37,8 @@ export const ORIGIN = 'log.example/receipts'
 export const testKeys = (name = 'a') =>
   createKeys({ signing: `signing secret of the test key set ${name}`, encryption: 'encryption secret of the tests' })
 
-/** Receipts, their log and a sequencer over one database, with a clock that stands still. */
-export function createReceiptsBench(database: Pick<Database, 'db'>, options: Partial<ReceiptsDeps> = {}) {
+/** Receipts, their log and a sequencer over one database, with a clock that the test controls. */
+export function createReceiptsFixture(database: Pick<Database, 'db'>, options: Partial<ReceiptsDeps> = {}) {
   const { db } = database
   const clock = createTestClock()
   const ids = createIds(clock)
@@ -51,7 +51,7 @@ export function createReceiptsBench(database: Pick<Database, 'db'>, options: Par
   const tasks = [...audit.tasks, log.task]
   const sequencer = createSequencer({ db, log: silent, instance: ids.uuid(), tasks, leaseMs: 60_000 })
 
-  const draft = (change: Partial<ReceiptDraft> = {}): ReceiptDraft => ({
+  const draft = (overrides: Partial<ReceiptDraft> = {}): ReceiptDraft => ({
     receipt_id: ids.next('rcpt'),
     run_id: ids.next('run'),
     loop_id: null,
@@ -69,7 +69,7 @@ export function createReceiptsBench(database: Pick<Database, 'db'>, options: Par
     prev_hash: null,
     tenant_id: null,
     payer: null,
-    ...change,
+    ...overrides,
   })
 
   const issue = async (drafts: readonly ReceiptDraft[]) => {

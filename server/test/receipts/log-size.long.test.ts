@@ -3,19 +3,19 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Db } from '../../src/platform/db.ts'
 import { queueReceipts, timeProofs } from './fill-log.ts'
-import { createReceiptsBench, createTestDatabase } from './helpers.ts'
+import { createReceiptsFixture, createTestDatabase } from './helpers.ts'
 
 const SIZE = 100_000
 const CHUNK = 2_000
 const LEAVES = 500
 
-let opened: Awaited<ReturnType<typeof createTestDatabase>>
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
 beforeAll(async () => {
-  opened = await createTestDatabase()
+  testDatabase = await createTestDatabase()
 })
-afterAll(() => opened.drop())
+afterAll(() => testDatabase.drop())
 
-/** The tiles that an append of some leaves writes: what it costs, whatever the machine does meanwhile. */
+/** Counts the tiles that an append writes: a measure of its cost that does not depend on the machine. */
 async function tilesWritten(db: Db, from: number, append: () => Promise<unknown>): Promise<number> {
   await queueReceipts(db, from, LEAVES)
   const { rows: before } = await sql<{
@@ -28,8 +28,8 @@ async function tilesWritten(db: Db, from: number, append: () => Promise<unknown>
   return rows[0]!.count
 }
 
-test('with a hundred thousand receipts a proof has log n hashes, and appending writes what it did', async () => {
-  const { db, log, receipts, sequencer } = createReceiptsBench(opened.database)
+test('with a hundred thousand receipts a proof has log n hashes, and an append writes as few tiles as before', async () => {
+  const { db, log, receipts, sequencer } = createReceiptsFixture(testDatabase.database)
   const append = () => sequencer.runOnce()
   await queueReceipts(db, 0, 1_000)
   await append()

@@ -12,24 +12,24 @@ import {
 import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createOutbox } from '../../src/platform/outbox.ts'
-import { createReceiptsBench, createTestDatabase } from './helpers.ts'
+import { createReceiptsFixture, createTestDatabase } from './helpers.ts'
 
-let opened: Awaited<ReturnType<typeof createTestDatabase>>
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
 const children = new Set<ChildProcess>()
 
 beforeAll(async () => {
-  opened = await createTestDatabase()
-  await opened.database.pool.query(`
+  testDatabase = await createTestDatabase()
+  await testDatabase.database.pool.query(`
     insert into tenants (id, org_name, email, created_at, updated_at)
     select 'ten_' || n, 'n', 'n@example.com', now(), now() from generate_series(1, 3) n`)
 })
 afterAll(async () => {
   for (const child of children) child.kill('SIGKILL')
-  await opened.drop()
+  await testDatabase.drop()
 })
 
 function startProcess() {
-  const child = spawn(process.execPath, [join(import.meta.dirname, 'sequencer-process.ts'), opened.url], {
+  const child = spawn(process.execPath, [join(import.meta.dirname, 'sequencer-process.ts'), testDatabase.url], {
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   children.add(child)
@@ -39,7 +39,7 @@ function startProcess() {
   })
   const exited = new Promise<void>((done) => child.once('exit', () => done()))
   return {
-    leads: () => leading,
+    isLeading: () => leading,
     async kill() {
       child.kill('SIGKILL')
       await exited
@@ -48,22 +48,28 @@ function startProcess() {
   }
 }
 
-test('two processes number while the leading one is killed over and over: no gap, no fork, nothing lost', async () => {
-  const b = createReceiptsBench(opened.database)
-  const { audit } = createOutbox(b.ids)
+test('two sequencers whose leader is killed again and again leave no gap and no fork and lose nothing', async () => {
+  const fixture = createReceiptsFixture(testDatabase.database)
+  const { audit } = createOutbox(fixture.ids)
   const checkpoints = new Map<number, ReturnType<typeof parseCheckpoint>>()
   let issued = 0
   let issuing = true
 
   const issue = async () => {
     while (issuing) {
-      await b.issueMany(25)
+      await fixture.issueMany(25)
       for (const n of [1, 2, 3])
-        await audit(b.db, { tenantId: `ten_${n}`, type: 'test', actor: 'a', subject: 's', at: b.clock.now() })
+        await audit(fixture.db, {
+          tenantId: `ten_${n}`,
+          type: 'test',
+          actor: 'a',
+          subject: 's',
+          at: fixture.clock.now(),
+        })
       issued += 25
-      const head = await b.log.checkpoint().catch(() => undefined)
+      const head = await fixture.log.checkpoint().catch(() => undefined)
       const checkpoint = parseCheckpoint(head)
-      // A size that was seen before must have the root it had before.
+      // The log must have the same root at the same size at all times.
       if (checkpoint) {
         expect(checkpoints.get(checkpoint.size)?.root ?? checkpoint.root).toEqual(checkpoint.root)
         checkpoints.set(checkpoint.size, checkpoint)
@@ -71,35 +77,36 @@ test('two processes number while the leading one is killed over and over: no gap
       await sleep(5)
     }
   }
-  const done = issue()
+  const issueLoop = issue()
   let processes = [startProcess(), startProcess()]
   for (let kills = 0; kills < 12; kills += 1) {
-    await expect.poll(() => processes.some((one) => one.leads()), { timeout: 20_000 }).toBe(true)
+    await expect.poll(() => processes.some((candidate) => candidate.isLeading()), { timeout: 20_000 }).toBe(true)
     await sleep(Math.random() * 150)
-    const leader = processes.find((one) => one.leads())!
+    const leader = processes.find((candidate) => candidate.isLeading())!
     await leader.kill()
-    processes = [...processes.filter((one) => one !== leader), startProcess()]
+    processes = [...processes.filter((candidate) => candidate !== leader), startProcess()]
   }
   issuing = false
-  await done
-  const left = async () => {
+  await issueLoop
+  const countQueued = async () => {
     const { rows } = await sql<{ count: string }>`
-      select (select count(*) from log_queue) + (select count(*) from audit_queue) as count`.execute(b.db)
+      select (select count(*) from log_queue) + (select count(*) from audit_queue) as count`.execute(fixture.db)
     return Number(rows[0]!.count)
   }
-  await expect.poll(left, { timeout: 30_000 }).toBe(0)
-  for (const one of processes) await one.kill()
+  await expect.poll(countQueued, { timeout: 30_000 }).toBe(0)
+  for (const candidate of processes) await candidate.kill()
 
   const { rows } = await sql<{ log_index: bigint; body: string }>`
-    select log_index, body from log_entries join receipts on id = receipt_id order by log_index`.execute(b.db)
+    select log_index, body from log_entries join receipts on id = receipt_id order by log_index`.execute(fixture.db)
   expect(rows.map(({ log_index }) => Number(log_index))).toEqual(rows.map((_, i) => i))
   expect(rows.filter(({ body }) => !body.includes('"audit_head"'))).toHaveLength(issued)
   const hashes = rows.map(({ body }) => hashLeaf(utf8(body)))
-  const newest = parseCheckpoint(await b.log.checkpoint())!
+  const newest = parseCheckpoint(await fixture.log.checkpoint())!
   expect(newest.size).toBe(rows.length)
   expect(rootOfLeafHashes(hashes)).toEqual(newest.root)
+  expect(checkpoints.size).toBeGreaterThan(1)
   for (const checkpoint of checkpoints.values()) {
-    const { proof } = await b.log.consistency(checkpoint!.size)
+    const { proof } = await fixture.log.consistency(checkpoint!.size)
     const claim = {
       oldSize: checkpoint!.size,
       oldRoot: checkpoint!.root,
@@ -111,9 +118,9 @@ test('two processes number while the leading one is killed over and over: no gap
   }
   for (const n of [1, 2, 3]) {
     let text = ''
-    for await (const lines of b.audit.exportLines(`ten_${n}`, 0)) text += lines
+    for await (const lines of fixture.audit.exportLines(`ten_${n}`, 0)) text += lines
     expect(verifyAuditExport(text)).toMatchObject({ ok: true, count: issued / 25 })
   }
-  const { rows: lease } = await sql<{ epoch: bigint }>`select epoch from sequencer_lease`.execute(b.db)
+  const { rows: lease } = await sql<{ epoch: bigint }>`select epoch from sequencer_lease`.execute(fixture.db)
   expect(lease[0]!.epoch).toBeGreaterThanOrEqual(12n)
 })

@@ -1,10 +1,10 @@
-/** A process that numbers whatever waits in the database it is given, until it is killed. */
+/** Runs a sequencer on the database in its first argument until it is killed. */
 import { openDatabase } from '../../src/platform/db.ts'
 import { createSequencer } from '../../src/platform/sequencer.ts'
-import { createReceiptsBench, silent } from './helpers.ts'
+import { createReceiptsFixture, silent } from './helpers.ts'
 
 const database = openDatabase(process.argv[2]!, { max: 3, log: silent })
-const { audit, log, ids } = createReceiptsBench(database)
+const { audit, log, ids } = createReceiptsFixture(database)
 const sequencer = createSequencer({
   db: database.db,
   log: silent,

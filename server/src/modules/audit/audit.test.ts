@@ -1,11 +1,11 @@
 import { verifyAuditExport, verifyReceipt } from '@countersign/proof'
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createReceiptsBench, createTestDatabase, ORIGIN } from '../../../test/receipts/helpers.ts'
+import { createReceiptsFixture, createTestDatabase, ORIGIN } from '../../../test/receipts/helpers.ts'
 import { createOutbox } from '../../platform/outbox.ts'
 
 let opened: Awaited<ReturnType<typeof createTestDatabase>>
-let b: ReturnType<typeof createReceiptsBench>
+let b: ReturnType<typeof createReceiptsFixture>
 
 beforeAll(async () => {
   opened = await createTestDatabase()
@@ -15,7 +15,7 @@ beforeAll(async () => {
 })
 beforeEach(async () => {
   await opened.clear()
-  b = createReceiptsBench(opened.database)
+  b = createReceiptsFixture(opened.database)
 })
 afterAll(() => opened.drop())
 

@@ -10,17 +10,17 @@ export const accounts = {
   orchestration: 'revenue:orchestration',
   /** What we owe the owner of a wallet. */
   wallet: (walletId: string) => `liabilities:wallet:${walletId}`,
-  /** What a wallet's owner has put in escrow, owed to whom it will be released to, or back. */
+  /** What a wallet's owner has put in escrow: owed to the recipient, or back to the wallet. */
   escrow: (walletId: string) => `liabilities:escrow:${walletId}`,
-  /** On its way from one tenant to another; stands at zero when every transfer has arrived. */
+  /** Money on its way from one tenant to another; zero when every transfer has arrived. */
   transfers: 'liabilities:transfers',
-  /** Escrow that was released to us. */
-  escrowed: 'revenue:escrow',
-  /** Payments that arrived for work that had failed: owed back. */
+  /** Escrow released without a recipient wallet: our revenue. */
+  escrowRevenue: 'revenue:escrow',
+  /** Payments that arrived after their run had failed: owed back to the payer. */
   refunds: 'liabilities:refunds',
 } as const
 
-const kinds = {
+const typesByPrefix = {
   assets: 'asset',
   liabilities: 'liability',
   revenue: 'revenue',
@@ -28,14 +28,15 @@ const kinds = {
   equity: 'equity',
 } as const
 
-export type AccountType = (typeof kinds)[keyof typeof kinds] | 'other'
+export type AccountType = (typeof typesByPrefix)[keyof typeof typesByPrefix] | 'other'
 
-export const typeOf = (account: string): AccountType => kinds[account.split(':')[0] as keyof typeof kinds] ?? 'other'
+export const accountType = (account: string): AccountType =>
+  typesByPrefix[account.split(':')[0] as keyof typeof typesByPrefix] ?? 'other'
 
-const debitSide: readonly AccountType[] = ['asset', 'expense', 'other']
+const debitTypes: readonly AccountType[] = ['asset', 'expense', 'other']
 
 export const normalBalance = (account: string, micro: bigint): bigint =>
-  debitSide.includes(typeOf(account)) ? micro : -micro
+  debitTypes.includes(accountType(account)) ? micro : -micro
 
 export type LedgerEntry = { account: string; amount_micro: bigint }
 

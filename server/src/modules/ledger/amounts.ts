@@ -2,14 +2,14 @@ import { Type } from 'typebox'
 import { microFromUsdc } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 
-const MOST_USDC = 1_000_000
+const MAX_USDC = 1_000_000
 
 /** `amount` in atomic units, or `amount_usdc` for people; both only when they agree. */
 export const amountFields = {
   amount: Type.Optional(
     Type.String({ pattern: '^[1-9][0-9]{0,12}$', description: 'Atomic units (micro-USDC); authoritative.' }),
   ),
-  amount_usdc: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MOST_USDC })),
+  amount_usdc: Type.Optional(Type.Number({ exclusiveMinimum: 0, maximum: MAX_USDC })),
 }
 
 export function readAmount({ amount, amount_usdc }: { amount?: string; amount_usdc?: number }): bigint {
@@ -20,6 +20,6 @@ export function readAmount({ amount, amount_usdc }: { amount?: string; amount_us
     throw invalid('body/amount and body/amount_usdc differ.')
   const micro = exact ?? fromUsdc
   if (micro === undefined) throw invalid('body must have an amount or an amount_usdc.')
-  if (micro > BigInt(MOST_USDC) * 1_000_000n) throw invalid(`body/amount must be at most ${MOST_USDC} USDC.`)
+  if (micro > BigInt(MAX_USDC) * 1_000_000n) throw invalid(`body/amount must be at most ${MAX_USDC} USDC.`)
   return micro
 }

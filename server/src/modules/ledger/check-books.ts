@@ -1,40 +1,40 @@
 import { type RawBuilder, sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db.ts'
 
-/** Something that should be so and is not, in words that say where to look. */
+/** One place where the books do not agree: what was expected and what is stored. */
 export type Difference = { subject: string; expected: string; found: string }
 
 export type Check = {
   name: string
-  /** What is the case when the list of differences is empty. */
+  /** The statement that is true when there are no differences. */
   holds: string
   examined: bigint
   differences: Difference[]
 }
 
-const MOST_SHOWN = 100
+const MAX_DIFFERENCES = 100
 
-type Question = { name: string; holds: string; examined: RawBuilder<unknown>; wrong: RawBuilder<unknown> }
+type BookCheck = { name: string; holds: string; examined: RawBuilder<unknown>; differences: RawBuilder<unknown> }
 
 /**
- * Recomputes the books from their entries alone, and holds them against runs, settlements, receipts, wallets and limits.
- * Nothing that the service keeps for speed is believed; everything is counted again.
+ * Recomputes the books from their entries alone and compares them with runs, settlements, receipts, wallets and limits.
+ * Stored balances are not trusted; everything is summed again.
  */
-const questions: Question[] = [
+const bookChecks: BookCheck[] = [
   {
     name: 'guards',
-    holds: 'the triggers that keep ledger, receipts and audit as they were written are in place',
+    holds: 'the triggers that make ledger, receipts and audit events immutable are enabled',
     examined: sql`select 5`,
-    wrong: sql`
-      select wanted as subject, 'enabled' as expected, coalesce('state ' || t.tgenabled::text, 'missing') as found
-      from unnest(array['ledger_entries_immutable', 'ledger_transactions_immutable', 'ledger_entries_balance', 'receipts_immutable', 'audit_events_immutable']) as wanted
-      left join pg_trigger t on t.tgname = wanted where t.tgenabled is distinct from 'O'`,
+    differences: sql`
+      select guard as subject, 'enabled' as expected, coalesce('state ' || t.tgenabled::text, 'missing') as found
+      from unnest(array['ledger_entries_immutable', 'ledger_transactions_immutable', 'ledger_entries_balance', 'receipts_immutable', 'audit_events_immutable']) as guard
+      left join pg_trigger t on t.tgname = guard where t.tgenabled is distinct from 'O'`,
   },
   {
     name: 'transactions',
     holds: 'every transaction has entries, and they sum to zero in each asset and layer',
     examined: sql`select count(*) from ledger_transactions`,
-    wrong: sql`
+    differences: sql`
       select transaction_id || ' in ' || asset || ' (' || layer || ')' as subject, '0' as expected, sum(amount_micro)::text as found
       from ledger_entries group by transaction_id, asset, layer having sum(amount_micro) <> 0
       union all
@@ -44,7 +44,7 @@ const questions: Question[] = [
     name: 'resolutions',
     holds: 'every posting and voiding takes back exactly what was pending, and a posting writes the same',
     examined: sql`select count(*) from ledger_transactions where pending_id is not null`,
-    wrong: sql`
+    differences: sql`
       with expected as (
         select r.id, p.account, p.asset, 'pending' as layer, sum(-p.amount_micro) as amount
         from ledger_transactions r join ledger_entries p on p.transaction_id = r.pending_id group by 1, 2, 3
@@ -63,7 +63,7 @@ const questions: Question[] = [
     name: 'runs',
     holds: 'every finished run is posted or voided once, for its price, and every open one is pending',
     examined: sql`select count(*) from runs where admission is not null`,
-    wrong: sql`
+    differences: sql`
       select r.id as subject, case r.state when 'completed' then 'posted ' || r.price_micro when 'failed' then 'voided ' || r.price_micro else 'pending ' || r.price_micro end as expected,
         case when p.id is null then 'nothing' when z.kind = 'post' then 'posted ' when z.kind = 'void' then 'voided ' else 'pending ' end
           || coalesce((select sum(e.amount_micro)::text from ledger_entries e where e.transaction_id = p.id and e.amount_micro > 0), '') as found
@@ -77,9 +77,9 @@ const questions: Question[] = [
   },
   {
     name: 'settlements',
-    holds: 'every run has one settlement of its price, in the state that its own asks for',
+    holds: 'every run has one settlement of its price, in the state that matches the state of the run',
     examined: sql`select count(*) from settlements`,
-    wrong: sql`
+    differences: sql`
       select r.id as subject, r.state || ' ' || r.price_micro as expected, coalesce(s.state || ' ' || s.amount_micro, 'no settlement') as found
       from runs r left join settlements s on s.run_id = r.id left join payouts o on o.settlement_id = s.id
       where r.admission is not null and (s.id is null or s.amount_micro <> r.price_micro or (case r.state
@@ -89,9 +89,9 @@ const questions: Question[] = [
   },
   {
     name: 'receipts',
-    holds: 'every finished run has the receipts that it owes, once each, unaltered and chained',
+    holds: 'every finished run has each of its receipts exactly once, unaltered and chained',
     examined: sql`select count(*) from receipts`,
-    wrong: sql`
+    differences: sql`
       with owed as (
         select r.id as run_id, case r.state when 'completed' then r.kind else 'failure' end as kind from runs r where r.state in ('completed', 'failed') and r.admission is not null
         union all
@@ -118,13 +118,14 @@ const questions: Question[] = [
   },
   {
     name: 'wallets',
-    holds: 'every wallet holds what its entries, its escrows and what is under way say, and nothing less than zero',
+    holds:
+      'the figures of every wallet equal the sums of its entries, escrows, runs and payouts, and none is below zero',
     examined: sql`select count(*) from wallets`,
-    wrong: sql`
+    differences: sql`
       with entries as (
         select account, layer, sum(amount_micro) as amount from ledger_entries where asset = 'USDC' and account ~ '^liabilities:(wallet|escrow):' group by 1, 2
       ), figures as (
-        select w.id, 'available and reserved' as what, (w.available_micro + w.reserved_micro)::numeric as found,
+        select w.id, 'available and reserved' as figure, (w.available_micro + w.reserved_micro)::numeric as found,
           -coalesce((select amount from entries where account = 'liabilities:wallet:' || w.id and layer = 'posted'), 0) as expected from wallets w
         union all
         select w.id, 'escrowed', w.escrowed_micro, -coalesce((select amount from entries where account = 'liabilities:escrow:' || w.id and layer = 'posted'), 0) from wallets w
@@ -138,15 +139,15 @@ const questions: Question[] = [
         union all
         select w.id, 'incoming', w.incoming_micro, coalesce((select sum(amount_micro) from settlements where wallet_id = w.id and method = 'x402' and state in ('pending', 'unknown')), 0) from wallets w
         union all
-        select w.id, 'least of all', least(w.available_micro, w.reserved_micro, w.incoming_micro, w.escrowed_micro, 0), 0 from wallets w
+        select w.id, 'below zero', least(w.available_micro, w.reserved_micro, w.incoming_micro, w.escrowed_micro, 0), 0 from wallets w
       )
-      select id || ': ' || what as subject, expected::text, found::text from figures where expected <> found`,
+      select id || ': ' || figure as subject, expected::text, found::text from figures where expected <> found`,
   },
   {
     name: 'payouts',
     holds: 'every payout is pending, posted or voided as its state says, and refunds owe what they will pay',
     examined: sql`select count(*) from payouts`,
-    wrong: sql`
+    differences: sql`
       select o.id as subject, o.state as expected, coalesce(z.kind, 'pending') as found from payouts o
       left join ledger_transactions z on z.pending_id = o.pending_id
       where z.kind is distinct from (case o.state when 'paid' then 'post' when 'cancelled' then 'void' end)
@@ -161,16 +162,16 @@ const questions: Question[] = [
     name: 'limits',
     holds: 'what every limit has reserved is the sum of its open holds',
     examined: sql`select count(*) from limits`,
-    wrong: sql`
+    differences: sql`
       select l.scope || ' ' || l.period as subject, coalesce(h.amount, 0)::text as expected, l.reserved_micro::text as found from limits l
       left join (select scope, period, sum(amount_micro) as amount from holds where state = 'open' group by 1, 2) h on h.scope = l.scope and h.period = l.period
       where l.reserved_micro <> coalesce(h.amount, 0)`,
   },
   {
     name: 'balances',
-    holds: 'every kept balance and snapshot is the sum of the entries it stands for',
+    holds: 'every stored balance and snapshot is the sum of its entries',
     examined: sql`select (select count(*) from ledger_balances) + (select count(*) from ledger_snapshots)`,
-    wrong: sql`
+    differences: sql`
       with counted as (
         select e.* from ledger_entries e where e.tenant_id is not null and e.layer = 'posted'
           and not exists (select 1 from ledger_queue q where q.transaction_id = e.transaction_id)
@@ -190,23 +191,25 @@ const questions: Question[] = [
   },
 ]
 
-/** All of one moment: a service that goes on working meanwhile does not disturb it. */
+/** All checks read one snapshot, so a running service does not disturb them. */
 export const checkBooks = (db: Db): Promise<Check[]> =>
   db.transaction().setIsolationLevel('repeatable read').execute(checkBooksIn)
 
 export async function checkBooksIn(tx: Tx): Promise<Check[]> {
-  // Counting ten million entries takes longer than a request may.
+  // Summing ten million entries takes longer than the time limit of a request.
   await sql`set local statement_timeout = '30min'`.execute(tx)
   const checks: Check[] = []
-  for (const { name, holds, examined, wrong } of questions) {
+  for (const { name, holds, examined, differences } of bookChecks) {
     const count = await sql<{ n: bigint }>`select (${examined})::bigint as n`.execute(tx)
-    const { rows } = await sql<Difference>`select * from (${wrong}) wrong limit ${MOST_SHOWN}`.execute(tx)
+    const { rows } = await sql<Difference>`select * from (${differences}) difference limit ${MAX_DIFFERENCES}`.execute(
+      tx,
+    )
     checks.push({ name, holds, examined: count.rows[0]!.n, differences: rows })
   }
   return checks
 }
 
-/** What the ledger says that our address holds. */
+/** The balance of our address according to the ledger. */
 export async function chainAccountMicro(db: Db): Promise<bigint> {
   const { rows } = await sql<{ total: bigint }>`
     select coalesce(sum(amount_micro), 0)::bigint as total from ledger_entries where account = 'assets:chain:usdc' and asset = 'USDC' and layer = 'posted'`.execute(

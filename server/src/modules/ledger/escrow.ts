@@ -8,7 +8,7 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, expired, forbidden, invalid, notFound, Problem } from '../../platform/problem.ts'
 import { accounts, type LedgerEntry, transfer } from './accounts.ts'
-import { refusing } from './refusal.ts'
+import { translateRefusal } from './refusal.ts'
 import {
   type EscrowRow,
   endEscrow,
@@ -33,14 +33,14 @@ export type NewEscrow = { amountMicro: bigint; to_wallet_id?: string; memo?: str
 
 export type Escrow = ReturnType<typeof createEscrow>
 
-type End = 'released' | 'refunded' | 'expired'
+type EscrowEnd = 'released' | 'refunded' | 'expired'
 
 const DEFAULT_LIFE_SECONDS = 7 * 24 * 60 * 60
-const SWEEP_AT_MOST = 100
+const SWEEP_BATCH_SIZE = 100
 
 /**
- * Money that is set aside for somebody. Who put it there may release it, who it is for may give it back, either may
- * dispute it; undisputed, it comes back by itself when its time is over. One that pays for a run ends with that run.
+ * Money that a tenant sets aside for a recipient. The owner may release it, the recipient may give it back, either may
+ * dispute it; without a dispute it returns to the wallet when it expires. An escrow that pays for a run ends with the run.
  */
 export function createEscrow(deps: EscrowDeps) {
   const { db, clock } = deps
@@ -51,25 +51,25 @@ export function createEscrow(deps: EscrowDeps) {
     key: string | undefined,
     body: unknown,
     work: (tx: Tx) => Promise<{ status: number; body: unknown }>,
-  ) => refusing(deps.idempotency.once({ scope, route, key, body }, work))
+  ) => translateRefusal(deps.idempotency.once({ scope, route, key, body }, work))
 
-  const visible = async (tx: Tx, caller: TenantCaller, id: string): Promise<EscrowRow> => {
+  const findVisibleEscrow = async (tx: Tx, caller: TenantCaller, id: string): Promise<EscrowRow> => {
     const row = await findEscrow(tx, id)
     if (!row || (row.tenant_id !== caller.tenantId && row.to_tenant_id !== caller.tenantId)) throw notFound('escrow')
     return row
   }
 
-  const ownWallet = async (tx: Tx, caller: TenantCaller, id: string) => {
+  const findOwnWallet = async (tx: Tx, caller: TenantCaller, id: string) => {
     const wallet = await findWallet(tx, id)
     if (!wallet || wallet.tenant_id !== caller.tenantId) throw notFound('wallet')
     return wallet
   }
 
-  /** Ends an escrow inside the caller's transaction; SQL refuses when somebody else has ended it first. */
+  /** Ends an escrow inside the caller's transaction; the SQL function refuses one that has already ended. */
   const end = async (
     tx: Tx,
     row: EscrowRow,
-    state: End,
+    state: EscrowEnd,
     from: readonly string[],
     actor: string,
     reason: string | null,
@@ -87,7 +87,7 @@ export function createEscrow(deps: EscrowDeps) {
       state,
       reason,
       at: at.toISOString(),
-      ledger: movesOf(row, state).map(({ tenantId, entries }) => ({
+      ledger: ledgerMovesOf(row, state).map(({ tenantId, entries }) => ({
         id: deps.ids.next('ltx'),
         tenant_id: tenantId,
         code: `escrow_${state}`,
@@ -114,50 +114,52 @@ export function createEscrow(deps: EscrowDeps) {
         data: { amount: row.amount_micro.toString(), reason },
       })),
     })
-    return record((await findEscrow(tx, row.id))!)
+    return toEscrowRecord((await findEscrow(tx, row.id))!)
   }
 
   return {
-    get: async (caller: TenantCaller, id: string) => record(await visible(db, caller, id)),
+    get: async (caller: TenantCaller, id: string) => toEscrowRecord(await findVisibleEscrow(db, caller, id)),
 
     async list(caller: TenantCaller, walletId: string, query: { limit?: number; cursor?: string; state?: string }) {
-      await ownWallet(db, caller, walletId)
+      await findOwnWallet(db, caller, walletId)
       const limit = query.limit ?? 20
       const rows = await listEscrows(db, walletId, { ...query, limit: limit + 1 })
       const { rows: escrows, ...paging } = toPage(rows, limit)
-      return { escrows: escrows.map(record), ...paging }
+      return { escrows: escrows.map(toEscrowRecord), ...paging }
     },
 
-    hold: (caller: TenantCaller, walletId: string, key: string | undefined, body: unknown, wanted: NewEscrow) =>
+    hold: (caller: TenantCaller, walletId: string, key: string | undefined, body: unknown, request: NewEscrow) =>
       once(`tenant:${caller.tenantId}`, `POST /api/wallets/${walletId}/escrow`, key, body, async (tx) => {
-        await ownWallet(tx, caller, walletId)
-        if (wanted.to_wallet_id === walletId) throw invalid('body/to_wallet_id is the wallet that pays.')
-        if (wanted.to_wallet_id !== undefined && !(await findWallet(tx, wanted.to_wallet_id))) throw notFound('wallet')
+        await findOwnWallet(tx, caller, walletId)
+        if (request.to_wallet_id === walletId) throw invalid('body/to_wallet_id is the wallet that pays.')
+        if (request.to_wallet_id !== undefined && !(await findWallet(tx, request.to_wallet_id)))
+          throw notFound('wallet')
         await lock(tx, [`wallet:${walletId}`])
         const at = clock.now()
         const id = deps.ids.next('esc')
         await holdEscrow(
           tx,
-          holding(deps.ids, {
+          buildEscrowHold(deps.ids, {
             id,
             tenantId: caller.tenantId,
             walletId,
-            toWalletId: wanted.to_wallet_id ?? null,
+            toWalletId: request.to_wallet_id ?? null,
             runId: null,
-            amountMicro: wanted.amountMicro,
-            memo: wanted.memo ?? null,
+            amountMicro: request.amountMicro,
+            memo: request.memo ?? null,
             at,
-            expiresAt: new Date(at.getTime() + (wanted.expires_in_seconds ?? DEFAULT_LIFE_SECONDS) * 1000),
+            expiresAt: new Date(at.getTime() + (request.expires_in_seconds ?? DEFAULT_LIFE_SECONDS) * 1000),
             actor: caller.keyId,
           }),
         )
-        return { status: 201, body: record((await findEscrow(tx, id))!) }
+        return { status: 201, body: toEscrowRecord((await findEscrow(tx, id))!) }
       }),
 
     release: (caller: TenantCaller, id: string, key: string | undefined, body: { reason?: string }) =>
       once(`tenant:${caller.tenantId}`, `POST /api/escrow/${id}/release`, key, body, async (tx) => {
-        const row = endable(await visible(tx, caller, id), clock.now())
-        if (row.tenant_id !== caller.tenantId) throw forbidden('Only who put the money in escrow may release it.')
+        const row = requireEndable(await findVisibleEscrow(tx, caller, id), clock.now())
+        if (row.tenant_id !== caller.tenantId)
+          throw forbidden('Only the tenant that put the money in escrow may release it.')
         return {
           status: 200,
           body: await end(tx, row, 'released', ['held', 'disputed'], caller.keyId, body.reason ?? null),
@@ -166,10 +168,10 @@ export function createEscrow(deps: EscrowDeps) {
 
     refund: (caller: TenantCaller, id: string, key: string | undefined, body: { reason?: string }) =>
       once(`tenant:${caller.tenantId}`, `POST /api/escrow/${id}/refund`, key, body, async (tx) => {
-        const row = endable(await visible(tx, caller, id), clock.now())
+        const row = requireEndable(await findVisibleEscrow(tx, caller, id), clock.now())
         if (row.to_tenant_id !== null && row.to_tenant_id !== caller.tenantId)
           throw forbidden(
-            'Only who the money is for may give it back. Undisputed, it comes back when the escrow expires.',
+            'Only the recipient may give the money back. Without a dispute it returns when the escrow expires.',
           )
         return {
           status: 200,
@@ -179,7 +181,7 @@ export function createEscrow(deps: EscrowDeps) {
 
     dispute: (caller: TenantCaller, id: string, key: string | undefined, body: { reason: string }) =>
       once(`tenant:${caller.tenantId}`, `POST /api/escrow/${id}/dispute`, key, body, async (tx) => {
-        const row = endable(await visible(tx, caller, id), clock.now())
+        const row = requireEndable(await findVisibleEscrow(tx, caller, id), clock.now())
         const disputed = await markDisputed(tx, row.id, body.reason)
         if (!disputed) throw conflict(`This escrow is ${row.state}.`)
         const at = clock.now()
@@ -191,10 +193,10 @@ export function createEscrow(deps: EscrowDeps) {
           at,
           data: { reason: body.reason },
         })
-        return { status: 200, body: record(disputed) }
+        return { status: 200, body: toEscrowRecord(disputed) }
       }),
 
-    /** The operator's word in a dispute. */
+    /** The operator decides a dispute. */
     resolve: (id: string, key: string | undefined, body: { outcome: 'release' | 'refund'; reason: string }) =>
       once('operator', `POST /api/admin/escrow/${id}/resolve`, key, body, async (tx) => {
         const row = await findEscrow(tx, id)
@@ -203,16 +205,18 @@ export function createEscrow(deps: EscrowDeps) {
         return { status: 200, body: await end(tx, row, state, ['disputed'], 'operator', body.reason) }
       }),
 
-    /** Gives back what nobody released in time. */
+    /** Returns the money of escrows that expired without being released. */
     async sweepExpired(): Promise<number> {
-      const rows = await listExpiredEscrows(db, clock.now(), SWEEP_AT_MOST)
+      const rows = await listExpiredEscrows(db, clock.now(), SWEEP_BATCH_SIZE)
       let ended = 0
       for (const row of rows) {
         try {
-          await refusing(db.transaction().execute((tx) => end(tx, row, 'expired', ['held'], 'countersign', 'expired')))
+          await translateRefusal(
+            db.transaction().execute((tx) => end(tx, row, 'expired', ['held'], 'countersign', 'expired')),
+          )
           ended += 1
         } catch (error) {
-          // Somebody was faster: released, refunded or disputed at the last moment.
+          // Another request released, refunded or disputed the escrow first.
           if (!(error instanceof Problem)) throw error
         }
       }
@@ -221,14 +225,14 @@ export function createEscrow(deps: EscrowDeps) {
   }
 }
 
-function endable(row: EscrowRow, now: Date): EscrowRow {
+function requireEndable(row: EscrowRow, now: Date): EscrowRow {
   if (row.run_id !== null) throw conflict('This escrow pays for a run and ends with it.')
   if (row.state === 'held' && row.expires_at <= now)
-    throw expired('The time of this escrow is over; the money goes back.')
+    throw expired('This escrow has expired; the money goes back to the wallet.')
   return row
 }
 
-type Held = {
+type EscrowHold = {
   id: string
   tenantId: string
   walletId: string
@@ -241,67 +245,68 @@ type Held = {
   actor: string
 }
 
-/** What SQL `hold_escrow` takes: for an escrow by itself, and for one that a run is paid from. */
-export function holding(ids: Ids, held: Held) {
-  const at = held.at.toISOString()
+/** The input of the SQL function `hold_escrow`, for a standalone escrow and for one that pays for a run. */
+export function buildEscrowHold(ids: Ids, hold: EscrowHold) {
+  const at = hold.at.toISOString()
   const data = {
-    escrow_id: held.id,
-    wallet_id: held.walletId,
-    to_wallet_id: held.toWalletId,
-    run_id: held.runId,
-    amount: held.amountMicro.toString(),
+    escrow_id: hold.id,
+    wallet_id: hold.walletId,
+    to_wallet_id: hold.toWalletId,
+    run_id: hold.runId,
+    amount: hold.amountMicro.toString(),
     status: 'held',
   }
   return {
-    id: held.id,
-    tenant_id: held.tenantId,
-    wallet_id: held.walletId,
-    to_wallet_id: held.toWalletId,
-    run_id: held.runId,
-    amount_micro: held.amountMicro,
-    memo: held.memo,
-    expires_at: held.expiresAt.toISOString(),
+    id: hold.id,
+    tenant_id: hold.tenantId,
+    wallet_id: hold.walletId,
+    to_wallet_id: hold.toWalletId,
+    run_id: hold.runId,
+    amount_micro: hold.amountMicro,
+    memo: hold.memo,
+    expires_at: hold.expiresAt.toISOString(),
     created_at: at,
     ledger: {
       id: ids.next('ltx'),
-      tenant_id: held.tenantId,
+      tenant_id: hold.tenantId,
       code: 'escrow_held',
-      ref: held.id,
+      ref: hold.id,
       created_at: at,
       asset: 'USDC',
-      entries: transfer(accounts.wallet(held.walletId), accounts.escrow(held.walletId), held.amountMicro),
+      entries: transfer(accounts.wallet(hold.walletId), accounts.escrow(hold.walletId), hold.amountMicro),
     },
-    event: { id: ids.next('evt'), tenant_id: held.tenantId, type: 'escrow.held', data, created_at: at },
+    event: { id: ids.next('evt'), tenant_id: hold.tenantId, type: 'escrow.held', data, created_at: at },
     audit: {
       id: ids.next('aud'),
-      tenant_id: held.tenantId,
+      tenant_id: hold.tenantId,
       type: 'escrow.held',
       occurred_at: at,
-      actor: held.actor,
-      subject: held.id,
+      actor: hold.actor,
+      subject: hold.id,
       decision: 'held',
-      data: { amount: held.amountMicro.toString() },
+      data: { amount: hold.amountMicro.toString() },
     },
   }
 }
 
-/** Each tenant's side of the move. */
-function movesOf(row: EscrowRow, state: End): { tenantId: string; entries: LedgerEntry[] }[] {
-  const held = accounts.escrow(row.wallet_id)
+/** The ledger entries that end an escrow, one set for each tenant involved. */
+function ledgerMovesOf(row: EscrowRow, state: EscrowEnd): { tenantId: string; entries: LedgerEntry[] }[] {
+  const escrowAccount = accounts.escrow(row.wallet_id)
   const amount = row.amount_micro
   if (state !== 'released')
-    return [{ tenantId: row.tenant_id, entries: transfer(held, accounts.wallet(row.wallet_id), amount) }]
+    return [{ tenantId: row.tenant_id, entries: transfer(escrowAccount, accounts.wallet(row.wallet_id), amount) }]
   if (row.to_wallet_id === null || row.to_tenant_id === null)
-    return [{ tenantId: row.tenant_id, entries: transfer(held, accounts.escrowed, amount) }]
+    return [{ tenantId: row.tenant_id, entries: transfer(escrowAccount, accounts.escrowRevenue, amount) }]
   const to = accounts.wallet(row.to_wallet_id)
-  if (row.to_tenant_id === row.tenant_id) return [{ tenantId: row.tenant_id, entries: transfer(held, to, amount) }]
+  if (row.to_tenant_id === row.tenant_id)
+    return [{ tenantId: row.tenant_id, entries: transfer(escrowAccount, to, amount) }]
   return [
-    { tenantId: row.tenant_id, entries: transfer(held, accounts.transfers, amount) },
+    { tenantId: row.tenant_id, entries: transfer(escrowAccount, accounts.transfers, amount) },
     { tenantId: row.to_tenant_id, entries: transfer(accounts.transfers, to, amount) },
   ]
 }
 
-const eventData = (row: EscrowRow, state: End) => ({
+const eventData = (row: EscrowRow, state: EscrowEnd) => ({
   escrow_id: row.id,
   wallet_id: row.wallet_id,
   to_wallet_id: row.to_wallet_id,
@@ -310,7 +315,7 @@ const eventData = (row: EscrowRow, state: End) => ({
   status: state,
 })
 
-const record = (row: EscrowRow) => ({
+const toEscrowRecord = (row: EscrowRow) => ({
   escrow_id: row.id,
   wallet_id: row.wallet_id,
   to_wallet_id: row.to_wallet_id,

@@ -306,5 +306,3 @@ function payoutRoutes(app: App, payouts: Payouts) {
 }
 
 const keyOf = (request: FastifyRequest) => readIdempotencyKey(request.headers['idempotency-key'], request.body)
-
-/** The stored answer goes out byte for byte, whether it is the first time or a repetition. */

@@ -17,18 +17,18 @@ export type Position = { transactionId: string; line: number }
 export type EntriesQuery = { account?: string; ref?: string; before?: Position; limit: number }
 
 /**
- * Newest first. A pending transfer is shown while it waits and when it came to nothing; once posted, its posting is
- * shown in its place. The lines that only take a pending transfer back are bookkeeping and not shown.
+ * Newest first. A pending transaction is listed while it is open and after it was voided; once posted, its posting is
+ * listed instead. The lines that only reverse a pending transaction are not listed.
  */
 export async function listEntries(
   tx: Tx,
   tenantId: string,
   { account, ref, before, limit }: EntriesQuery,
 ): Promise<EntryRow[]> {
-  const inAccount = account === undefined ? sql`true` : sql`e.tenant_id = ${tenantId} and e.account = ${account}`
-  const ofRef = ref === undefined ? sql`true` : sql`t.ref = ${ref}`
-  // The row comparison stops the reading at the cursor; the plain one lets the index begin there.
-  const older =
+  const accountFilter = account === undefined ? sql`true` : sql`e.tenant_id = ${tenantId} and e.account = ${account}`
+  const refFilter = ref === undefined ? sql`true` : sql`t.ref = ${ref}`
+  // The row comparison is exact; the plain comparisons let the index scan start at the cursor.
+  const cursorFilter =
     before === undefined
       ? sql`true`
       : sql`t.id <= ${before.transactionId} and e.transaction_id <= ${before.transactionId} and (e.transaction_id, e.line) < (${before.transactionId}, ${before.line})`
@@ -38,20 +38,20 @@ export async function listEntries(
     from ledger_transactions t
     join ledger_entries e on e.transaction_id = t.id
     left join ledger_transactions r on r.pending_id = t.id
-    where t.tenant_id = ${tenantId} and ${inAccount} and ${ofRef} and ${older}
+    where t.tenant_id = ${tenantId} and ${accountFilter} and ${refFilter} and ${cursorFilter}
       and (e.layer = 'posted' or (t.kind = 'pend' and (r.id is null or r.kind = 'void')))
     order by e.transaction_id desc, e.line desc limit ${limit}`.execute(tx)
   return rows
 }
 
-/** What accounts stood at after these entries, in the order of the entries. */
+/** The balance of each entry's account directly after it, in the order of the entries. */
 export async function readBalancesAt(tx: Tx, tenantId: string, entries: readonly EntryRow[]): Promise<bigint[]> {
   if (entries.length === 0) return []
   const column = <K extends keyof EntryRow>(name: K) => entries.map((entry) => entry[name])
   const { rows } = await sql<{ balance_micro: bigint }>`
     select ledger_balance_at(${tenantId}, account, asset, transaction_id, line) as balance_micro
     from unnest(${column('account')}::text[], ${column('asset')}::text[], ${column('transaction_id')}::text[], ${column('line')}::int[])
-      with ordinality as asked(account, asset, transaction_id, line, place)
+      with ordinality as entry(account, asset, transaction_id, line, place)
     order by place`.execute(tx)
   return rows.map((row) => row.balance_micro)
 }
@@ -73,17 +73,17 @@ export const readWalletFigures = (tx: Tx, tenantId: string): Promise<WalletFigur
     .execute()
 
 export async function isEntryOf(tx: Tx, tenantId: string, { transactionId, line }: Position): Promise<boolean> {
-  const found = await tx
+  const entry = await tx
     .selectFrom('ledger_entries')
     .select('line')
     .where('transaction_id', '=', transactionId)
     .where('line', '=', line)
     .where('tenant_id', '=', tenantId)
     .executeTakeFirst()
-  return found !== undefined
+  return entry !== undefined
 }
 
-export async function countLedger(tx: Tx, most: number): Promise<number> {
-  const { rows } = await sql<{ counted: number }>`select count_ledger(${most}) as counted`.execute(tx)
+export async function countLedger(tx: Tx, maxTransactions: number): Promise<number> {
+  const { rows } = await sql<{ counted: number }>`select count_ledger(${maxTransactions}) as counted`.execute(tx)
   return rows[0]!.counted
 }

@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { toPage } from '../../platform/paging.ts'
 import { invalid } from '../../platform/problem.ts'
-import { accounts, normalBalance, typeOf } from './accounts.ts'
+import { accounts, accountType, normalBalance } from './accounts.ts'
 import {
   type AccountRow,
   countLedger,
@@ -21,7 +21,7 @@ import {
 export { accounts, type LedgerEntry, type LedgerTransaction, transfer } from './accounts.ts'
 export { amountFields, readAmount } from './amounts.ts'
 export { chainAccountMicro, checkBooks } from './check-books.ts'
-export { holding } from './escrow.ts'
+export { buildEscrowHold } from './escrow.ts'
 
 export type LedgerDeps = { db: Db; ids: Ids }
 
@@ -38,11 +38,11 @@ export type LedgerQuery = { account?: string; ref?: string; cursor?: string; lim
 
 export type Ledger = ReturnType<typeof createLedger>
 
-const COUNT_AT_MOST = 1_000
+const COUNT_BATCH_SIZE = 1_000
 
 export function createLedger({ db, ids }: LedgerDeps) {
   return {
-    /** One page of entries, every account, and whether the books are in order: all of one moment. */
+    /** One page of entries, every account, and whether the books balance, all from one snapshot. */
     async read(caller: TenantCaller, query: LedgerQuery) {
       const limit = query.limit ?? 20
       const before = query.cursor === undefined ? undefined : readEntryId(query.cursor)
@@ -57,21 +57,21 @@ export function createLedger({ db, ids }: LedgerDeps) {
             before,
             limit: limit + 1,
           })
-          const books = await readAccounts(tx, caller.tenantId)
+          const accountRows = await readAccounts(tx, caller.tenantId)
           const wallets = await readWalletFigures(tx, caller.tenantId)
-          const { rows: shown, ...paging } = toPage(rows, limit, entryId)
-          const balances = await balancesAfter(tx, caller.tenantId, shown, query.ref === undefined)
-          const entries = shown.map((row, index) => entryRecord(row, balances[index]!))
+          const { rows: pageRows, ...paging } = toPage(rows, limit, entryId)
+          const balances = await balancesAfter(tx, caller.tenantId, pageRows, query.ref === undefined)
+          const entries = pageRows.map((row, index) => toEntryRecord(row, balances[index]!))
           return {
             entries,
-            accounts: books.map(accountRecord),
-            invariants: { balanced: isBalanced(books), wallets_match: walletsMatch(books, wallets) },
+            accounts: accountRows.map(toAccountRecord),
+            invariants: { balanced: isBalanced(accountRows), wallets_match: walletsMatch(accountRows, wallets) },
             ...paging,
           }
         })
     },
 
-    /** A transfer that is final at once, for business that writes its own transaction. */
+    /** Posts entries directly, without a pending step, in the caller's transaction. */
     async post(tx: Tx, { tenantId, code, ref, asset, entries, at }: Posting): Promise<void> {
       const row = {
         id: ids.next('ltx'),
@@ -85,13 +85,13 @@ export function createLedger({ db, ids }: LedgerDeps) {
       await sql`select ledger_direct(${JSON.stringify(row)}::jsonb)`.execute(tx)
     },
 
-    /** Counts new entries into the balances. Balances are exact without it too; it keeps them cheap. */
+    /** Adds new entries to the stored balances. Reads are exact without it; it keeps them cheap. */
     async sweepBalances(): Promise<number> {
       let counted = 0
       for (let pass = 0; pass < 20; pass++) {
-        const taken = await db.transaction().execute((tx) => countLedger(tx, COUNT_AT_MOST))
-        counted += taken
-        if (taken < COUNT_AT_MOST) break
+        const batchCount = await db.transaction().execute((tx) => countLedger(tx, COUNT_BATCH_SIZE))
+        counted += batchCount
+        if (batchCount < COUNT_BATCH_SIZE) break
       }
       return counted
     },
@@ -109,30 +109,30 @@ function readEntryId(id: string): Position {
 const notAnEntry = () => invalid('The cursor is not the id of an entry.')
 
 /**
- * A page without gaps holds every entry of its accounts between its first and its last: then the balance at the oldest of
- * each account is enough, and the others follow by adding up.
+ * A page without gaps holds every entry of its accounts between its first and its last. Then only the balance after the
+ * oldest entry of each account is read, and the others follow by adding up.
  */
 async function balancesAfter(tx: Tx, tenantId: string, rows: readonly EntryRow[], gapless: boolean): Promise<bigint[]> {
   if (!gapless) return readBalancesAt(tx, tenantId, rows)
   const accountOf = ({ account, asset }: EntryRow) => `${asset} ${account}`
   const oldest = [...new Map(rows.map((row) => [accountOf(row), row])).values()]
-  const standing = await readBalancesAt(tx, tenantId, oldest)
-  const balances = new Map(oldest.map((row, index) => [accountOf(row), standing[index]!]))
-  const seen = new Set<string>()
+  const oldestBalances = await readBalancesAt(tx, tenantId, oldest)
+  const balances = new Map(oldest.map((row, index) => [accountOf(row), oldestBalances[index]!]))
+  const visited = new Set<string>()
   const after = rows.toReversed().map((row) => {
     const account = accountOf(row)
-    const first = !seen.has(account)
-    seen.add(account)
-    // What is only pending, or came to nothing, has not moved the balance.
-    const moved = first || row.status !== 'posted' ? 0n : row.amount_micro
-    const balance = balances.get(account)! + moved
+    const first = !visited.has(account)
+    visited.add(account)
+    // Pending and voided entries do not change the balance.
+    const movedMicro = first || row.status !== 'posted' ? 0n : row.amount_micro
+    const balance = balances.get(account)! + movedMicro
     balances.set(account, balance)
     return balance
   })
   return after.reverse()
 }
 
-const entryRecord = (row: EntryRow, balanceMicro: bigint) => ({
+const toEntryRecord = (row: EntryRow, balanceMicro: bigint) => ({
   id: entryId(row),
   transaction_id: row.transaction_id,
   account: row.account,
@@ -146,26 +146,26 @@ const entryRecord = (row: EntryRow, balanceMicro: bigint) => ({
   balance_after: normalBalance(row.account, balanceMicro).toString(),
 })
 
-const accountRecord = ({ account, asset, balance_micro }: AccountRow) => ({
+const toAccountRecord = ({ account, asset, balance_micro }: AccountRow) => ({
   account,
-  type: typeOf(account),
+  type: accountType(account),
   asset,
   balance: normalBalance(account, balance_micro).toString(),
 })
 
-function isBalanced(books: readonly AccountRow[]): boolean {
+function isBalanced(accountRows: readonly AccountRow[]): boolean {
   const sums = new Map<string, bigint>()
-  for (const { asset, balance_micro } of books) sums.set(asset, (sums.get(asset) ?? 0n) + balance_micro)
+  for (const { asset, balance_micro } of accountRows) sums.set(asset, (sums.get(asset) ?? 0n) + balance_micro)
   return [...sums.values()].every((sum) => sum === 0n)
 }
 
-/** The columns by which a wallet is guarded and the entries by which it is explained must say the same. */
-function walletsMatch(books: readonly AccountRow[], wallets: readonly WalletFigures[]): boolean {
-  const owed = (account: string) =>
-    -(books.find((row) => row.account === account && row.asset === 'USDC')?.balance_micro ?? 0n)
+/** The columns of a wallet must equal the sums of its ledger entries. */
+function walletsMatch(accountRows: readonly AccountRow[], wallets: readonly WalletFigures[]): boolean {
+  const owedMicro = (account: string) =>
+    -(accountRows.find((row) => row.account === account && row.asset === 'USDC')?.balance_micro ?? 0n)
   return wallets.every(
     (wallet) =>
-      owed(accounts.wallet(wallet.id)) === wallet.available_micro + wallet.reserved_micro &&
-      owed(accounts.escrow(wallet.id)) === wallet.escrowed_micro,
+      owedMicro(accounts.wallet(wallet.id)) === wallet.available_micro + wallet.reserved_micro &&
+      owedMicro(accounts.escrow(wallet.id)) === wallet.escrowed_micro,
   )
 }

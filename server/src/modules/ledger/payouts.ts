@@ -7,7 +7,7 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { accounts, transfer } from './accounts.ts'
-import { refusing } from './refusal.ts'
+import { translateRefusal } from './refusal.ts'
 import {
   claimPayouts,
   endPayout,
@@ -20,15 +20,15 @@ import {
   requestPayout,
 } from './wallets.store.ts'
 
-/** The way by which USDC leaves our own address; the payments module provides it. */
+/** How USDC leaves our own address. The payments module implements it. */
 export type PayoutRail = {
   /** Our own address. */
   from: string
-  /** The contract of USDC. It takes no USDC itself: such a payout would wait for good. */
+  /** The USDC contract. It does not accept USDC itself, so a payout to it could never succeed. */
   asset: string
-  /** Whether the key of our address is ours to sign with. Where it is not, a person pays and says in which transaction. */
+  /** Whether we hold the key of our address. If not, an operator pays and confirms the transaction. */
   automatic: boolean
-  /** May be called again and again: the chain takes each payout's nonce once. `open` means that it may or may not arrive. */
+  /** Safe to repeat: the chain accepts each payout's nonce once. `open` means that it may or may not arrive. */
   send(payout: {
     id: string
     to: string
@@ -51,11 +51,11 @@ export type PayoutsDeps = {
 
 export type Payouts = ReturnType<typeof createPayouts>
 
-const SWEEP_AT_MOST = 50
+const SWEEP_BATCH_SIZE = 50
 const FIRST_TRY_MS = 30_000
-const NOWHERE = `0x${'0'.repeat(40)}`
+const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 
-/** Write before you act: the intent with the money set aside, then the transfer, then what came of it. */
+/** A payout is written down before it is sent: the request with the money set aside, then the transfer, then its outcome. */
 export function createPayouts(deps: PayoutsDeps) {
   const { db, clock, ids, rail } = deps
 
@@ -84,59 +84,61 @@ export function createPayouts(deps: PayoutsDeps) {
     })
   }
 
-  /** One attempt. Whatever is not certain is tried again later. */
+  /** One attempt. Whatever is not certain is tried again by the sweep. */
   const attempt = async (row: PayoutRow) => {
     try {
-      const sent = await rail.send({ id: row.id, to: row.to_address, amountMicro: row.amount_micro })
-      if (sent.state === 'paid') return await finish(row, sent.transaction, 'countersign')
-      await notePayout(db, row.id, sent.reason, clock.now())
+      const result = await rail.send({ id: row.id, to: row.to_address, amountMicro: row.amount_micro })
+      if (result.state === 'paid') return await finish(row, result.transaction, 'countersign')
+      await notePayout(db, row.id, result.reason, clock.now())
     } catch (error) {
       deps.log.warn({ err: error, payout_id: row.id }, 'a payout could not be made yet')
     }
   }
 
-  const find = async (id: string) => {
+  const getPayoutRow = async (id: string) => {
     const row = await findPayout(db, id)
     if (!row) throw notFound('payout')
     return row
   }
 
-  const byHand = (row: PayoutRow) => {
+  const requirePendingManual = (row: PayoutRow) => {
     if (row.state !== 'pending') throw conflict(`This payout is ${row.state}.`)
-    if (row.method !== 'manual') throw conflict('This payout is on its way; it cannot be changed by hand.')
+    if (row.method !== 'manual') throw conflict('This payout is sent automatically and cannot be changed by hand.')
     return row
   }
 
   return {
-    /** Only the operator lets money out. Answers how far it came; the sweep goes on with it. */
+    /** Only the operator may withdraw. The response shows the state after one attempt; the sweep makes the others. */
     async withdraw(
       walletId: string,
       key: string | undefined,
       body: unknown,
-      wanted: { to: string; amountMicro: bigint },
+      withdrawal: { to: string; amountMicro: bigint },
     ) {
-      if ([NOWHERE, rail.from, rail.asset].some((address) => address.toLowerCase() === wanted.to.toLowerCase()))
-        throw invalid('body/to must be an address that is neither empty nor our own nor that of USDC itself.')
+      if (
+        [ZERO_ADDRESS, rail.from, rail.asset].some((address) => address.toLowerCase() === withdrawal.to.toLowerCase())
+      )
+        throw invalid('body/to must not be the zero address, our own address or the USDC contract.')
       const route = `POST /api/admin/wallets/${walletId}/withdraw`
       const id = ids.next('pay')
-      const asked = await refusing(
+      const response = await translateRefusal(
         deps.idempotency.once({ scope: 'operator', route, key, body }, async (tx) => {
           const wallet = await findWallet(tx, walletId)
           if (!wallet) throw notFound('wallet')
           await lock(tx, [`wallet:${walletId}`])
           const at = clock.now()
-          const entries = transfer(accounts.wallet(walletId), accounts.chain, wanted.amountMicro)
+          const entries = transfer(accounts.wallet(walletId), accounts.chain, withdrawal.amountMicro)
           await requestPayout(tx, {
             id,
             kind: 'withdrawal',
             tenant_id: wallet.tenant_id,
             wallet_id: walletId,
-            to_address: wanted.to.toLowerCase(),
-            amount_micro: wanted.amountMicro,
+            to_address: withdrawal.to.toLowerCase(),
+            amount_micro: withdrawal.amountMicro,
             method: rail.automatic ? 'chain' : 'manual',
             requested_by: 'operator',
             at: at.toISOString(),
-            // Somebody has to go on with it when this process does not come to it.
+            // The sweep sends it if this process stops before the first attempt.
             next_attempt_at: rail.automatic ? new Date(at.getTime() + FIRST_TRY_MS).toISOString() : null,
             ledger: {
               id: ids.next('ltx'),
@@ -154,32 +156,32 @@ export function createPayouts(deps: PayoutsDeps) {
               occurred_at: at.toISOString(),
               actor: 'operator',
               subject: id,
-              data: { amount: wanted.amountMicro.toString(), to: wanted.to },
+              data: { amount: withdrawal.amountMicro.toString(), to: withdrawal.to },
             },
           })
-          return { status: 201, body: record((await findPayout(tx, id))!) }
+          return { status: 201, body: toPayoutRecord((await findPayout(tx, id))!) }
         }),
       )
-      if (!asked.replayed && rail.automatic) await attempt(await find(id))
-      return asked
+      if (!response.replayed && rail.automatic) await attempt(await getPayoutRow(id))
+      return response
     },
 
-    get: async (id: string) => record(await find(id)),
+    get: async (id: string) => toPayoutRecord(await getPayoutRow(id)),
 
     async list(query: { limit?: number; cursor?: string; state?: string }) {
       const limit = query.limit ?? 20
       const rows = await listPayouts(db, { ...query, limit: limit + 1 })
       const { rows: payouts, ...paging } = toPage(rows, limit)
-      return { payouts: payouts.map(record), ...paging }
+      return { payouts: payouts.map(toPayoutRecord), ...paging }
     },
 
-    /** A person has paid it. Where a chain can be asked, it must agree. */
+    /** An operator has paid it by hand. Where a chain can be read, it must show the transfer. */
     async confirm(id: string, body: { transaction: string }) {
-      const found = await find(id)
+      const payout = await getPayoutRow(id)
       const transaction = body.transaction.toLowerCase()
-      // Said twice, it is as true as said once.
-      if (found.state === 'paid' && found.transaction === transaction) return record(found)
-      const row = byHand(found)
+      // Confirming the same transaction again changes nothing.
+      if (payout.state === 'paid' && payout.transaction === transaction) return toPayoutRecord(payout)
+      const row = requirePendingManual(payout)
       const proven = await rail.proves(transaction, row.to_address, row.amount_micro)
       if (proven === false)
         throw invalid(
@@ -189,17 +191,17 @@ export function createPayouts(deps: PayoutsDeps) {
         await finish(row, transaction, 'operator')
       } catch (error) {
         if ((error as { code?: string }).code === '23505')
-          throw conflict('This transaction already stands for another payout.')
+          throw conflict('This transaction already belongs to another payout.')
         throw error
       }
-      return record(await find(id))
+      return toPayoutRecord(await getPayoutRow(id))
     },
 
-    /** A withdrawal that nobody has paid. A refund is owed and cannot be cancelled. */
+    /** Cancels an unpaid manual withdrawal. A refund is owed and cannot be cancelled. */
     async cancel(id: string) {
-      const found = await find(id)
-      if (found.state === 'cancelled') return record(found)
-      const row = byHand(found)
+      const payout = await getPayoutRow(id)
+      if (payout.state === 'cancelled') return toPayoutRecord(payout)
+      const row = requirePendingManual(payout)
       if (row.kind !== 'withdrawal') throw conflict('A refund is owed; it cannot be cancelled.')
       await db.transaction().execute(async (tx) => {
         await lock(tx, [`wallet:${row.wallet_id}`])
@@ -211,18 +213,18 @@ export function createPayouts(deps: PayoutsDeps) {
           audit: auditOf(row, 'wallet.withdrawal_cancelled', 'operator'),
         })
       })
-      return record(await find(id))
+      return toPayoutRecord(await getPayoutRow(id))
     },
 
     async sweep(): Promise<number> {
-      const due = await claimPayouts(db, clock.now(), SWEEP_AT_MOST)
+      const due = await claimPayouts(db, clock.now(), SWEEP_BATCH_SIZE)
       await Promise.all(due.map(attempt))
       return due.length
     },
   }
 }
 
-const record = (row: PayoutRow) => ({
+const toPayoutRecord = (row: PayoutRow) => ({
   payout_id: row.id,
   kind: row.kind,
   status: row.state,

@@ -48,7 +48,7 @@ export async function listEscrows(
   return select.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
-export const listExpiredEscrows = (tx: Tx, at: Date, most: number): Promise<EscrowRow[]> =>
+export const listExpiredEscrows = (tx: Tx, at: Date, maxRows: number): Promise<EscrowRow[]> =>
   tx
     .selectFrom('escrows')
     .selectAll()
@@ -56,10 +56,10 @@ export const listExpiredEscrows = (tx: Tx, at: Date, most: number): Promise<Escr
     .where('run_id', 'is', null)
     .where('expires_at', '<=', at)
     .orderBy('expires_at')
-    .limit(most)
+    .limit(maxRows)
     .execute()
 
-/** The same locks that the steps of runs take, in the same order. */
+/** The same locks, in the same order, as the steps of runs. */
 export const lock = (tx: Tx, names: readonly string[]) => sql`select lock_names(${names}::text[])`.execute(tx)
 
 const json = (value: unknown) => sql`${stringifyWithBigints(value)}::jsonb`
@@ -96,10 +96,12 @@ export async function listPayouts(
   return select.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
-export async function claimPayouts(tx: Tx, at: Date, most: number): Promise<PayoutRow[]> {
-  const { rows } = await sql<PayoutRow>`select * from claim_payouts(${at}, interval '60 seconds', ${most})`.execute(tx)
+export async function claimPayouts(tx: Tx, at: Date, maxRows: number): Promise<PayoutRow[]> {
+  const { rows } = await sql<PayoutRow>`select * from claim_payouts(${at}, interval '60 seconds', ${maxRows})`.execute(
+    tx,
+  )
   return rows
 }
 
-export const notePayout = (tx: Tx, id: string, why: string, at: Date) =>
-  sql`select note_payout(${id}, ${why}, ${at})`.execute(tx)
+export const notePayout = (tx: Tx, id: string, reason: string, at: Date) =>
+  sql`select note_payout(${id}, ${reason}, ${at})`.execute(tx)

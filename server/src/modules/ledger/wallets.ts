@@ -15,53 +15,53 @@ export type WalletsDeps = {
   ids: Ids
   idempotency: Idempotency
   audit: Outbox['audit']
-  /** Where the USDC of every wallet stands: our own address, on which a wallet is a claim. */
+  /** The address that holds the USDC of all wallets; a wallet is a claim on it. */
   custody: { address: string; network: string; asset: string }
 }
 
 export type Wallets = ReturnType<typeof createWallets>
 
-const MOST_WALLETS = 100
+const MAX_WALLETS = 100
 
 export function createWallets(deps: WalletsDeps) {
   const { db } = deps
 
-  /** Another tenant's wallet is as unknown as one that never was. */
-  const owned = async (tx: Tx, tenantId: string, id: string): Promise<WalletRow> => {
+  /** Another tenant's wallet is `not_found`, like one that does not exist. */
+  const findOwned = async (tx: Tx, tenantId: string, id: string): Promise<WalletRow> => {
     const row = await findWallet(tx, id)
     if (!row || row.tenant_id !== tenantId) throw notFound('wallet')
     return row
   }
 
-  const record = (row: WalletRow) => {
+  const toWalletRecord = (row: WalletRow) => {
     const balance = {
       available: row.available_micro,
       pending: row.incoming_micro,
       escrowed: row.escrowed_micro,
       reserved: row.reserved_micro,
     }
-    const each = <T>(show: (micro: bigint) => T) =>
-      Object.fromEntries(Object.entries(balance).map(([name, micro]) => [name, show(micro)]))
+    const mapBalances = <T>(format: (micro: bigint) => T) =>
+      Object.fromEntries(Object.entries(balance).map(([name, micro]) => [name, format(micro)]))
     return {
       wallet_id: row.id,
       name: row.name,
       ...deps.custody,
-      balance: each((micro) => micro.toString()),
-      balance_usdc: each(usdcFromMicro),
+      balance: mapBalances((micro) => micro.toString()),
+      balance_usdc: mapBalances(usdcFromMicro),
       created_at: row.created_at.toISOString(),
     }
   }
 
   return {
-    owned: (tenantId: string, id: string) => owned(db, tenantId, id),
+    findOwned: (tenantId: string, id: string) => findOwned(db, tenantId, id),
 
-    get: async (caller: TenantCaller, id: string) => record(await owned(db, caller.tenantId, id)),
+    get: async (caller: TenantCaller, id: string) => toWalletRecord(await findOwned(db, caller.tenantId, id)),
 
     async list(caller: TenantCaller, query: { limit?: number; cursor?: string }) {
       const limit = query.limit ?? 20
       const rows = await listWallets(db, caller.tenantId, { limit: limit + 1, cursor: query.cursor })
       const { rows: wallets, ...paging } = toPage(rows, limit)
-      return { wallets: wallets.map(record), ...paging }
+      return { wallets: wallets.map(toWalletRecord), ...paging }
     },
 
     create: (caller: TenantCaller, key: string | undefined, body: { name?: string }) =>
@@ -69,8 +69,8 @@ export function createWallets(deps: WalletsDeps) {
         { scope: `tenant:${caller.tenantId}`, route: 'POST /api/wallets', key, body },
         async (tx) => {
           await lock(tx, [`wallets:${caller.tenantId}`])
-          if ((await countWallets(tx, caller.tenantId)) >= MOST_WALLETS)
-            throw conflict(`A tenant has at most ${MOST_WALLETS} wallets.`)
+          if ((await countWallets(tx, caller.tenantId)) >= MAX_WALLETS)
+            throw conflict(`A tenant has at most ${MAX_WALLETS} wallets.`)
           const at = deps.clock.now()
           const id = deps.ids.next('wal')
           const row = await insertWallet(tx, {
@@ -87,7 +87,7 @@ export function createWallets(deps: WalletsDeps) {
             at,
             data: { name: row.name },
           })
-          return { status: 201, body: record(row) }
+          return { status: 201, body: toWalletRecord(row) }
         },
       ),
   }

@@ -5,77 +5,80 @@ import { failed, passed, skipped } from './checks.ts'
 import { findNextReceipt, findReceiptByHash, type StoredReceipt } from './receipts.store.ts'
 import type { TransparencyLog } from './transparency-log.ts'
 
-type Deps = {
+type ExplainDeps = {
   db: Db
   log: Pick<TransparencyLog, 'origin' | 'places' | 'rootAt'>
   jwks(): Promise<Jwks>
-  transfers: FindTransfers | undefined
+  findTransfers: FindTransfers | undefined
 }
 
 type Members = Record<string, unknown>
 
-// A run has a receipt or three; the heads of an audit chain go on for ever.
-const MAX_LATER = 20
+// A run has up to three receipts; the heads of an audit chain have no end.
+const MAX_LATER_RECEIPTS = 20
 
 export type Explanation = {
   ok: boolean
   receipt_id: string | null
   checks: Check[]
-  /** Receipts of the same run that came after this one: a refund or a correction does not undo it, but one should know. */
+  /** Receipts of the same run issued after this one, such as a refund or a correction. */
   later: { receipt_id: string; kind: string }[]
   does_not_prove: string[]
 }
 
 /**
- * Everything that can be said about a receipt by whoever holds the log and can ask the chain. The signature and the
- * proofs are checked by the same code that runs offline; what needs our records or the chain comes on top.
+ * Runs every check on a receipt. The signature and the proofs are checked by the code that also runs offline; the checks
+ * that need our records, the log or the chain are added to them.
  */
-export async function explainReceipt(deps: Deps, given: Members): Promise<Explanation> {
-  const stored = await findStored(deps.db, given)
-  const placed =
-    stored && (given.log === null || given.log === undefined) ? await withPlace(deps, given, stored) : given
-  const previous = typeof given.prev_hash === 'string' ? await findReceiptByHash(deps.db, given.prev_hash) : undefined
-  const { ok, checks, does_not_prove } = verifyReceipt(placed, {
+export async function explainReceipt(deps: ExplainDeps, receipt: Members): Promise<Explanation> {
+  const stored = await findStored(deps.db, receipt)
+  const receiptWithPlace =
+    stored && (receipt.log === null || receipt.log === undefined) ? await withPlace(deps, receipt, stored) : receipt
+  const previous =
+    typeof receipt.prev_hash === 'string' ? await findReceiptByHash(deps.db, receipt.prev_hash) : undefined
+  const { ok, checks, does_not_prove } = verifyReceipt(receiptWithPlace, {
     jwks: await deps.jwks(),
     log: { origin: deps.log.origin },
     previous: previous && JSON.parse(previous.body),
   })
-  const ours = [
+  const serverChecks = [
     stored
-      ? passed('record', 'It is on record here, byte for byte.')
+      ? passed('record', 'This service has this receipt on record, byte for byte.')
       : failed('record', 'This service has no such receipt on record.'),
-    await checkHistory(deps, placed.log),
-    await checkSettlement(deps.transfers, given.settlement),
+    await checkHistory(deps, receiptWithPlace.log),
+    await checkSettlement(deps.findTransfers, receipt.settlement),
   ]
   return {
-    ok: ok && ours.every((check) => check.ok !== false),
-    receipt_id: typeof given.receipt_id === 'string' ? given.receipt_id : null,
-    checks: [...checks, ...ours],
+    ok: ok && serverChecks.every((check) => check.ok !== false),
+    receipt_id: typeof receipt.receipt_id === 'string' ? receipt.receipt_id : null,
+    checks: [...checks, ...serverChecks],
     later: stored ? await laterReceipts(deps.db, stored) : [],
-    // What was looked up on the chain just now needs no second look.
+    // The settlement was just checked on the chain, so it is no longer unproven.
     does_not_prove:
-      ours.at(-1)!.ok === true ? does_not_prove.filter((sentence) => !/settlement/.test(sentence)) : does_not_prove,
+      serverChecks.at(-1)!.ok === true
+        ? does_not_prove.filter((sentence) => !/settlement/.test(sentence))
+        : does_not_prove,
   }
 }
 
-/** By its hash, so that a changed receipt is not taken for the one whose id it bears. */
+/** Found by hash, so that a changed receipt is not mistaken for the one with the same id. */
 async function findStored(db: Db, receipt: Members): Promise<StoredReceipt | undefined> {
   try {
     return await findReceiptByHash(db, hashReceipt(receipt))
   } catch {
-    // What has no canonical form was never issued; verifyReceipt says what is wrong with it.
+    // A receipt without a canonical form was never issued; verifyReceipt reports what is wrong with it.
     return undefined
   }
 }
 
-async function withPlace(deps: Deps, receipt: Members, stored: StoredReceipt): Promise<Members> {
+async function withPlace(deps: ExplainDeps, receipt: Members, stored: StoredReceipt): Promise<Members> {
   if (stored.log_index === null) return receipt
   const index = Number(stored.log_index)
   return { ...receipt, log: (await deps.log.places([index])).get(index) ?? null }
 }
 
 /** A checkpoint that our key signed but that is not in our history would be proof of a fork. */
-async function checkHistory({ log }: Deps, place: unknown): Promise<Check> {
+async function checkHistory({ log }: ExplainDeps, place: unknown): Promise<Check> {
   const checkpoint = parseCheckpoint((place as Members | null | undefined)?.checkpoint)
   if (!checkpoint) return skipped('log_history', 'There is no checkpoint to compare with the log.')
   const root = await log.rootAt(checkpoint.size)
@@ -88,7 +91,7 @@ async function checkHistory({ log }: Deps, place: unknown): Promise<Check> {
 async function laterReceipts(db: Db, stored: StoredReceipt) {
   const later: { receipt_id: string; kind: string }[] = []
   let next = await findNextReceipt(db, stored)
-  while (next && later.length < MAX_LATER) {
+  while (next && later.length < MAX_LATER_RECEIPTS) {
     later.push({ receipt_id: next.id, kind: next.kind })
     next = await findNextReceipt(db, next)
   }

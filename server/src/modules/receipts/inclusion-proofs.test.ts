@@ -13,22 +13,22 @@ import { createInclusionProofs } from './inclusion-proofs.ts'
 
 const leaves = Array.from({ length: 66_000 }, (_, i) => hashLeaf(utf8(`leaf ${i}`)))
 
-/** A log of this size in memory, which counts how often it is asked for tiles. */
+/** A log of this size in memory that counts how often its tiles are fetched. */
 function createLog(size: number) {
   const stored = new Map<string, Buffer>()
   const read = ({ level, index }: Tile) => stored.get(`${level}/${index}`)
   let root = emptyRoot()
-  for (let at = 0; at < size; at += 50_000) {
-    const grown = appendToTiles(at, read, leaves.slice(at, Math.min(size, at + 50_000)))
-    for (const { tile, bytes } of grown.tiles) stored.set(`${tile.level}/${tile.index}`, Buffer.from(bytes))
-    root = grown.root
+  for (let offset = 0; offset < size; offset += 50_000) {
+    const appended = appendToTiles(offset, read, leaves.slice(offset, Math.min(size, offset + 50_000)))
+    for (const { tile, bytes } of appended.tiles) stored.set(`${tile.level}/${tile.index}`, Buffer.from(bytes))
+    root = appended.root
   }
-  let asked = 0
-  const proofs = createInclusionProofs(async (wanted: readonly Tile[]) => {
-    asked += 1
-    return wanted.map((tile) => ({ ...tile, bytes: read(tile)! }))
+  let fetchCount = 0
+  const proofs = createInclusionProofs(async (tiles: readonly Tile[]) => {
+    fetchCount += 1
+    return tiles.map((tile) => ({ ...tile, bytes: read(tile)! }))
   })
-  return { root, proofs, asked: () => asked }
+  return { root, proofs, fetchCount: () => fetchCount }
 }
 
 test.each([1, 2, 3, 7, 8, 255, 256, 257, 511, 513, 1000])(
@@ -36,9 +36,9 @@ test.each([1, 2, 3, 7, 8, 255, 256, 257, 511, 513, 1000])(
   async (size) => {
     const { proofs } = createLog(size)
     const indexes = Array.from({ length: size }, (_, i) => i).filter((i) => i % 37 === 0 || i > size - 4)
-    const made = await proofs.prove(indexes, size)
+    const proofsByIndex = await proofs.prove(indexes, size)
     for (const index of indexes)
-      expect(made.get(index)).toEqual(inclusionProof(leaves.slice(0, size), index).map(toBase64))
+      expect(proofsByIndex.get(index)).toEqual(inclusionProof(leaves.slice(0, size), index).map(toBase64))
   },
 )
 
@@ -46,16 +46,16 @@ test('proofs over three levels of tiles verify, also in the smaller trees the lo
   const large = createLog(66_000)
   for (const size of [65_536, 66_000]) {
     const { root } = createLog(size)
-    const made = await large.proofs.prove([0, 255, 256, 65_534, size - 1], size)
-    for (const [index, proof] of made)
+    const proofsByIndex = await large.proofs.prove([0, 255, 256, 65_534, size - 1], size)
+    for (const [index, proof] of proofsByIndex)
       expect(verifyInclusion({ leafHash: leaves[index]!, index, size, proof, root })).toBe(true)
   }
 })
 
-test('neighbours are proven without asking for the same tiles again', async () => {
-  const { proofs, asked } = createLog(1000)
+test('proofs of neighbouring receipts do not fetch the same tiles again', async () => {
+  const { proofs, fetchCount } = createLog(1000)
   await proofs.prove([300], 1000)
   await proofs.prove([301], 1000)
   await proofs.prove([300, 302, 303], 1000)
-  expect(asked()).toBe(1)
+  expect(fetchCount()).toBe(1)
 })

@@ -2,58 +2,57 @@ import { hash } from 'node:crypto'
 import { type Tile, tilesForInclusion } from '@countersign/proof'
 
 /**
- * Inclusion proofs from tiles, made over and over for every reader of a receipt. The nodes inside a tile are computed
- * once and kept: a proof then is a few look-ups, where it would be five hundred hashes. `proof/` verifies what is made
- * here, and shares no code with it.
+ * Builds inclusion proofs from tiles. The nodes inside a tile are computed once and cached, so a proof takes a few
+ * look-ups instead of five hundred hashes. `proof/` verifies these proofs and shares no code with this file.
  */
 export type StoredTile = { level: number; index: number; bytes: Buffer }
 
 type FetchTiles = (tiles: readonly Tile[]) => Promise<readonly StoredTile[]>
 
-/** The hashes of a tile, then of pairs of them, of fours and so on: each level in one buffer. */
+/** The hashes of a tile, then of its pairs, its groups of four and so on, one buffer for each level. */
 type TileNodes = Buffer[]
 
 const HASH_BYTES = 32
 const TILE_HEIGHT = 8
-// Sixteen kilobytes each: what many readers of recent receipts need stays at hand.
-const KEPT_TILES = 1_024
+// Sixteen kilobytes each, enough for the tiles of recent receipts.
+const MAX_CACHED_TILES = 1_024
 
 export function createInclusionProofs(fetch: FetchTiles) {
-  const kept = new Map<string, TileNodes>()
+  const cache = new Map<string, TileNodes>()
 
-  const keep = (key: string, nodes: TileNodes) => {
-    kept.delete(key)
-    kept.set(key, nodes)
-    if (kept.size > KEPT_TILES) kept.delete(kept.keys().next().value!)
+  const addToCache = (key: string, nodes: TileNodes) => {
+    cache.delete(key)
+    cache.set(key, nodes)
+    if (cache.size > MAX_CACHED_TILES) cache.delete(cache.keys().next().value!)
     return nodes
   }
 
-  /** A tile that has grown is another tile: the width belongs to the key. */
+  /** A tile that has grown is another cache entry, so the width is part of the key. */
   const keyOf = ({ level, index, width }: Tile) => `${level}/${index}/${width}`
 
-  const open = async (tiles: readonly Tile[]): Promise<Map<string, TileNodes>> => {
-    const wanted = new Map(tiles.map((tile) => [keyOf(tile), tile]))
-    const missing = [...wanted].filter(([key]) => !kept.has(key)).map(([, tile]) => tile)
+  const loadTiles = async (tiles: readonly Tile[]): Promise<Map<string, TileNodes>> => {
+    const tilesByKey = new Map(tiles.map((tile) => [keyOf(tile), tile]))
+    const missing = [...tilesByKey].filter(([key]) => !cache.has(key)).map(([, tile]) => tile)
     const fetched = missing.length === 0 ? [] : await fetch(missing)
     const stored = new Map(fetched.map(({ level, index, bytes }) => [`${level}/${index}`, bytes]))
-    const opened = new Map<string, TileNodes>()
-    for (const [key, tile] of wanted) {
+    const nodesByPlace = new Map<string, TileNodes>()
+    for (const [key, tile] of tilesByKey) {
       const place = `${tile.level}/${tile.index}`
-      opened.set(place, keep(key, kept.get(key) ?? nodesOf(tile, stored.get(place))))
+      nodesByPlace.set(place, addToCache(key, cache.get(key) ?? nodesOf(tile, stored.get(place))))
     }
-    return opened
+    return nodesByPlace
   }
 
   return {
     /** The proofs, in base64, that these leaves are in the tree of `size`. */
     async prove(indexes: readonly number[], size: number): Promise<Map<number, string[]>> {
-      const opened = await open(indexes.flatMap((index) => tilesForInclusion(index, size)))
+      const tiles = await loadTiles(indexes.flatMap((index) => tilesForInclusion(index, size)))
       const read = (level: number, index: number) => {
         const height = level % TILE_HEIGHT
         const perTile = 2 ** (TILE_HEIGHT - height)
-        const tile = opened.get(`${Math.floor(level / TILE_HEIGHT)}/${Math.floor(index / perTile)}`)!
-        const at = (index % perTile) * HASH_BYTES
-        return tile[height]!.subarray(at, at + HASH_BYTES)
+        const tile = tiles.get(`${Math.floor(level / TILE_HEIGHT)}/${Math.floor(index / perTile)}`)!
+        const offset = (index % perTile) * HASH_BYTES
+        return tile[height]!.subarray(offset, offset + HASH_BYTES)
       }
       const proof = (index: number) =>
         siblingRanges(index, size).map(([start, end]) => hashRange(start, end, read).toString('base64'))
@@ -97,10 +96,10 @@ function siblingRanges(index: number, size: number): [number, number][] {
 /** The hash of a range that starts at a multiple of its own width: whole subtrees, folded from the right. */
 function hashRange(start: number, end: number, read: (level: number, index: number) => Buffer): Buffer {
   const nodes: Buffer[] = []
-  for (let at = start; at < end; ) {
-    const width = largestPower(end - at)
-    nodes.push(read(Math.log2(width), at / width))
-    at += width
+  for (let offset = start; offset < end; ) {
+    const width = largestPower(end - offset)
+    nodes.push(read(Math.log2(width), offset / width))
+    offset += width
   }
   return nodes.reduceRight((right, left) => hashPair(Buffer.concat([left, right])))
 }

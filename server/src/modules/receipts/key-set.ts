@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { KeyPurpose, Keys, PublicJwk } from '../../platform/keys.ts'
 
-/** What a verifier outside calls each purpose: the mark keeps a signature of one kind from passing as another. */
+/** The public name of each purpose. It keeps a signature of one kind from passing as another. */
 const publicPurposes: Record<KeyPurpose, string> = {
   receipts: 'receipt',
   log: 'log',
@@ -19,8 +19,8 @@ export type PublishedJwk = Omit<PublicJwk, 'purpose'> & { purpose: string }
 const MAX_KEYS = 256
 
 /**
- * The public half of every key that ever signed. A retired key stays, because what it signed stays true;
- * the keys in use are written when the service starts, and whatever they replace is marked as retired.
+ * The public half of every key that ever signed. A retired key stays in the set so that its signatures can be verified.
+ * The keys in use are written at start, and the keys they replace are marked as retired.
  */
 export function createKeySet({ db, keys, clock }: { db: Db; keys: Pick<Keys, 'publicJwks'>; clock: Clock }) {
   const current = keys.publicJwks().map(publishedJwk)

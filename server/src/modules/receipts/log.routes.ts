@@ -13,7 +13,7 @@ import {
 import type { TransparencyLog } from './transparency-log.ts'
 
 const tags = ['Transparency log']
-// What a tile says never changes, so that caches may keep it for good.
+// A tile never changes, so caches may keep it for good.
 const FOREVER = 'public, max-age=31536000, immutable'
 
 export function logRoutes(app: App, log: TransparencyLog) {

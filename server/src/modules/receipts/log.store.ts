@@ -28,7 +28,7 @@ export async function isAnyQueued(db: Db): Promise<boolean> {
   return rows[0]!.some
 }
 
-/** The oldest ids come first, so a receipt stands in the log behind the one it continues. */
+/** Oldest ids first, so a receipt is logged after the one it continues. */
 export async function readQueue(tx: Tx, limit: number): Promise<{ id: string; body: string }[]> {
   const { rows } = await sql<{ id: string; body: string }>`
     select r.id, r.body
@@ -39,12 +39,12 @@ export async function readQueue(tx: Tx, limit: number): Promise<{ id: string; bo
   return rows
 }
 
-/** Moves receipts from the queue to their places, which follow each other from `first` on. */
+/** Moves receipts from the queue into the log at consecutive indexes starting at `first`. */
 export async function placeReceipts(tx: Tx, first: number, ids: readonly string[]) {
   await sql`delete from log_queue where receipt_id = any(${ids}::text[])`.execute(tx)
   await sql`
     insert into log_entries (log_index, receipt_id)
-    select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as placed (id, place)
+    select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as receipt (id, place)
   `.execute(tx)
 }
 
@@ -53,7 +53,7 @@ export async function readTiles(tx: Tx, tiles: readonly Tile[]): Promise<StoredT
   const indexes = tiles.map((tile) => tile.index)
   const { rows } = await sql<{ level: number; index: bigint; bytes: Buffer }>`
     select level, index, bytes from log_tiles
-    join unnest(${levels}::int[], ${indexes}::bigint[]) as wanted (level, index) using (level, index)
+    join unnest(${levels}::int[], ${indexes}::bigint[]) as tile (level, index) using (level, index)
   `.execute(tx)
   return rows.map((row) => ({ ...row, index: Number(row.index) }))
 }
@@ -61,7 +61,7 @@ export async function readTiles(tx: Tx, tiles: readonly Tile[]): Promise<StoredT
 export async function writeTiles(tx: Tx, tiles: readonly { tile: Tile; bytes: Uint8Array }[]) {
   const levels = tiles.map(({ tile }) => tile.level)
   const indexes = tiles.map(({ tile }) => tile.index)
-  const bytes = tiles.map((written) => Buffer.from(written.bytes))
+  const bytes = tiles.map((entry) => Buffer.from(entry.bytes))
   await sql`
     insert into log_tiles (level, index, bytes)
     select * from unnest(${levels}::int[], ${indexes}::bigint[], ${bytes}::bytea[])
@@ -78,21 +78,21 @@ export async function readEntries(tx: Tx, first: number, count: number): Promise
   return rows.map((row) => row.body)
 }
 
-const KEPT_COSIGNED_SIZES = 1_000
+const MAX_COSIGNED_SIZES = 1_000
 
-export async function keepCosignature(tx: Tx, size: number, witness: string, line: string, at: Date) {
+export async function saveCosignature(tx: Tx, size: number, witness: string, line: string, at: Date) {
   await sql`
     insert into log_cosignatures (size, witness, line, cosigned_at) values (${size}, ${witness}, ${line}, ${at})
     on conflict (size, witness) do update set line = excluded.line, cosigned_at = excluded.cosigned_at
   `.execute(tx)
   await sql`
     delete from log_cosignatures
-    where size < (select size from log_cosignatures group by size order by size desc offset ${KEPT_COSIGNED_SIZES} limit 1)
+    where size < (select size from log_cosignatures group by size order by size desc offset ${MAX_COSIGNED_SIZES} limit 1)
   `.execute(tx)
 }
 
-/** The largest tree that a witness vouched for. */
-export async function readWitnessed(tx: Tx): Promise<{ size: number; cosignatures: string } | undefined> {
+/** The cosignatures of the largest tree that a witness has signed. */
+export async function readNewestCosignatures(tx: Tx): Promise<{ size: number; cosignatures: string } | undefined> {
   const { rows } = await sql<{ size: bigint; cosignatures: string }>`
     select size, string_agg(line, '' order by witness) as cosignatures
     from log_cosignatures where size = (select max(size) from log_cosignatures) group by size

@@ -93,7 +93,7 @@ test('a changed offer does not verify, nor does one of another key', async () =>
   await expect(verifyOfferSignatureJWS(forged)).rejects.toThrow('No verification method')
 })
 
-test('the same answer twice carries the same bytes, and no transaction when none is given', () => {
+test('a repeated response has the same bytes, and no transaction when none is given', () => {
   expect(extractReceiptFromResponse(answer())).toEqual(extractReceiptFromResponse(answer()))
   expect(extractReceiptPayload(extractReceiptFromResponse(answer())!)).not.toHaveProperty('transaction')
 })

@@ -2,8 +2,8 @@ import { canonicalJson } from '../../platform/canonical.ts'
 import type { Signer } from '../../platform/keys.ts'
 
 /**
- * The x402 extension `offer-receipt`: a signed offer in the 402 and a signed receipt in the answer, which any x402
- * client can check by resolving the DID in them. It says less than our own receipt and is for clients that know no other.
+ * The x402 extension `offer-receipt`: a signed offer in the 402 and a signed receipt in the response, which any x402
+ * client can verify by resolving the DID in them. It states less than our own receipt and is for clients that support only this.
  */
 export const OFFER_RECEIPT = 'offer-receipt'
 
@@ -17,7 +17,7 @@ export type OfferTerms = { scheme: string; network: string; asset: string; payTo
 export type SignedOffer = { format: 'jws'; acceptIndex: number; signature: string }
 export type SignedReceiptExtension = { format: 'jws'; signature: string }
 
-/** That this price for this resource really came from us. */
+/** Proves that this price for this resource was offered by us. */
 export function signOffer(
   issuer: Issuer,
   offer: { resourceUrl: string; terms: OfferTerms; acceptIndex: number; validUntil: Date },
@@ -29,7 +29,7 @@ export function signOffer(
   return { format: 'jws', acceptIndex, signature: signCompact(issuer, payload) }
 }
 
-/** That the resource was delivered after payment. `issuedAt` is given, so that a repeated answer carries the same bytes. */
+/** Proves that the resource was delivered after payment. `issuedAt` is an input so that a replayed response has the same bytes. */
 export function signReceiptExtension(
   issuer: Issuer,
   receipt: { resourceUrl: string; network: string; payer: string; issuedAt: Date; transaction?: string },
@@ -40,12 +40,12 @@ export function signReceiptExtension(
   return { format: 'jws', signature: signCompact(issuer, payload) }
 }
 
-/** What stands under `extensions` of a PaymentRequired. */
+/** The `extensions` member of a PaymentRequired. */
 export const offerExtension = (offers: readonly SignedOffer[]) => ({
   [OFFER_RECEIPT]: { info: { offers }, schema: infoSchema('offers', { type: 'array', items: signedSchema }) },
 })
 
-/** What stands under `extensions` of a settlement response. */
+/** The `extensions` member of a settlement response. */
 export const receiptExtension = (receipt: SignedReceiptExtension) => ({
   [OFFER_RECEIPT]: { info: { receipt }, schema: infoSchema('receipt', signedSchema) },
 })
@@ -65,7 +65,7 @@ const infoSchema = (member: string, schema: object) => ({
 
 const seconds = (at: Date) => Math.floor(at.getTime() / 1000)
 
-/** JWS in compact form over the canonical payload; the key is named by a DID that leads to our key set. */
+/** JWS in compact form over the canonical payload; the key id is a DID URL that resolves to our key set. */
 function signCompact({ did, signer }: Issuer, payload: object): string {
   const header = base64url(JSON.stringify({ alg: 'EdDSA', kid: `${did}#${signer.keyId}` }))
   const body = base64url(canonicalJson(payload))

@@ -5,7 +5,7 @@ import type { ReceiptKind } from './receipt-kinds.ts'
 import { issueReceiptStep, type ReceiptRow } from './receipts.steps.ts'
 import { payerKey } from './sign-receipt.ts'
 
-/** The public columns alone: whose receipt it is stays out, so that no query for the public can leak it. */
+/** Only the public columns: without the tenant, no public query can leak it. */
 const publicReceipts = (tx: Tx) =>
   tx
     .selectFrom('receipts')
@@ -49,7 +49,7 @@ export async function listReceipts(
   if (filter.agent_id !== undefined) query = query.where('agent_id', '=', filter.agent_id)
   if (filter.run_id !== undefined) query = query.where('run_id', '=', filter.run_id)
   if (filter.payer !== undefined) query = query.where('payer', '=', payerKey(filter.payer))
-  // Heads of audit chains are in the log for auditors; who looks for receipts means receipts.
+  // Heads of audit chains are for auditors and are listed only by kind.
   query = filter.kind ? query.where('kind', '=', filter.kind) : query.where('kind', '<>', 'audit_head')
   if (filter.since !== undefined) query = query.where('issued_at', '>=', new Date(filter.since))
   if (filter.until !== undefined) query = query.where('issued_at', '<', new Date(filter.until))
@@ -64,23 +64,24 @@ export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefin
 export const findReceiptByHash = (tx: Tx, hash: string): Promise<StoredReceipt | undefined> =>
   publicReceipts(tx).where('receipts.hash', '=', hash).executeTakeFirst()
 
-/** The receipt that continues this one; a chain cannot fork, so there is one at most. */
+/** The receipt whose `prev_hash` names this one; a chain cannot fork, so there is at most one. */
 export const findNextReceipt = (tx: Tx, { run_id, hash }: StoredReceipt): Promise<StoredReceipt | undefined> =>
   publicReceipts(tx)
     .where('receipts.run_id', '=', run_id)
     .where(sql<boolean>`coalesce(receipts.prev_hash, '') = ${hash}`)
     .executeTakeFirst()
 
-/** The newest receipt of a run: the one that no other continues. */
+/** The hash of the newest receipt of a run: the one that no other receipt names as `prev_hash`. */
 export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | null> {
   const { rows } = await sql<{ hash: string }>`
-    select hash from receipts r
-    where run_id = ${runId} and not exists (select 1 from receipts n where n.run_id = r.run_id and n.prev_hash = r.hash)
+    select hash from receipts receipt
+    where run_id = ${runId}
+      and not exists (select 1 from receipts next where next.run_id = receipt.run_id and next.prev_hash = receipt.hash)
   `.execute(tx)
   return rows[0]?.hash ?? null
 }
 
-/** For receipts that are issued from TypeScript; steps in SQL call the same function themselves. */
+/** Issues a receipt from TypeScript; the SQL steps call the same SQL function. */
 export async function issueReceipt(tx: Tx, row: ReceiptRow) {
   await callStep(tx, issueReceiptStep, row)
 }

@@ -1,19 +1,19 @@
 import { verifyReceiptChain } from '@countersign/proof'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { createReceiptsBench, createTestDatabase, testKeys } from '../../../test/receipts/helpers.ts'
+import { createReceiptsFixture, createTestDatabase, testKeys } from '../../../test/receipts/helpers.ts'
 import type { FindTransfers } from './check-settlement.ts'
 
-let opened: Awaited<ReturnType<typeof createTestDatabase>>
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
 beforeAll(async () => {
-  opened = await createTestDatabase()
+  testDatabase = await createTestDatabase()
 })
-beforeEach(() => opened.clear())
-afterAll(() => opened.drop())
+beforeEach(() => testDatabase.clear())
+afterAll(() => testDatabase.drop())
 
 const PAYER = '0xAbC0000000000000000000000000000000000001'
 const TRANSACTION: `0x${string}` = `0x${'ab'.repeat(32)}`
 
-/** A chain that knows one transaction, or none, or cannot be reached. */
+/** A chain with one transaction of this value, or with none. */
 const chain =
   (value: bigint | null): FindTransfers =>
   async (transaction) =>
@@ -29,27 +29,28 @@ const settlement = {
   amount: '10000',
 }
 
-async function issued(transfers?: FindTransfers) {
-  const b = createReceiptsBench(opened.database, { transfers })
-  const [signed] = await b.issue([b.draft({ run_id: 'run_v', settlement, payer: PAYER })])
-  await b.sequencer.runOnce()
-  return { ...b, receipt: signed!.receipt as unknown as Record<string, unknown> }
+async function createIssuedReceipt(transfers?: FindTransfers) {
+  const fixture = createReceiptsFixture(testDatabase.database, { findTransfers: transfers })
+  const [signed] = await fixture.issue([fixture.draft({ run_id: 'run_v', settlement, payer: PAYER })])
+  await fixture.sequencer.runOnce()
+  return { ...fixture, receipt: signed!.receipt as unknown as Record<string, unknown> }
 }
 
-const byName = (checks: { name: string; ok: unknown }[]) => Object.fromEntries(checks.map(({ name, ok }) => [name, ok]))
+const outcomesByName = (checks: { name: string; ok: unknown }[]) =>
+  Object.fromEntries(checks.map(({ name, ok }) => [name, ok]))
 
 test('a receipt is listed by lane, kind, run, payer and time, newest first, page by page', async () => {
-  const b = createReceiptsBench(opened.database)
+  const fixture = createReceiptsFixture(testDatabase.database)
   for (const [agent_id, kind] of [
     ['analyst-v1', 'run'],
     ['writer-v1', 'loop'],
     ['writer-v1', 'failure'],
   ] as const) {
-    b.clock.advance(1000)
-    await b.issue([b.draft({ agent_id, kind, run_id: `run_${kind}`, payer: PAYER })])
+    fixture.clock.advance(1000)
+    await fixture.issue([fixture.draft({ agent_id, kind, run_id: `run_${kind}`, payer: PAYER })])
   }
-  const ids = async (filter: Parameters<typeof b.receipts.list>[0]) =>
-    (await b.receipts.list(filter, { limit: 10 })).receipts.map(({ kind }) => kind)
+  const ids = async (filter: Parameters<typeof fixture.receipts.list>[0]) =>
+    (await fixture.receipts.list(filter, { limit: 10 })).receipts.map(({ kind }) => kind)
   expect(await ids({})).toEqual(['failure', 'loop', 'run'])
   expect(await ids({ agent_id: 'writer-v1' })).toEqual(['failure', 'loop'])
   expect(await ids({ agent_id: 'writer-v1', kind: 'loop' })).toEqual(['loop'])
@@ -57,23 +58,23 @@ test('a receipt is listed by lane, kind, run, payer and time, newest first, page
   expect(await ids({ payer: PAYER.toLowerCase() })).toHaveLength(3)
   expect(await ids({ payer: '0x0000000000000000000000000000000000000002' })).toEqual([])
   expect(await ids({ since: '2026-11-16T15:00:02.000Z', until: '2026-11-16T15:00:03.000Z' })).toEqual(['loop'])
-  const first = await b.receipts.list({}, { limit: 2 })
+  const first = await fixture.receipts.list({}, { limit: 2 })
   expect(first).toMatchObject({ has_more: true, next_cursor: first.receipts[1]!.receipt_id })
-  expect(await b.receipts.list({}, { limit: 2, cursor: first.next_cursor! })).toMatchObject({
+  expect(await fixture.receipts.list({}, { limit: 2, cursor: first.next_cursor! })).toMatchObject({
     receipts: [{ kind: 'run' }],
     has_more: false,
     next_cursor: null,
   })
-  await expect(b.receipts.list({}, { limit: 2, cursor: 'rcpt_none' })).rejects.toThrow('cursor')
-  await expect(b.receipts.get('rcpt_none')).rejects.toThrow('No such receipt')
+  await expect(fixture.receipts.list({}, { limit: 2, cursor: 'rcpt_none' })).rejects.toThrow('cursor')
+  await expect(fixture.receipts.get('rcpt_none')).rejects.toThrow('No such receipt')
 })
 
-test('every check of a good receipt passes, and what it does not prove is said', async () => {
-  const { receipts, receipt } = await issued(chain(10000n))
-  const explained = await receipts.verify({ receipt })
-  expect(explained).toMatchObject({ ok: true, receipt_id: receipt.receipt_id, later: [] })
+test('every check of a valid receipt passes, and the result lists what it does not prove', async () => {
+  const { receipts, receipt } = await createIssuedReceipt(chain(10000n))
+  const explanation = await receipts.verify({ receipt })
+  expect(explanation).toMatchObject({ ok: true, receipt_id: receipt.receipt_id, later: [] })
   const { shape, key, key_purpose, signature, prev_hash, checkpoint, inclusion, record, log_history, settlement } =
-    byName(explained.checks)
+    outcomesByName(explanation.checks)
   expect([
     shape,
     key,
@@ -86,8 +87,8 @@ test('every check of a good receipt passes, and what it does not prove is said',
     log_history,
     settlement,
   ]).toEqual(Array(10).fill(true))
-  expect(explained.does_not_prove.join(' ')).toMatch(/output is right/)
-  expect(explained.does_not_prove.join(' ')).not.toMatch(/settlement/)
+  expect(explanation.does_not_prove.join(' ')).toMatch(/output is right/)
+  expect(explanation.does_not_prove.join(' ')).not.toMatch(/settlement/)
   expect(await receipts.verify({ receipt_id: String(receipt.receipt_id) })).toMatchObject({ ok: true })
 })
 
@@ -101,33 +102,33 @@ test.each([
   ['another form', { schema: 'run-receipt/v2' }, 'shape'],
   ['no canonical form', { route: { text: '\ud800' } }, 'signature'],
   ['an invented member', { tip: 1 }, 'signature'],
-])('a receipt with %s does not hold, and is not found on record', async (_what, change, broken) => {
-  const { receipts, receipt } = await issued()
-  const explained = await receipts.verify({ receipt: { ...receipt, ...change } })
-  expect(explained.ok).toBe(false)
-  expect(byName(explained.checks)).toMatchObject({ [broken]: false, record: false })
+])('a receipt with %s fails its check and is not on record', async (_what, change, broken) => {
+  const { receipts, receipt } = await createIssuedReceipt()
+  const explanation = await receipts.verify({ receipt: { ...receipt, ...change } })
+  expect(explanation.ok).toBe(false)
+  expect(outcomesByName(explanation.checks)).toMatchObject({ [broken]: false, record: false })
 })
 
-test('a place in the log that is not its own does not hold', async () => {
-  const b = await issued()
-  const [other] = await b.issueMany(1)
-  await b.sequencer.runOnce()
-  const { log } = await b.receipts.get(other!.row.id)
-  const explained = await b.receipts.verify({ receipt: { ...b.receipt, log } })
-  expect(byName(explained.checks)).toMatchObject({ signature: true, checkpoint: true, inclusion: false })
-  expect(explained.ok).toBe(false)
+test('a place in the log that belongs to another receipt fails the inclusion check', async () => {
+  const fixture = await createIssuedReceipt()
+  const [other] = await fixture.issueMany(1)
+  await fixture.sequencer.runOnce()
+  const { log } = await fixture.receipts.get(other!.row.id)
+  const explanation = await fixture.receipts.verify({ receipt: { ...fixture.receipt, log } })
+  expect(outcomesByName(explanation.checks)).toMatchObject({ signature: true, checkpoint: true, inclusion: false })
+  expect(explanation.ok).toBe(false)
 })
 
-test('a checkpoint that our key signed but the log never had is called a fork', async () => {
-  const b = await issued()
-  const place = (await b.receipts.get(String(b.receipt.receipt_id))).log
-  await opened.clear()
-  const fork = createReceiptsBench(opened.database)
+test('a checkpoint that our key signed but the log never had is reported as a fork', async () => {
+  const fixture = await createIssuedReceipt()
+  const place = (await fixture.receipts.get(String(fixture.receipt.receipt_id))).log
+  await testDatabase.clear()
+  const fork = createReceiptsFixture(testDatabase.database)
   await fork.issueMany(1)
   await fork.sequencer.runOnce()
-  const explained = await fork.receipts.verify({ receipt: { ...b.receipt, log: place } })
-  expect(explained.ok).toBe(false)
-  expect(byName(explained.checks)).toMatchObject({
+  const explanation = await fork.receipts.verify({ receipt: { ...fixture.receipt, log: place } })
+  expect(explanation.ok).toBe(false)
+  expect(outcomesByName(explanation.checks)).toMatchObject({
     signature: true,
     checkpoint: true,
     inclusion: true,
@@ -141,34 +142,34 @@ test.each([
   ['a transaction the chain does not know', chain(null), false],
   ['a chain that cannot be reached', async () => Promise.reject(new Error('down')), 'skipped'],
   ['no chain', undefined, 'skipped'],
-] as const)('the settlement is looked up: %s', async (_what, transfers, ok) => {
-  const { receipts, receipt } = await issued(transfers as FindTransfers | undefined)
-  const explained = await receipts.verify({ receipt })
-  expect(byName(explained.checks).settlement).toBe(ok)
-  expect(explained.ok).toBe(ok !== false)
+] as const)('the settlement is checked on the chain: %s', async (_what, transfers, ok) => {
+  const { receipts, receipt } = await createIssuedReceipt(transfers as FindTransfers | undefined)
+  const explanation = await receipts.verify({ receipt })
+  expect(outcomesByName(explanation.checks).settlement).toBe(ok)
+  expect(explanation.ok).toBe(ok !== false)
 })
 
-test('a refund continues the receipt it refunds, and whoever verifies the first is told of it', async () => {
-  const b = await issued()
-  const prev_hash = await b.receipts.lastHashOfRun(b.db, 'run_v')
-  const [refund] = await b.issue([b.draft({ run_id: 'run_v', kind: 'refund', prev_hash })])
-  await b.sequencer.runOnce()
-  expect(await b.receipts.verify({ receipt: b.receipt })).toMatchObject({
+test('a refund continues the receipt it refunds, and verifying the first receipt lists it', async () => {
+  const fixture = await createIssuedReceipt()
+  const prev_hash = await fixture.receipts.lastHashOfRun(fixture.db, 'run_v')
+  const [refund] = await fixture.issue([fixture.draft({ run_id: 'run_v', kind: 'refund', prev_hash })])
+  await fixture.sequencer.runOnce()
+  expect(await fixture.receipts.verify({ receipt: fixture.receipt })).toMatchObject({
     ok: true,
     later: [{ receipt_id: refund!.row.id, kind: 'refund' }],
   })
-  const explained = await b.receipts.verify({ receipt: refund!.receipt as never })
-  expect(explained.ok).toBe(true)
-  expect(explained.checks.find(({ name }) => name === 'prev_hash')).toMatchObject({
+  const explanation = await fixture.receipts.verify({ receipt: refund!.receipt as never })
+  expect(explanation.ok).toBe(true)
+  expect(explanation.checks.find(({ name }) => name === 'prev_hash')).toMatchObject({
     ok: true,
     reason: expect.stringContaining('continues'),
   })
 })
 
 test('keys that were replaced stay in the key set, marked as retired in the DID document', async () => {
-  const before = createReceiptsBench(opened.database, { keys: testKeys('old') })
+  const before = createReceiptsFixture(testDatabase.database, { keys: testKeys('old') })
   await before.receipts.open()
-  const after = createReceiptsBench(opened.database, { keys: testKeys('new') })
+  const after = createReceiptsFixture(testDatabase.database, { keys: testKeys('new') })
   await after.receipts.open()
   const { keys } = await after.receipts.jwks()
   const [oldKey, newKey] = [testKeys('old'), testKeys('new')].map((set) => set.signer('receipts').keyId)
@@ -180,24 +181,24 @@ test('keys that were replaced stay in the key set, marked as retired in the DID 
 })
 
 test('private receipts of a run leave a chain of commitments in the public log, and nothing else', async () => {
-  const b = createReceiptsBench(opened.database)
-  await opened.database.pool.query(`
+  const fixture = createReceiptsFixture(testDatabase.database)
+  await testDatabase.database.pool.query(`
     insert into tenants (id, org_name, email, created_at, updated_at) values ('ten_canary', 'c', 'c@example.com', now(), now())
     on conflict do nothing`)
   const commit = (receiptId: string, digit: string) =>
-    b.receipts.issueCommitment(b.db, {
+    fixture.receipts.issueCommitment(fixture.db, {
       receiptId,
       runId: 'a-brokerage-run',
       tenantId: 'ten_canary',
       agentId: null,
-      issuedAt: b.clock.now(),
+      issuedAt: fixture.clock.now(),
       hash: `sha256:${digit.repeat(64)}`,
     })
   await commit('rcpt_1', '1')
   await commit('rcpt_2', '2')
-  await b.sequencer.runOnce()
-  const [first, second] = [await b.receipts.get('rcpt_1'), await b.receipts.get('rcpt_2')]
-  const options = { jwks: (await b.jwks()) as never, log: { required: true } }
+  await fixture.sequencer.runOnce()
+  const [first, second] = [await fixture.receipts.get('rcpt_1'), await fixture.receipts.get('rcpt_2')]
+  const options = { jwks: (await fixture.jwks()) as never, log: { required: true } }
   expect(verifyReceiptChain([first, second], options)).toMatchObject({ ok: true })
   expect(second.output_hash).toBe(`sha256:${'2'.repeat(64)}`)
   expect(JSON.stringify([first, second])).not.toMatch(/canary/)

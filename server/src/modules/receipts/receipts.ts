@@ -26,15 +26,15 @@ export type ReceiptsDeps = {
   clock: Clock
   publicUrl: () => string
   logName?: string
-  /** Log keys that are being replaced and sign along meanwhile. */
+  /** Log keys that are being replaced and still sign beside the new one. */
   previousLogSigners?: readonly Signer[]
-  /** Verifier key lines of the witnesses whose cosignatures are taken. */
+  /** Verifier key lines of the witnesses whose cosignatures are accepted. */
   witnesses?: readonly string[]
-  /** Where there is a chain to ask, a verification looks up the payment too. */
-  transfers?: FindTransfers
+  /** With a chain, verification also looks up the payment. */
+  findTransfers?: FindTransfers
 }
 
-/** Not the public address, which may change: a log keeps its name for good. */
+/** Not the public address, because that may change and a log must keep its name. */
 const DEFAULT_LOG_NAME = 'countersign.local/log'
 
 export type Commitment = {
@@ -46,8 +46,8 @@ export type Commitment = {
   hash: string
 }
 
-/** What a receipt that is not about a paid run leaves open. */
-const nothing = {
+/** The members that are null in a receipt that is not about a paid run. */
+const emptyMembers = {
   loop_id: null,
   agent_id: null,
   route: null,
@@ -75,7 +75,7 @@ export function createReceipts(deps: ReceiptsDeps) {
     witnesses: deps.witnesses ?? [],
   })
 
-  /** Each with its place in the log, all proven against one checkpoint. */
+  /** Adds each receipt's place in the log, all proven against one checkpoint. */
   const withPlaces = async (rows: readonly StoredReceipt[]): Promise<PublicReceipt[]> => {
     const indexes = rows.flatMap((row) => (row.log_index === null ? [] : [Number(row.log_index)]))
     const places = await log.places(indexes)
@@ -91,27 +91,27 @@ export function createReceipts(deps: ReceiptsDeps) {
   const jwks = async () => ({ keys: (await keySet.all()).map(({ jwk }) => jwk) })
 
   return {
-    /** The public log; its `task` belongs into the sequencer. */
+    /** The public log; the sequencer runs its `task`. */
     log,
 
-    /** Pure: the same draft gives the same bytes, so the reconciler's receipt is the request's. */
+    /** Pure: the same draft gives the same bytes, so the reconciler signs the same receipt as the request would. */
     sign: (draft: ReceiptDraft): SignedReceipt => signReceipt(signer, draft),
 
-    /** What a correction or a refund of the run names as `prev_hash`; call it in the transaction that issues it. */
+    /** The `prev_hash` of a correction or a refund; call it in the transaction that issues that receipt. */
     lastHashOfRun: (tx: Tx, runId: string) => lastHashOfRun(tx, runId),
 
-    /** States the head of an audit chain in the public log, under the chain's pseudonym. */
+    /** Puts the head of an audit chain into the public log, under the chain's pseudonym. */
     async issueAuditHead(tx: Tx, { receipt_id, chain, seq, hash, prev_hash, issued_at }: AuditHeadDraft) {
       const head = { kind: 'audit_head' as const, run_id: chain, audit: { chain, seq, hash } }
-      const { row } = signReceipt(signer, { ...nothing, ...head, receipt_id, issued_at, prev_hash })
+      const { row } = signReceipt(signer, { ...emptyMembers, ...head, receipt_id, issued_at, prev_hash })
       await issueReceipt(tx, row)
       return { hash: row.hash }
     },
 
-    /** States the hash of a receipt that only its tenant may read, so that it cannot be changed or backdated later. */
+    /** Puts the hash of a private receipt into the public log, so that it cannot be changed or backdated. */
     async issueCommitment(tx: Tx, { receiptId, runId, tenantId, agentId, issuedAt, hash }: Commitment) {
       const { row } = signReceipt(signer, {
-        ...nothing,
+        ...emptyMembers,
         receipt_id: receiptId,
         run_id: runId,
         kind: 'rh_run',
@@ -124,7 +124,7 @@ export function createReceipts(deps: ReceiptsDeps) {
       await issueReceipt(tx, row)
     },
 
-    /** Called once at the start: checks the log's name, and writes the keys in use beside those used before. */
+    /** Called once at start: checks the log's name and publishes the keys in use. */
     async open() {
       await log.open()
       await keySet.publish()
@@ -140,7 +140,7 @@ export function createReceipts(deps: ReceiptsDeps) {
 
     get: async (id: string): Promise<PublicReceipt> => (await withPlaces([await find(id)]))[0]!,
 
-    /** The proof alone, for who has the receipt already. `log` is null until the sequencer has placed the receipt. */
+    /** Only the proof, for a caller that has the receipt. `log` is null until the sequencer has placed the receipt. */
     async proof(id: string, options: { witnessed: boolean }) {
       const row = await find(id)
       const places = row.log_index === null ? undefined : await log.places([Number(row.log_index)], options)
@@ -153,16 +153,16 @@ export function createReceipts(deps: ReceiptsDeps) {
     },
 
     /** Explains each check of a receipt, given in full or by its id. */
-    async verify(asked: { receipt?: Record<string, unknown>; receipt_id?: string }): Promise<Explanation> {
-      const { receipt, receipt_id } = asked
+    async verify(input: { receipt?: Record<string, unknown>; receipt_id?: string }): Promise<Explanation> {
+      const { receipt, receipt_id } = input
       if ((receipt === undefined) === (receipt_id === undefined)) throw invalid('Send either receipt or receipt_id.')
-      const given = receipt ?? JSON.parse((await find(receipt_id!)).body)
-      return explainReceipt({ db: deps.db, log, jwks, transfers: deps.transfers }, given)
+      const subject = receipt ?? JSON.parse((await find(receipt_id!)).body)
+      return explainReceipt({ db: deps.db, log, jwks, findTransfers: deps.findTransfers }, subject)
     },
 
     jwks,
 
-    /** Who signs offers and receipts of the x402 extension `offer-receipt`. */
+    /** The signer of the x402 extension `offer-receipt`. */
     issuer: (purpose: 'quotes' | 'receipts'): Issuer => ({
       did: didOfUrl(deps.publicUrl()),
       signer: deps.keys.signer(purpose),

@@ -6,7 +6,7 @@ import type { ReceiptRow } from './receipts.steps.ts'
 type Members = Record<string, unknown>
 
 /**
- * Everything a receipt states. Hashes stand in for the task and the output, which are never public.
+ * Everything a receipt states. The task and the output are never public; a receipt has their hashes.
  * `tenant_id` and `payer` are for our own table: the tenant is in no receipt, the payer only inside `settlement`.
  */
 export type ReceiptDraft = {
@@ -36,7 +36,7 @@ export type ReceiptDraft = {
 
 export type ReceiptSignature = { alg: 'ed25519'; key_id: string; value: string }
 
-/** A receipt as callers get it. `log` is null until the sequencer has given it its place. */
+/** A receipt as the API returns it. `log` is null until the sequencer has placed the receipt in the log. */
 export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer'> & {
   schema: 'run-receipt/v1'
   signature: ReceiptSignature
@@ -45,12 +45,12 @@ export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer'> & {
 
 export type SignedReceipt = { receipt: PublicReceipt; row: ReceiptRow }
 
-/** An entry of the log is written with a 16-bit length, and one that does not fit would block all behind it. */
+/** A log entry has a 16-bit length; a larger receipt would block every receipt queued after it. */
 export const MAX_RECEIPT_BYTES = 65_535
 
-/** Ed25519 has no randomness of its own: the same draft gives the same bytes, whoever finishes the run. */
+/** Ed25519 signatures are deterministic: the same draft gives the same bytes, whichever process finishes the run. */
 export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt {
-  const content = contentOf(draft)
+  const content = toPublicContent(draft)
   const signature: ReceiptSignature = {
     alg: 'ed25519',
     key_id: signer.keyId,
@@ -73,15 +73,15 @@ export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt 
     hash: sha256(body),
     prev_hash,
   }
-  // Read back from the signed bytes, so that what a caller sees is what was signed, to the last member.
+  // Parsed from the signed bytes, so that the caller sees exactly what was signed.
   return { receipt: { ...JSON.parse(body), log: null }, row }
 }
 
-/** An EVM address is the same in any case; receipts are found by it in lower case. */
+/** EVM addresses are case-insensitive; receipts store and find them in lower case. */
 export const payerKey = (payer: string): string => (/^0x/i.test(payer) ? payer.toLowerCase() : payer)
 
-/** Names every public member, so that nothing else of a draft can ever become public. */
-function contentOf(draft: ReceiptDraft) {
+/** Lists every public member, so that no other member of a draft can become public. */
+function toPublicContent(draft: ReceiptDraft) {
   return {
     schema: 'run-receipt/v1',
     receipt_id: draft.receipt_id,

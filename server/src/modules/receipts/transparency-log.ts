@@ -30,9 +30,9 @@ import {
   placeReceipts,
   readEntries,
   readHead,
+  readNewestCosignatures,
   readQueue,
   readTiles,
-  readWitnessed,
   writeHead,
   writeTiles,
 } from './log.store.ts'
@@ -41,11 +41,11 @@ import { acceptCosignatures } from './witness.ts'
 export type TransparencyLogDeps = {
   db: Db
   clock: Clock
-  /** The log's name, for good: a checkpoint under another name is of another log. */
+  /** The log's permanent name: a checkpoint under another name belongs to another log. */
   origin: string
-  /** The key in use first; a key that is being replaced signs along until nobody pins it any more. */
+  /** The key in use first, then keys being replaced, which sign until no reader pins them any more. */
   signers: readonly Signer[]
-  /** Verifier key lines of the witnesses whose cosignatures are taken. */
+  /** Verifier key lines of the witnesses whose cosignatures are accepted. */
   witnesses: readonly string[]
 }
 
@@ -58,12 +58,12 @@ const BATCH = 2_000
 const HASH_BYTES = 32
 
 /**
- * A C2SP tlog-tiles log kept in tables. Tiles only grow, so whatever was true of a smaller tree can be read from the
- * larger one, and a reader needs no snapshot: it reads the checkpoint first, then the tiles the checkpoint covers.
+ * A C2SP tlog-tiles log kept in tables. Tiles only grow, so any smaller tree can be read from the tiles of a larger
+ * one. A reader needs no snapshot: it reads the checkpoint first, then the tiles that the checkpoint covers.
  */
 export function createTransparencyLog({ db, clock, origin, signers, witnesses }: TransparencyLogDeps) {
   const inclusion = createInclusionProofs((tiles) => readTiles(db, tiles))
-  let signedByUs = false
+  let hasSigned = false
 
   const noteOf = (size: number, root: Uint8Array): string => {
     const text = checkpointText({ origin, size, root })
@@ -81,41 +81,42 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
 
   const checkpointOf = (head: LogHead) => head.note + head.cosignatures
 
-  /** The newest checkpoint that a witness cosigned; our own signature under it is made anew, and is the same. */
+  /** The newest cosigned checkpoint. It is signed again, which gives the same signature. */
   const witnessedHead = async (): Promise<LogHead | undefined> => {
-    const found = await readWitnessed(db)
-    if (!found) return undefined
-    const root = await rootAt(db, found.size)
-    return { origin, root: Buffer.from(root), note: noteOf(found.size, root), ...found }
+    const cosigned = await readNewestCosignatures(db)
+    if (!cosigned) return undefined
+    const root = await rootAt(db, cosigned.size)
+    return { origin, root: Buffer.from(root), note: noteOf(cosigned.size, root), ...cosigned }
   }
 
   const task: SequencedTask = {
     name: 'receipt log',
-    // Once in a process's life the checkpoint is looked at even without receipts, since the keys may be new.
-    hasWork: async (look) => !signedByUs || (await isAnyQueued(look)),
+    // The first pass of a process runs even without receipts, because the keys may be new.
+    hasWork: async (reader) => !hasSigned || (await isAnyQueued(reader)),
 
     async processBatch(tx) {
       const head = await readHead(tx)
       const size = head?.size ?? 0
       const receipts = await readQueue(tx, BATCH)
-      const edge = await tileReader(tx, tilesForRoot(size))
-      const before = rootFromTiles(size, edge)
-      if (head && !head.root.equals(before))
-        throw new Error(`The stored tiles do not lead to the signed root of size ${size}; nothing is built on them.`)
+      const readEdgeTile = await tileReader(tx, tilesForRoot(size))
+      const currentRoot = rootFromTiles(size, readEdgeTile)
+      if (head && !head.root.equals(currentRoot))
+        throw new Error(`The stored tiles do not produce the signed root at size ${size}; nothing is appended to them.`)
       const leaves = receipts.map(({ body }) => hashLeaf(utf8(body)))
-      const grown = leaves.length > 0 ? appendToTiles(size, edge, leaves) : { size, root: before, tiles: [] }
-      const note = noteOf(grown.size, grown.root)
+      const newTree =
+        leaves.length > 0 ? appendToTiles(size, readEdgeTile, leaves) : { size, root: currentRoot, tiles: [] }
+      const note = noteOf(newTree.size, newTree.root)
       if (receipts.length > 0) {
         await placeReceipts(
           tx,
           size,
           receipts.map(({ id }) => id),
         )
-        await writeTiles(tx, grown.tiles)
+        await writeTiles(tx, newTree.tiles)
       }
       if (note !== head?.note)
-        await writeHead(tx, { origin, size: grown.size, root: Buffer.from(grown.root), note }, clock.now())
-      signedByUs = true
+        await writeHead(tx, { origin, size: newTree.size, root: Buffer.from(newTree.root), note }, clock.now())
+      hasSigned = true
     },
   }
 
@@ -123,7 +124,7 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
     origin,
     task,
 
-    /** A log keeps its name: a database that holds another log is not opened. */
+    /** Refuses a database that holds a log with another name. */
     async open() {
       const head = await readHead(db)
       if (head && head.origin !== origin)
@@ -136,7 +137,7 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
       return checkpointOf(head)
     },
 
-    /** The places of receipts whose indexes are given, all proven against one checkpoint. */
+    /** The places of the receipts at these indexes, all proven against one checkpoint. */
     async places(indexes: readonly number[], { witnessed = false } = {}): Promise<Map<number, LogPlace>> {
       if (indexes.length === 0) return new Map()
       const head = witnessed ? await witnessedHead() : await currentHead()
@@ -149,7 +150,7 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
       )
     },
 
-    /** The root the log had at a size, or undefined when it never had it. */
+    /** The root the log had at a size, or undefined for a size it has not reached. */
     async rootAt(size: number): Promise<Uint8Array | undefined> {
       const head = await currentHead()
       return size <= head.size ? rootAt(db, size) : undefined
@@ -165,22 +166,22 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
       return { origin, from, to: newSize, proof, checkpoint: checkpointOf(head) }
     },
 
-    /** The bytes of a tile or an entry bundle, as wide as asked; not found beyond the published checkpoint. */
-    async tile(wanted: Tile | EntryTile): Promise<Uint8Array> {
+    /** The bytes of a tile or an entry bundle at the requested width; `not_found` beyond the published checkpoint. */
+    async tile(tile: Tile | EntryTile): Promise<Uint8Array> {
       const head = await currentHead()
-      const level = wanted.level === 'entries' ? 0 : wanted.level
-      const published = tileInTree(level, wanted.index, head.size)
-      if (!published || wanted.width > published.width) throw notFound('tile')
-      if (wanted.level === 'entries') {
-        const entries = await readEntries(db, wanted.index * 256, wanted.width)
+      const level = tile.level === 'entries' ? 0 : tile.level
+      const published = tileInTree(level, tile.index, head.size)
+      if (!published || tile.width > published.width) throw notFound('tile')
+      if (tile.level === 'entries') {
+        const entries = await readEntries(db, tile.index * 256, tile.width)
         return encodeEntryBundle(entries.map(utf8))
       }
-      const bytes = (await tileReader(db, [wanted]))(wanted)
+      const bytes = (await tileReader(db, [tile]))(tile)
       if (!bytes) throw notFound('tile')
       return bytes
     },
 
-    /** Takes the cosignatures that known witnesses put under a checkpoint of ours. */
+    /** Stores the cosignatures of known witnesses on one of our checkpoints. */
     async addCosignatures(note: string) {
       const head = await currentHead()
       return acceptCosignatures(
@@ -196,7 +197,7 @@ async function rootAt(tx: Tx, size: number): Promise<Uint8Array> {
   return size === 0 ? emptyRoot() : rootFromTiles(size, await tileReader(tx, tilesForRoot(size)))
 }
 
-/** Fetches tiles in one query; each may be asked for as wide as it was in any tree up to now. */
+/** Fetches tiles in one query; each can be read at any width it has had so far. */
 async function tileReader(tx: Tx, tiles: readonly Tile[]): Promise<TileReader> {
   const distinct = new Map(tiles.map((tile) => [`${tile.level}/${tile.index}`, tile]))
   const stored = distinct.size === 0 ? [] : await readTiles(tx, [...distinct.values()])

@@ -9,9 +9,9 @@ import {
 } from '@countersign/proof'
 import type { Db } from '../../platform/db.ts'
 import { conflict, invalid, notConfigured } from '../../platform/problem.ts'
-import { keepCosignature } from './log.store.ts'
+import { saveCosignature } from './log.store.ts'
 
-type Deps = {
+type WitnessDeps = {
   db: Db
   origin: string
   witnesses: readonly string[]
@@ -20,10 +20,10 @@ type Deps = {
 }
 
 /**
- * A witness sends back a checkpoint of ours with its own signature under it. Only what the log really was at that
- * size is taken: a witness that was shown another tree has found a fork, and is told so.
+ * A witness sends back a checkpoint of ours with its own signature under it. It is accepted only if
+ * the log had that root at that size; a witness that was shown another tree has found a fork, and the error says so.
  */
-export async function acceptCosignatures(deps: Deps, newestSize: number, note: string) {
+export async function acceptCosignatures(deps: WitnessDeps, newestSize: number, note: string) {
   if (deps.witnesses.length === 0) throw notConfigured('No witness is known to this log.')
   const checkpoint = parseCheckpoint(note)
   if (!checkpoint) throw invalid('This is not a checkpoint in the signed note format.')
@@ -36,26 +36,27 @@ export async function acceptCosignatures(deps: Deps, newestSize: number, note: s
       'The log had another root at this size. If our signature is under this checkpoint, keep it as evidence.',
     )
 
-  const found = verifyCosignatures(note, { witnesses: deps.witnesses, now: deps.now })
-  if (!found.ok) throw invalid(found.reason)
+  const verification = verifyCosignatures(note, { witnesses: deps.witnesses, now: deps.now })
+  if (!verification.ok) throw invalid(verification.reason)
   const accepted = cosignaturesOf(checkpoint.note, deps.witnesses)
   for (const { witness, time, line } of accepted)
-    await keepCosignature(deps.db, checkpoint.size, witness, line, new Date(time * 1000))
+    await saveCosignature(deps.db, checkpoint.size, witness, line, new Date(time * 1000))
   return {
     size: checkpoint.size,
     accepted: accepted.map(({ witness, time }) => ({ witness, cosigned_at: new Date(time * 1000).toISOString() })),
   }
 }
 
-/** The signature lines of known witnesses, one each; they have been verified already. */
+/** One signature line for each known witness; they have been verified already. */
 function cosignaturesOf(note: Note, witnesses: readonly string[]) {
   return witnesses.flatMap((verifierKey) => {
     const key = parseVerifierKey(verifierKey)
     const keyId = key && toBase64(noteKeyId(key))
-    const signed = key && note.signatures.find((one) => one.name === key.name && toBase64(one.keyId) === keyId)
-    if (!signed) return []
+    const signature =
+      key && note.signatures.find((candidate) => candidate.name === key.name && toBase64(candidate.keyId) === keyId)
+    if (!signature) return []
     // A cosignature is the witness's time, in eight bytes, and then its signature.
-    const time = Number(Buffer.from(signed.signature).readBigUInt64BE(0))
-    return [{ witness: key.name, time, line: noteSignatureLine(key, signed.signature) }]
+    const time = Number(Buffer.from(signature.signature).readBigUInt64BE(0))
+    return [{ witness: key.name, time, line: noteSignatureLine(key, signature.signature) }]
   })
 }

@@ -1,21 +1,20 @@
 import { sha256 } from '../../platform/canonical.ts'
 import type { Recalled } from '../memory/run-memory.ts'
-import type { Failure } from './answer.ts'
-import type { Deps } from './execute-run.ts'
 import type { Lane, LaneResult } from './lane.ts'
-import type { Run, RunResult } from './run.ts'
+import type { Failure, Run, RunResult } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
 
-/** The work of an admitted run, under its deadline, verified: a result, or the reason why there is none. */
-export async function doWork(d: Deps, run: Run): Promise<RunResult | Failure> {
-  return execute(d, run).catch((error) => broken(d, run, error))
+/** Does the work of an admitted run before its deadline and verifies the output. Never throws: a run must come to an end. */
+export async function doWork(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
+  return execute(deps, run).catch((error) => internalFailure(deps, run, error))
 }
 
-async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
-  const started = performance.now()
-  const memories = await recall(d, run)
+async function execute(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
+  const startedAt = performance.now()
+  const memories = await recallMemories(deps, run)
   if ('stage' in memories) return memories
   const context = memories.map((memory) => memory.content)
-  const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - d.clock.now().getTime()))
+  const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - deps.clock.now().getTime()))
   const task = {
     runId: run.id,
     agentId: run.agentId,
@@ -24,72 +23,72 @@ async function execute(d: Deps, run: Run): Promise<RunResult | Failure> {
     deadline: run.deadlineAt,
     signal,
   }
-  const done = await attempt(d, task)
-  if (!done.ok) return { stage: 'execute', reason: done.reason, message: done.message, retryable: done.retryable }
-  const latency_ms = Math.round(performance.now() - started)
+  const result = await callLane(deps, task)
+  if (!result.ok)
+    return { stage: 'execute', reason: result.reason, message: result.message, retryable: result.retryable }
+  const latency_ms = Math.round(performance.now() - startedAt)
   const reexecute = async () => {
-    const again = await attempt(d, task)
-    return again.ok ? again.output : ''
+    const repeated = await callLane(deps, task)
+    return repeated.ok ? repeated.output : ''
   }
-  const judged = await d.verify({
+  const verification = await deps.verify({
     agentId: run.agentId,
     task: task.task,
-    output: done.output,
-    mode: done.mode,
+    output: result.output,
+    mode: result.mode,
     context,
-    ...(done.mode === 'offline' && { reexecute }),
+    ...(result.mode === 'offline' && { reexecute }),
   })
   return {
-    output: done.output,
-    output_hash: sha256(done.output),
+    output: result.output,
+    output_hash: sha256(result.output),
     execution: {
-      provider: done.provider,
-      model: done.model,
-      mode: done.mode,
+      provider: result.provider,
+      model: result.model,
+      mode: result.mode,
       latency_ms,
       usage: {
-        input_tokens: done.usage.inputTokens,
-        output_tokens: done.usage.outputTokens,
-        cost_usd: done.usage.costUsd,
+        input_tokens: result.usage.inputTokens,
+        output_tokens: result.usage.outputTokens,
+        cost_usd: result.usage.costUsd,
       },
-      fallbacks: done.fallbacks,
+      fallbacks: result.fallbacks,
     },
-    verification: { verification_id: d.ids.next('ver'), ...judged } as RunResult['verification'],
+    verification: { verification_id: deps.ids.next('ver'), ...verification } as RunResult['verification'],
     memory: {
       read: memories.map((memory) => memory.id),
-      written: run.tenantId && run.request.options?.write_memory ? d.ids.next('mem') : null,
+      written: run.tenantId && run.request.options?.write_memory ? deps.ids.next('mem') : null,
     },
-    actions: await d.evaluateActions(
+    actions: await deps.evaluateActions(
       { tenantId: run.tenantId, keyId: run.terms.ruling.asked_by, agentId: run.agentId },
       run.request.proposed_actions ?? [],
     ),
-    receipt_id: d.ids.next('rcpt'),
-    issued_at: d.clock.now().toISOString(),
+    receipt_id: deps.ids.next('rcpt'),
+    issued_at: deps.clock.now().toISOString(),
   }
 }
 
-async function recall(d: Deps, { id, tenantId, sessionId, request }: Run): Promise<Recalled[] | Failure> {
+async function recallMemories(deps: RunDeps, { id, tenantId, sessionId, request }: Run): Promise<Recalled[] | Failure> {
   if (!tenantId || !request.options?.include_memory) return []
   try {
-    return await d.memory.recall({ tenantId, sessionId, task: request.task })
+    return await deps.memory.recall({ tenantId, sessionId, task: request.task })
   } catch (error) {
-    d.log.error({ err: error, run_id: id }, 'memory could not be read')
+    deps.log.error({ err: error, run_id: id }, 'memory could not be read')
     const message = 'The memory of the session could not be read.'
     return { stage: 'execute', reason: 'memory_unavailable', message, retryable: true }
   }
 }
 
-/** An admitted run comes to an end, whatever goes wrong on our side. */
-function broken(d: Deps, run: Run, error: unknown): Failure {
-  d.log.error({ err: error, run_id: run.id }, 'a run broke while it was worked on')
+function internalFailure(deps: RunDeps, run: Run, error: unknown): Failure {
+  deps.log.error({ err: error, run_id: run.id }, 'a run failed with an internal error')
   return { stage: 'execute', reason: 'internal_error', message: 'Something went wrong on our side.', retryable: true }
 }
 
-async function attempt(d: Deps, task: Parameters<Lane['execute']>[0]): Promise<LaneResult> {
+async function callLane(deps: RunDeps, task: Parameters<Lane['execute']>[0]): Promise<LaneResult> {
   try {
-    return await d.lane.execute(task)
+    return await deps.lane.execute(task)
   } catch (error) {
-    d.log.error({ err: error, run_id: task.runId }, 'a lane threw')
+    deps.log.error({ err: error, run_id: task.runId }, 'a lane failed with an internal error')
     return { ok: false, reason: 'unavailable', message: 'The lane failed.', retryable: true }
   }
 }

@@ -2,53 +2,59 @@ import { sha256 } from '../../platform/canonical.ts'
 import type { AllowedAssessment, Hold } from '../governance/assessment.ts'
 import { toLimitHoldItem } from '../governance/limit-hold-item.ts'
 import { policyIds } from '../governance/rule-result.ts'
-import { accounts, holding } from '../ledger/ledger.ts'
-import type { Ask, Deps } from './execute-run.ts'
-import type { Means } from './means.ts'
+import { accounts, buildEscrowHold } from '../ledger/ledger.ts'
+import type { PaidRequest } from './paid-request.ts'
+import type { PaymentMethod } from './payment-method.ts'
 import type { PaidUnit, Run, RunBody } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
 
 const KEY_LIFE_MS = 24 * 60 * 60 * 1000
 
-/** Everything that is known of a run before it begins. Ids are given here, so that a repeated step finds itself. */
-export function draftRun(d: Deps, ask: Ask, ruling: AllowedAssessment, means: Means): Run {
-  const { offer } = ruling
-  const id = ruling.runId ?? d.ids.next('run')
-  const createdAt = d.clock.now()
-  const settlementId = d.ids.next('stl')
-  const pendingId = d.ids.next('ltx')
-  const walletId = means.method === 'wallet' ? means.walletId : null
+/** The run as it will be written. All ids are assigned here, so that a repeated step writes the same rows. */
+export function draftRun(
+  deps: RunDeps,
+  request: PaidRequest,
+  assessment: AllowedAssessment,
+  paymentMethod: PaymentMethod,
+): Run {
+  const { offer } = assessment
+  const id = assessment.runId ?? deps.ids.next('run')
+  const createdAt = deps.clock.now()
+  const settlementId = deps.ids.next('stl')
+  const pendingId = deps.ids.next('ltx')
+  const walletId = paymentMethod.method === 'wallet' ? paymentMethod.walletId : null
   const locks = [
     `run:${id}`,
-    ...ruling.locks,
-    ...holdsOf(d, ruling, means).map((hold) => `limit:${hold.scope}`),
+    ...assessment.locks,
+    ...holdsOf(deps, assessment, paymentMethod).map((hold) => `limit:${hold.scope}`),
     ...(walletId ? [`wallet:${walletId}`] : []),
   ]
-  const settles = d.payments.termsFor(offer.priceMicro)
+  const paymentTerms = deps.payments.termsFor(offer.priceMicro)
   return {
     id,
-    kind: ask.kind,
-    tenantId: ask.caller.kind === 'tenant' ? ask.caller.tenantId : null,
-    payer: means.payer,
+    kind: request.kind,
+    tenantId: request.caller.kind === 'tenant' ? request.caller.tenantId : null,
+    payer: paymentMethod.payer,
     agentId: offer.agentId,
-    sessionId: ask.body.session_id ?? d.ids.next('ses'),
-    loopId: d.ids.next('loop'),
-    requestHash: ask.requestHash,
-    request: withoutTokens(ask.body),
+    sessionId: request.body.session_id ?? deps.ids.next('ses'),
+    loopId: deps.ids.next('loop'),
+    requestHash: request.requestHash,
+    request: withoutTokens(request.body),
     priceMicro: offer.priceMicro,
     settlementId,
     pendingId,
-    admission: d.ids.uuid(),
+    admission: deps.ids.uuid(),
     createdAt,
-    deadlineAt: new Date(createdAt.getTime() + d.deadlineSeconds * 1000),
+    deadlineAt: new Date(createdAt.getTime() + deps.deadlineSeconds * 1000),
     locks,
     terms: {
       settlement_id: settlementId,
       pending_id: pendingId,
-      asset: settles.asset,
-      pay_to: settles.payTo,
+      asset: paymentTerms.asset,
+      pay_to: paymentTerms.payTo,
       wallet_id: walletId,
-      escrow_id: means.method === 'wallet' && means.escrow ? d.ids.next('esc') : null,
-      request_id: ask.requestId,
+      escrow_id: paymentMethod.method === 'wallet' && paymentMethod.escrow ? deps.ids.next('esc') : null,
+      request_id: request.requestId,
       locks,
       route: offer.route,
       pricing: {
@@ -56,30 +62,36 @@ export function draftRun(d: Deps, ask: Ask, ruling: AllowedAssessment, means: Me
         fee_micro: offer.feeMicro.toString(),
         pricing_version: offer.pricingVersion,
       },
-      ruling: ruling.summary,
-      input_hash: sha256(ask.body.task),
+      ruling: assessment.summary,
+      input_hash: sha256(request.body.task),
     },
   }
 }
 
-/** A token that may still be good, should the run fail uncharged, is nothing to keep in the clear. */
+/** Tokens are not stored in clear text: they stay valid if the run fails without a charge. */
 function withoutTokens({ preauth_token: _, override_token: __, ...body }: RunBody): RunBody {
   return body
 }
 
-/** What transaction A writes: the key, the nonce, the limits, the grants, the pending money and the run itself. */
-export function admission(d: Deps, ask: Ask, run: Run, means: Means, ruling: AllowedAssessment) {
+/** What transaction A writes: key, nonce, limits, grants, pending money and the run itself. */
+export function buildAdmission(
+  deps: RunDeps,
+  request: PaidRequest,
+  run: Run,
+  paymentMethod: PaymentMethod,
+  assessment: AllowedAssessment,
+) {
   const at = run.createdAt.toISOString()
-  const actor = ask.caller.kind === 'tenant' ? ask.caller.keyId : run.payer
-  const key = keyOf(ask, run)
-  const settlement = settlementOf(d, run, means)
+  const actor = request.caller.kind === 'tenant' ? request.caller.keyId : run.payer
+  const key = toKeyRow(request, run)
+  const settlement = toSettlementRow(deps, run, paymentMethod)
   const item = {
-    run: runRow(d, run),
+    run: toRunRow(deps, run),
     key,
     settlement,
-    escrow: escrowOf(d, run, actor),
-    holds: holdsOf(d, ruling, means).map(toLimitHoldItem),
-    grants: ruling.grants,
+    escrow: toEscrowHold(deps, run, actor),
+    holds: holdsOf(deps, assessment, paymentMethod).map(toLimitHoldItem),
+    grants: assessment.grants,
     ledger: {
       id: run.pendingId,
       tenant_id: run.tenantId,
@@ -87,42 +99,48 @@ export function admission(d: Deps, ask: Ask, run: Run, means: Means, ruling: All
       ref: run.id,
       created_at: at,
       asset: 'USDC',
-      entries: entriesOf(run),
+      entries: ledgerEntries(run),
     },
     audit: {
-      id: d.ids.next('aud'),
+      id: deps.ids.next('aud'),
       tenant_id: run.tenantId,
       type: `${run.kind}.admitted`,
       occurred_at: at,
       actor,
       subject: run.id,
-      decision: ruling.summary.decision,
-      policy_ids: policyIds(ruling.summary.policy_applied),
+      decision: assessment.summary.decision,
+      policy_ids: policyIds(assessment.summary.policy_applied),
       input_hash: run.requestHash,
-      data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...grantsOf(run) },
+      data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...usedGrants(run) },
     },
   }
   return { item, locks: [...run.locks, ...claimLocks(settlement, key)] }
 }
 
-/** Two requests with the same nonce or the same key must meet at one lock, whatever else they hold. */
-export const claimLocks = (settlement: ReturnType<typeof settlementOf>, key: ReturnType<typeof keyOf>): string[] => [
+/** Two requests with the same nonce or the same key take the same lock, whatever other locks they hold. */
+export const claimLocks = (
+  settlement: ReturnType<typeof toSettlementRow>,
+  key: ReturnType<typeof toKeyRow>,
+): string[] => [
   `nonce:${settlement.payer}:${settlement.nonce}`,
   ...(key ? [`key:${key.scope}:${key.route}:${key.key}`] : []),
 ]
 
-export const keyOf = (ask: Pick<Ask, 'idempotencyKey' | 'bodyHash'> & { route: string }, unit: PaidUnit) =>
-  ask.idempotencyKey === undefined
+export const toKeyRow = (
+  request: Pick<PaidRequest, 'idempotencyKey' | 'bodyHash'> & { route: string },
+  unit: PaidUnit,
+) =>
+  request.idempotencyKey === undefined
     ? null
     : {
         scope: unit.tenantId ? `tenant:${unit.tenantId}` : `payer:${unit.payer}`,
-        route: ask.route,
-        key: ask.idempotencyKey,
-        body_hash: ask.bodyHash,
+        route: request.route,
+        key: request.idempotencyKey,
+        body_hash: request.bodyHash,
         expires_at: new Date(unit.createdAt.getTime() + KEY_LIFE_MS).toISOString(),
       }
 
-export const runRow = (d: Pick<Deps, 'instance'>, unit: PaidUnit) => ({
+export const toRunRow = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit) => ({
   id: unit.id,
   kind: unit.kind,
   tenant_id: unit.tenantId,
@@ -135,18 +153,18 @@ export const runRow = (d: Pick<Deps, 'instance'>, unit: PaidUnit) => ({
   request: unit.request,
   terms: unit.terms,
   price_micro: unit.priceMicro,
-  instance: d.instance,
+  instance: deps.instance,
   admission: unit.admission,
   created_at: unit.createdAt.toISOString(),
   deadline_at: unit.deadlineAt.toISOString(),
 })
 
-/** A wallet's payment has no nonce but its own id: it is claimed by the idempotency key alone. */
-export function settlementOf(d: Deps, unit: PaidUnit, means: Means) {
-  const { network, asset, payTo } = d.payments.termsFor(unit.priceMicro)
+/** A payment from a wallet has no nonce; the settlement id takes its place, and only the idempotency key finds it again. */
+export function toSettlementRow(deps: RunDeps, unit: PaidUnit, paymentMethod: PaymentMethod) {
+  const { network, asset, payTo } = deps.payments.termsFor(unit.priceMicro)
   const common = {
     id: unit.settlementId,
-    method: means.method,
+    method: paymentMethod.method,
     network,
     asset,
     payer: unit.payer,
@@ -154,8 +172,8 @@ export function settlementOf(d: Deps, unit: PaidUnit, means: Means) {
     amount_micro: unit.priceMicro,
     wallet_id: unit.terms.wallet_id,
   }
-  if (means.method === 'wallet') return { ...common, nonce: unit.settlementId, valid_before: 0n, payment: null }
-  const { payment, terms } = means.settlement
+  if (paymentMethod.method === 'wallet') return { ...common, nonce: unit.settlementId, valid_before: 0n, payment: null }
+  const { payment, terms } = paymentMethod.settlement
   const { authorization, signature, x402Version, payload } = payment
   const { nonce, validBefore } = authorization
   return {
@@ -166,10 +184,10 @@ export function settlementOf(d: Deps, unit: PaidUnit, means: Means) {
   }
 }
 
-function escrowOf(d: Deps, run: Run, actor: string) {
+function toEscrowHold(deps: RunDeps, run: Run, actor: string) {
   const { wallet_id: walletId, escrow_id: id } = run.terms
   if (!id || !walletId || !run.tenantId) return null
-  return holding(d.ids, {
+  return buildEscrowHold(deps.ids, {
     id,
     tenantId: run.tenantId,
     walletId,
@@ -183,40 +201,40 @@ function escrowOf(d: Deps, run: Run, actor: string) {
   })
 }
 
-/** Whose word let it through, where anybody's was needed. */
-function grantsOf({ terms }: Run) {
+/** The approval, override, pre-authorisation and mandate that the run used, for its audit event. */
+function usedGrants({ terms }: Run) {
   const { approval_id, override_id, preauth_id, mandate_id } = terms.ruling
   return Object.fromEntries(
     Object.entries({ approval_id, override_id, preauth_id, mandate_id }).filter(([, id]) => id !== null),
   )
 }
 
-/** USDC arrives on our address or is taken from what we owe a wallet; the lane earns its base price, orchestration its fee. */
-function entriesOf(run: Run) {
+/** Debits our address, the wallet or the escrow; credits the lane with its base price and orchestration with its fee. */
+function ledgerEntries(run: Run) {
   const base = BigInt(run.terms.pricing.base_price_micro)
   const fee = BigInt(run.terms.pricing.fee_micro)
   return [
-    { account: sourceOf(run), amount_micro: run.priceMicro },
+    { account: sourceAccount(run), amount_micro: run.priceMicro },
     { account: accounts.lane(run.agentId), amount_micro: -base },
     { account: accounts.orchestration, amount_micro: -fee },
   ].filter((entry) => entry.amount_micro !== 0n)
 }
 
-function sourceOf({ terms: { wallet_id, escrow_id } }: Run) {
+function sourceAccount({ terms: { wallet_id, escrow_id } }: Run) {
   if (!wallet_id) return accounts.chain
   return escrow_id ? accounts.escrow(wallet_id) : accounts.wallet(wallet_id)
 }
 
-/** Between check and settlement a payer could drain the account; how much may be open at once is limited. */
-function holdsOf(d: Deps, ruling: AllowedAssessment, means: Means): Hold[] {
-  if (means.method === 'wallet') return [...ruling.holds]
+/** A payer could empty the account between check and settlement, so the unsettled amount of a payer is limited. */
+function holdsOf(deps: RunDeps, assessment: AllowedAssessment, paymentMethod: PaymentMethod): Hold[] {
+  if (paymentMethod.method === 'wallet') return [...assessment.holds]
   const exposure: Hold = {
-    scope: `exposure:${means.payer}`,
+    scope: `exposure:${paymentMethod.payer}`,
     period: 'open',
-    limitMicro: d.exposureMicro,
-    amountMicro: ruling.offer.priceMicro,
+    limitMicro: deps.exposureMicro,
+    amountMicro: assessment.offer.priceMicro,
     onSuccess: 'release',
     onRefusal: { status: 429, reason: 'payer_exposure', detail: {} },
   }
-  return [...ruling.holds, exposure]
+  return [...assessment.holds, exposure]
 }

@@ -3,24 +3,22 @@ import { conflict, invalid } from '../../platform/problem.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
 import type { Offer } from '../governance/assessment.ts'
 import type { Quote } from '../payments/quote.ts'
-import type { Ask, Deps, Routed } from './execute-run.ts'
-import type { RunBody } from './run.ts'
+import type { PaidRequest } from './paid-request.ts'
+import type { LaneRoute, RunDeps } from './run-deps.ts'
 
 /** Lane and price: as they were quoted, or as the task is routed now. */
-export const offerFor = (d: Deps, ask: Ask): Offer => readQuote(d, ask) ?? route(d, ask)
+export const chooseOffer = (deps: RunDeps, request: PaidRequest): Offer =>
+  readQuotedOffer(deps, request) ?? routeTask(deps, request)
 
-/** A price we signed earlier for exactly this request, or for exactly this task. */
-function readQuote(d: Deps, ask: Ask): Offer | undefined {
-  const fromPayment = d.payments.quotes.read(ask.paid?.accepted.quote)
-  if (fromPayment && 'request_hash' in fromPayment.bound_to && fromPayment.bound_to.request_hash !== ask.requestHash)
-    throw conflict('This payment was quoted for another request. It was not used and is still good for its own.')
-  const quote = fromPayment ?? quoteOfTask(d, ask)
-  if (!quote || quote.kind !== ask.kind) return undefined
-  if (ask.body.agent_id !== undefined && ask.body.agent_id !== quote.agent_id) return undefined
-  const lane = d.find(quote.agent_id)
+/** A price that we signed earlier for exactly this request, or for exactly this task. */
+function readQuotedOffer(deps: RunDeps, request: PaidRequest): Offer | undefined {
+  const quote = readPaymentQuote(deps, request) ?? readTaskQuote(deps, request)
+  if (!quote || quote.kind !== request.kind) return undefined
+  if (request.body.agent_id !== undefined && request.body.agent_id !== quote.agent_id) return undefined
+  const lane = deps.findLane(quote.agent_id)
   if (!lane) return undefined
   const priceMicro = BigInt(quote.amount)
-  const feeMicro = ask.kind === 'run' ? lane.feeMicro : 0n
+  const feeMicro = request.kind === 'run' ? lane.feeMicro : 0n
   return {
     agentId: quote.agent_id,
     basePriceMicro: priceMicro - feeMicro,
@@ -28,53 +26,65 @@ function readQuote(d: Deps, ask: Ask): Offer | undefined {
     priceMicro,
     pricingVersion: quote.pricing_version,
     route: quote.route,
-    explicit: ask.body.agent_id !== undefined,
+    explicit: request.body.agent_id !== undefined,
     quoted: true,
     alternatives: [],
   }
 }
 
-function quoteOfTask(d: Deps, ask: Ask): Quote | undefined {
-  const quote = d.payments.quotes.read(ask.quoteToken)
-  if (!quote || !('task_hash' in quote.bound_to)) return undefined
-  if (quote.bound_to.task_hash !== sha256(ask.body.task)) throw conflict('This quote was given for another task.')
+/** The quote of a 402, which comes back inside the payment. */
+export function readPaymentQuote(
+  deps: Pick<RunDeps, 'payments'>,
+  request: Pick<PaidRequest, 'paid' | 'requestHash'>,
+): Quote | undefined {
+  const quote = deps.payments.quotes.read(request.paid?.accepted.quote)
+  if (quote && 'request_hash' in quote.bound_to && quote.bound_to.request_hash !== request.requestHash)
+    throw conflict('This payment was quoted for another request. It was not used and is still good for its own.')
   return quote
 }
 
-function route(d: Deps, ask: Ask): Offer {
-  const { agent_id: named, task, constraints } = ask.body
-  const routed = named === undefined ? unnamed(d, ask.kind, task, constraints) : explicit(named)
-  const lane = d.find(routed.agentId)
-  if (!lane) throw invalid(`There is no agent '${routed.agentId.slice(0, 80)}'. GET /api/agents lists them.`)
+/** The quote of `/api/route`, which comes in the body. */
+function readTaskQuote(deps: RunDeps, request: PaidRequest): Quote | undefined {
+  const quote = deps.payments.quotes.read(request.quoteToken)
+  if (!quote || !('task_hash' in quote.bound_to)) return undefined
+  if (quote.bound_to.task_hash !== sha256(request.body.task)) throw conflict('This quote was given for another task.')
+  return quote
+}
+
+function routeTask(deps: RunDeps, request: PaidRequest): Offer {
+  const { agent_id } = request.body
+  const laneRoute = agent_id === undefined ? chooseLaneRoute(deps, request) : namedLaneRoute(agent_id)
+  const lane = deps.findLane(laneRoute.agentId)
+  if (!lane) throw invalid(`There is no agent '${laneRoute.agentId.slice(0, 80)}'. GET /api/agents lists them.`)
   if (lane.status !== 'active') throw invalid(`The agent '${lane.agentId}' takes no work at the moment.`)
   return {
-    ...priceOf(ask.kind, lane),
-    pricingVersion: d.pricingVersion(),
-    route: routed.route,
-    explicit: named !== undefined,
+    ...priceOf(request.kind, lane),
+    pricingVersion: deps.pricingVersion(),
+    route: laneRoute.route,
+    explicit: agent_id !== undefined,
     quoted: false,
-    alternatives: routed.alternatives.flatMap(({ agentId, score }) => {
-      const other = d.find(agentId)
-      return other && other.status === 'active' && agentId !== lane.agentId
-        ? [{ ...priceOf(ask.kind, other), score }]
+    alternatives: laneRoute.alternatives.flatMap(({ agentId, score }) => {
+      const alternative = deps.findLane(agentId)
+      return alternative && alternative.status === 'active' && agentId !== lane.agentId
+        ? [{ ...priceOf(request.kind, alternative), score }]
         : []
     }),
   }
 }
 
-/** A loop without a lane is the bare primitive at its lowest price; a run without one is routed. */
-const unnamed = (d: Deps, kind: Ask['kind'], task: string, constraints: RunBody['constraints']): Routed =>
+/** A run without an `agent_id` is routed; a loop without one gets the default lane, which has the lowest price. */
+const chooseLaneRoute = (deps: RunDeps, { kind, body: { task, constraints } }: PaidRequest): LaneRoute =>
   kind === 'run'
-    ? d.choose(task, constraints)
-    : { ...explicit('default'), route: { agent_id: 'default', reason: 'No agent_id was given.' } }
+    ? deps.chooseLane(task, constraints)
+    : { ...namedLaneRoute('default'), route: { agent_id: 'default', reason: 'No agent_id was given.' } }
 
-const explicit = (agentId: string): Routed => ({
+const namedLaneRoute = (agentId: string): LaneRoute => ({
   agentId,
   route: { agent_id: agentId, confidence: 1, reason: 'The request names this lane.' },
   alternatives: [],
 })
 
-const priceOf = (kind: Ask['kind'], lane: PricedLane) => ({
+const priceOf = (kind: PaidRequest['kind'], lane: PricedLane) => ({
   agentId: lane.agentId,
   basePriceMicro: lane.basePriceMicro,
   feeMicro: kind === 'run' ? lane.feeMicro : 0n,

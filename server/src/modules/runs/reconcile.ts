@@ -1,8 +1,6 @@
-import type { ExactPayment, PaymentTerms } from '../payments/facilitator.ts'
-import type { OpenSettlement } from '../payments/payments.ts'
-import type { Answer } from './answer.ts'
-import { abandon, type Deps, finish } from './execute-run.ts'
-import type { PaidUnit, RunTerms, UnitResult } from './run.ts'
+import { abandonRun, finishRun } from './finish-run.ts'
+import type { RunResponse, UnitResult } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
 import {
   claimDueSettlements,
   deleteExpiredKeys,
@@ -12,111 +10,63 @@ import {
   type RunRow,
   type SettlementRow,
 } from './runs.store.ts'
+import { toOpenSettlement, toPaidUnit } from './stored-run.ts'
 
-const BATCH = 50
-const KEYS_AT_ONCE = 5_000
+const BATCH_SIZE = 50
+const KEYS_BATCH_SIZE = 5_000
 
 /**
- * Finishes what a crash or a silent facilitator left. A run that never reached `keep` is given up, uncharged; one that
- * did is asked about on the chain and goes through the same door as the request that began it.
+ * Finishes the runs that a crash or a silent facilitator left open. A run whose result was not kept is abandoned without
+ * a charge; for a kept one the chain is asked, and the run ends as the request itself would have ended it.
  */
-export function createReconciler(d: Deps) {
-  const finishOne = async (row: RunRow, settlement: SettlementRow): Promise<Answer> => {
-    const run = unitOf(row)
+export function createReconciler(deps: RunDeps) {
+  const finishOpenRun = async (row: RunRow, settlement: SettlementRow): Promise<RunResponse> => {
+    const unit = toPaidUnit(row)
     if (row.state === 'executing')
-      return abandon(d, run, {
+      return abandonRun(deps, unit, {
         stage: 'execute',
         reason: 'interrupted',
         message: 'The run was interrupted before it was done. Nothing was charged.',
         retryable: true,
       })
-    const outcome = await d.payments.reconcile(openSettlement(settlement))
-    return finish(d, run, row.result as UnitResult, outcome)
+    const outcome = await deps.payments.reconcile(toOpenSettlement(settlement))
+    return finishRun(deps, unit, row.result as UnitResult, outcome)
   }
 
-  const guarded = async (row: RunRow, settlement: SettlementRow) => {
+  /** One run that cannot be finished yet must not stop the others. */
+  const finishOrLog = async (row: RunRow, settlement: SettlementRow) => {
     try {
-      await finishOne(row, settlement)
+      await finishOpenRun(row, settlement)
     } catch (error) {
-      d.log.warn({ err: error, run_id: row.id }, 'a run could not be finished yet')
+      deps.log.warn({ err: error, run_id: row.id }, 'a run could not be finished yet')
     }
   }
 
   return {
-    /** Settlements that are due to be asked about. Several processes may sweep at once: each row goes to one. */
+    /** Settlements that are due for a check. Several processes may sweep at once: each row is claimed by one. */
     async sweepSettlements(): Promise<number> {
-      const due = await claimDueSettlements(d.db, d.clock.now(), BATCH)
-      await Promise.all(due.map(async (settlement) => guarded(await findRun(d.db, settlement.run_id), settlement)))
-      return due.length
+      const settlements = await claimDueSettlements(deps.db, deps.clock.now(), BATCH_SIZE)
+      await Promise.all(
+        settlements.map(async (settlement) => finishOrLog(await findRun(deps.db, settlement.run_id), settlement)),
+      )
+      return settlements.length
     },
 
     /** Runs whose process has died, and runs past their deadline. */
     async sweepOrphans(): Promise<number> {
-      const rows = await findOrphanedRuns(d.db, d.instance, d.clock.now(), BATCH)
-      await Promise.all(rows.map(async (row) => guarded(row, await findSettlementOf(d.db, row.id))))
+      const rows = await findOrphanedRuns(deps.db, deps.instance, deps.clock.now(), BATCH_SIZE)
+      await Promise.all(rows.map(async (row) => finishOrLog(row, await findSettlementOf(deps.db, row.id))))
       return rows.length
     },
 
-    sweepKeys: (): Promise<number> => deleteExpiredKeys(d.db, d.clock.now(), KEYS_AT_ONCE),
+    sweepKeys: (): Promise<number> => deleteExpiredKeys(deps.db, deps.clock.now(), KEYS_BATCH_SIZE),
 
-    /** One settlement, now, because somebody asked; see `POST /api/settle`. */
-    async drive(settlement: SettlementRow): Promise<void> {
-      const row = await findRun(d.db, settlement.run_id)
-      if (row.state === 'settling') await finishOne(row, settlement)
+    /** Checks one settlement now, for `POST /api/settle`. */
+    async settleNow(settlement: SettlementRow): Promise<void> {
+      const row = await findRun(deps.db, settlement.run_id)
+      if (row.state === 'settling') await finishOpenRun(row, settlement)
     },
   }
 }
 
 export type Reconciler = ReturnType<typeof createReconciler>
-
-export function unitOf(row: RunRow): PaidUnit {
-  const terms = row.terms as RunTerms
-  return {
-    id: row.id,
-    tenantId: row.tenant_id,
-    payer: row.payer!,
-    agentId: row.agent_id,
-    sessionId: row.session_id,
-    loopId: row.loop_id,
-    requestHash: row.request_hash,
-    terms,
-    priceMicro: row.price_micro,
-    settlementId: terms.settlement_id,
-    pendingId: terms.pending_id,
-    admission: row.admission!,
-    createdAt: row.created_at,
-    deadlineAt: row.deadline_at,
-    locks: terms.locks,
-    // The two were written together and belong together.
-    ...({ kind: row.kind, request: row.request } as Pick<PaidUnit, 'kind' | 'request'>),
-  } as PaidUnit
-}
-
-type StoredPayment = {
-  x402Version: 1 | 2
-  signature: ExactPayment['signature']
-  authorization: Record<'value' | 'validAfter' | 'validBefore', string> &
-    Pick<ExactPayment['authorization'], 'from' | 'to' | 'nonce'>
-  payload: unknown
-  terms: Omit<PaymentTerms, 'amountMicro'> & { amountMicro: string }
-}
-
-/** Bigints were written as text; here they become bigints again. */
-export function openSettlement(row: SettlementRow): OpenSettlement {
-  const { x402Version, signature, authorization, payload, terms } = row.payment as StoredPayment
-  const { value, validAfter, validBefore } = authorization
-  return {
-    payment: {
-      x402Version,
-      signature,
-      payload,
-      authorization: {
-        ...authorization,
-        value: BigInt(value),
-        validAfter: BigInt(validAfter),
-        validBefore: BigInt(validBefore),
-      },
-    },
-    terms: { ...terms, amountMicro: BigInt(terms.amountMicro) },
-  }
-}

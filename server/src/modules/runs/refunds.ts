@@ -3,66 +3,66 @@ import { accounts, transfer } from '../ledger/ledger.ts'
 import type { PayoutRow } from '../ledger/wallets.store.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
-import type { Deps } from './execute-run.ts'
-import { receiptOf, settlementSummary } from './receipt-draft.ts'
-import { openSettlement, unitOf } from './reconcile.ts'
+import { draftReceipt, settlementSummary } from './receipt-draft.ts'
 import type { PaidUnit } from './run.ts'
-import { claimGivenUp, findRun, lookAgainAt, type SettlementRow } from './runs.store.ts'
+import type { RunDeps } from './run-deps.ts'
+import { claimFailedSettlements, findRun, type SettlementRow, scheduleChainCheck } from './runs.store.ts'
+import { toOpenSettlement, toPaidUnit } from './stored-run.ts'
 
-export type RefundDeps = Pick<Deps, 'clock' | 'ids' | 'log' | 'steps' | 'payments'> & {
+export type RefundDeps = Pick<RunDeps, 'clock' | 'ids' | 'log' | 'steps' | 'payments'> & {
   db: Db
   receipts: Pick<Receipts, 'sign' | 'lastHashOfRun'>
-  /** Whether we can pay back by ourselves; otherwise a person does, and says so. */
+  /** Whether we hold the key to pay back with. If not, an operator pays and confirms the transaction. */
   automatic: boolean
 }
 
-const BATCH = 50
-/** How long after the expiry of an authorisation the last look is taken. */
-const LAST_LOOK_MS = 120_000
-const LOOK_EVERY_MS = 10 * 60_000
+const BATCH_SIZE = 50
+/** How long after an authorisation expires the chain is checked for the last time. */
+const LAST_CHECK_MS = 120_000
+const CHECK_INTERVAL_MS = 10 * 60_000
 
 /**
- * A run that failed told its payer that nothing was charged. Should the payment arrive all the same (a facilitator that
- * said no and did it, a payer who sent it himself), it is written down, owed, and paid back, each step with a receipt.
+ * A failed run has told its payer that nothing was charged. If the payment arrives all the same (a facilitator that
+ * reported a failure and settled, a payer that sent it directly), it is recorded, owed and paid back, each with a receipt.
  */
-export function createRefunds(d: RefundDeps) {
-  const lastHash = (runId: string) => d.receipts.lastHashOfRun(d.db, runId)
+export function createRefunds(deps: RefundDeps) {
+  const lastHash = (runId: string) => deps.receipts.lastHashOfRun(deps.db, runId)
 
-  const lookAt = async (settlement: SettlementRow) => {
-    const seen = await d.payments.checkGivenUpPayment(openSettlement(settlement))
-    if (typeof seen === 'object') return owe(settlement, seen)
-    if (seen === 'over') return lookAgainAt(d.db, settlement.id, null)
-    // While it can still be used, now and then; and once more when that time is over.
-    const last = Number(settlement.valid_before) * 1000 + LAST_LOOK_MS
-    const now = d.clock.now().getTime()
-    await lookAgainAt(
-      d.db,
+  const checkChain = async (settlement: SettlementRow) => {
+    const arrival = await deps.payments.checkGivenUpPayment(toOpenSettlement(settlement))
+    if (typeof arrival === 'object') return recordLatePayment(settlement, arrival)
+    if (arrival === 'over') return scheduleChainCheck(deps.db, settlement.id, null)
+    // Checked at intervals while the authorisation can still be used, and once more after it has expired.
+    const lastCheckAt = Number(settlement.valid_before) * 1000 + LAST_CHECK_MS
+    const now = deps.clock.now().getTime()
+    await scheduleChainCheck(
+      deps.db,
       settlement.id,
-      new Date(now < last ? Math.min(last, now + LOOK_EVERY_MS) : now + LOOK_EVERY_MS),
+      new Date(now < lastCheckAt ? Math.min(lastCheckAt, now + CHECK_INTERVAL_MS) : now + CHECK_INTERVAL_MS),
     )
   }
 
-  const owe = async (settlement: SettlementRow, seen: Extract<SettleResult, { state: 'settled' }>) => {
-    const unit = unitOf(await findRun(d.db, settlement.run_id))
-    const at = d.clock.now().toISOString()
-    const payoutId = d.ids.next('pay')
+  const recordLatePayment = async (settlement: SettlementRow, arrival: Extract<SettleResult, { state: 'settled' }>) => {
+    const unit = toPaidUnit(await findRun(deps.db, settlement.run_id))
+    const at = deps.clock.now().toISOString()
+    const payoutId = deps.ids.next('pay')
     const amount = unit.priceMicro.toString()
-    const told = {
-      ...settlementSummary(unit, 'settled', seen.transaction),
+    const summary = {
+      ...settlementSummary(unit, 'settled', arrival.transaction),
       reason: 'arrived_after_failure',
       refund: { payout_id: payoutId, status: 'pending', to: settlement.payer, amount, transaction: null },
     }
-    const receipt = await sign(unit, 'correction', true, told, at)
+    const receipt = await sign(unit, 'correction', true, summary, at)
     const ledger = { tenant_id: unit.tenantId, created_at: at, asset: 'USDC', ref: unit.id }
     const item = {
       settlement_id: settlement.id,
       at,
-      transaction: seen.transaction,
-      block: seen.block,
+      transaction: arrival.transaction,
+      block: arrival.block,
       shared: true,
       ledger: {
         ...ledger,
-        id: d.ids.next('ltx'),
+        id: deps.ids.next('ltx'),
         code: 'late_payment',
         entries: transfer(accounts.chain, accounts.refunds, unit.priceMicro),
       },
@@ -73,35 +73,38 @@ export function createRefunds(d: RefundDeps) {
         settlement_id: settlement.id,
         to_address: settlement.payer,
         amount_micro: unit.priceMicro,
-        method: d.automatic ? 'chain' : 'manual',
+        method: deps.automatic ? 'chain' : 'manual',
         requested_by: 'countersign',
         at,
-        next_attempt_at: d.automatic ? at : null,
+        next_attempt_at: deps.automatic ? at : null,
         ledger: {
           ...ledger,
-          id: d.ids.next('ltx'),
+          id: deps.ids.next('ltx'),
           code: 'refund',
           ref: payoutId,
           entries: transfer(accounts.refunds, accounts.chain, unit.priceMicro),
         },
       },
       receipt: receipt.row,
-      events: [eventOf(unit, 'settlement.settled', told, at), issuedEvent(unit, receipt.row.id, 'correction', at)],
-      audit: auditOf(unit, 'settlement.arrived_late', at, { payout_id: payoutId, transaction: seen.transaction }),
+      events: [
+        toEvent(unit, 'settlement.settled', summary, at),
+        receiptIssuedEvent(unit, receipt.row.id, 'correction', at),
+      ],
+      audit: toAudit(unit, 'settlement.arrived_late', at, { payout_id: payoutId, transaction: arrival.transaction }),
     }
-    await d.steps.noteArrival(item, [`run:${unit.id}`])
+    await deps.steps.noteArrival(item, [`run:${unit.id}`])
   }
 
-  /** The payer has his money back. */
+  /** Records that a refund has been paid. */
   const finishRefund = async (payout: PayoutRow, transaction: string): Promise<void> => {
-    const settlement = await d.db
+    const settlement = await deps.db
       .selectFrom('settlements')
       .selectAll()
       .where('id', '=', payout.settlement_id!)
       .executeTakeFirstOrThrow()
-    const unit = unitOf(await findRun(d.db, settlement.run_id))
-    const at = d.clock.now().toISOString()
-    const told = {
+    const unit = toPaidUnit(await findRun(deps.db, settlement.run_id))
+    const at = deps.clock.now().toISOString()
+    const summary = {
       ...settlementSummary(unit, 'refunded', settlement.transaction),
       refund: {
         payout_id: payout.id,
@@ -111,19 +114,22 @@ export function createRefunds(d: RefundDeps) {
         transaction,
       },
     }
-    const receipt = await sign(unit, 'refund', false, told, at)
+    const receipt = await sign(unit, 'refund', false, summary, at)
     const item = {
       settlement_id: settlement.id,
       at,
-      payout: { id: payout.id, state: 'paid', transaction, at, ledger_id: d.ids.next('ltx') },
+      payout: { id: payout.id, state: 'paid', transaction, at, ledger_id: deps.ids.next('ltx') },
       receipt: receipt.row,
-      events: [eventOf(unit, 'settlement.refunded', told, at), issuedEvent(unit, receipt.row.id, 'refund', at)],
-      audit: auditOf(unit, 'settlement.refunded', at, { payout_id: payout.id, transaction }),
+      events: [
+        toEvent(unit, 'settlement.refunded', summary, at),
+        receiptIssuedEvent(unit, receipt.row.id, 'refund', at),
+      ],
+      audit: toAudit(unit, 'settlement.refunded', at, { payout_id: payout.id, transaction }),
     }
-    await d.steps.finishRefund(item, [`run:${unit.id}`])
+    await deps.steps.finishRefund(item, [`run:${unit.id}`])
   }
 
-  /** Chained to the receipt before it, so that who holds any of them finds out how it went on. */
+  /** Chained to the receipt before it, so that a holder of any receipt can find the later ones. */
   const sign = async (
     unit: PaidUnit,
     kind: 'correction' | 'refund',
@@ -131,8 +137,8 @@ export function createRefunds(d: RefundDeps) {
     settlement: Record<string, unknown>,
     at: string,
   ) =>
-    d.receipts.sign({
-      ...receiptOf(unit, d.ids.next('rcpt'), at),
+    deps.receipts.sign({
+      ...draftReceipt(unit, deps.ids.next('rcpt'), at),
       kind,
       charged,
       output_hash: null,
@@ -141,19 +147,19 @@ export function createRefunds(d: RefundDeps) {
       prev_hash: await lastHash(unit.id),
     })
 
-  const eventOf = (unit: PaidUnit, type: string, data: unknown, at: string) => ({
-    id: d.ids.next('evt'),
+  const toEvent = (unit: PaidUnit, type: string, data: unknown, at: string) => ({
+    id: deps.ids.next('evt'),
     tenant_id: unit.tenantId,
     type,
     data,
     created_at: at,
   })
 
-  const issuedEvent = (unit: PaidUnit, receiptId: string, kind: string, at: string) =>
-    eventOf(unit, 'receipt.issued', { receipt_id: receiptId, run_id: unit.id, kind }, at)
+  const receiptIssuedEvent = (unit: PaidUnit, receiptId: string, kind: string, at: string) =>
+    toEvent(unit, 'receipt.issued', { receipt_id: receiptId, run_id: unit.id, kind }, at)
 
-  const auditOf = (unit: PaidUnit, type: string, at: string, data: Record<string, unknown>) => ({
-    id: d.ids.next('aud'),
+  const toAudit = (unit: PaidUnit, type: string, at: string, data: Record<string, unknown>) => ({
+    id: deps.ids.next('aud'),
     tenant_id: unit.tenantId,
     type,
     occurred_at: at,
@@ -165,18 +171,21 @@ export function createRefunds(d: RefundDeps) {
   return {
     finishRefund,
 
-    /** Payments that were given up, looked at again. Without a chain there is nothing to look at. */
-    async sweepGivenUp(): Promise<number> {
-      if (!d.payments.canQueryChain) return 0
-      const due = await claimGivenUp(d.db, d.clock.now(), BATCH)
-      for (const settlement of due) {
+    /** Checks the chain again for the payments of failed runs. Without a chain there is nothing to check. */
+    async sweepFailedPayments(): Promise<number> {
+      if (!deps.payments.canQueryChain) return 0
+      const settlements = await claimFailedSettlements(deps.db, deps.clock.now(), BATCH_SIZE)
+      for (const settlement of settlements) {
         try {
-          await lookAt(settlement)
+          await checkChain(settlement)
         } catch (error) {
-          d.log.warn({ err: error, settlement_id: settlement.id }, 'a given-up payment could not be looked at yet')
+          deps.log.warn(
+            { err: error, settlement_id: settlement.id },
+            'the payment of a failed run could not be checked yet',
+          )
         }
       }
-      return due.length
+      return settlements.length
     },
   }
 }

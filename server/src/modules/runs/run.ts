@@ -1,7 +1,6 @@
 import type { AssessmentSummary } from '../governance/assessment.ts'
-import type { Hex } from '../payments/facilitator.ts'
 
-/** One paid unit, as it is written down in transaction A and carried to its end. */
+/** The fields that a run and a top-up share, as transaction A writes them. */
 type Unit = {
   id: string
   tenantId: string | null
@@ -13,30 +12,30 @@ type Unit = {
   terms: RunTerms
   priceMicro: bigint
   settlementId: string
-  /** The pending ledger transaction that completing posts and abandoning voids. */
+  /** The pending ledger transaction: posted when the unit completes, voided when it is abandoned. */
   pendingId: string
   admission: string
   createdAt: Date
   deadlineAt: Date
-  /** Names of the locks that every step of this run takes: its own, and those of the limits it holds. */
+  /** The locks that every step of this run takes: its own, and those of the limits it holds. */
   locks: string[]
 }
 
 export type Run = Unit & { kind: 'run' | 'loop'; request: RunBody }
 
-/** Money paid into a wallet: the same story with no work in it. */
+/** Money paid into a wallet: a paid unit without work. */
 export type TopUp = Unit & { kind: 'topup'; request: { wallet_id: string; amount: string } }
 
 export type PaidUnit = Run | TopUp
 
-/** What stood when the run was admitted; the answer and the receipt are told from it. */
+/** The terms at admission, stored with the run. The response and the receipt are built from them. */
 export type RunTerms = {
   settlement_id: string
   pending_id: string
-  /** Where the money goes, as it stood at admission. */
+  /** The token and the address that the payment goes to. */
   asset: string
   pay_to: string
-  /** The wallet that pays, or that a top-up is for; and the escrow that the price waits in. */
+  /** The wallet that pays or is topped up, and the escrow that holds the price. */
   wallet_id: string | null
   escrow_id: string | null
   request_id: string
@@ -47,7 +46,7 @@ export type RunTerms = {
   input_hash: string
 }
 
-/** Saved in transaction B, before the chain is touched. */
+/** The work of a run. Transaction B stores it before the payment is settled. */
 export type RunResult = {
   output: string
   output_hash: string
@@ -66,7 +65,7 @@ export type RunResult = {
   issued_at: string
 }
 
-/** A top-up has nothing to show but its receipt to come. */
+/** A top-up has no work; only the id and the time of its receipt are kept. */
 export type TopUpResult = Pick<RunResult, 'receipt_id' | 'issued_at'>
 
 export type UnitResult = RunResult | TopUpResult
@@ -79,6 +78,18 @@ export type Verification = {
   checks: { name: string; passed: boolean; reason: string; weight: number }[]
 }
 
+/** The response to a paid request. Once a run has ended, its status and body are stored and never change. */
+export type RunResponse = { status: number; body: string; headers: Record<string, string> }
+
+/** Why a run ended without a charge. */
+export type Failure = {
+  stage: 'route' | 'policy' | 'execute' | 'verify' | 'settle'
+  reason: string
+  message: string
+  retryable: boolean
+}
+
+/** The body of a run or a loop, with its aliases resolved. */
 export type RunBody = {
   task: string
   session_id?: string
@@ -104,8 +115,6 @@ export type RunBody = {
   override_token?: string
 }
 
-/** Where a run can stop. The crash test kills the process after each of these and looks at what is left. */
+/** The steps of a run in order. The crash test kills the process after each of them. */
 export const runSteps = ['route', 'assess', 'check', 'admit', 'execute', 'keep', 'settle', 'complete'] as const
 export type RunStep = (typeof runSteps)[number]
-
-export type Settled = { transaction: Hex | string; block: bigint | null }

@@ -7,9 +7,8 @@ import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { invalid } from '../../platform/problem.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { readPayment } from '../payments/x402.ts'
-import type { Answer } from './answer.ts'
-import { type Ask, requestHash } from './execute-run.ts'
-import type { RunBody } from './run.ts'
+import { hashRequest, type PaidRequest } from './paid-request.ts'
+import type { RunBody, RunResponse } from './run.ts'
 import {
   GovernanceRefusal,
   LoopRequest,
@@ -29,9 +28,11 @@ import type { Runs } from './runs.ts'
 
 export type RunRoutesDeps = {
   runs: Runs
-  execute(ask: Ask): Promise<Answer>
+  executeRun(request: PaidRequest): Promise<RunResponse>
   limits: { payerPerMinute: number; addressPerMinute: number }
 }
+
+const PATHS = { run: '/api/run', loop: '/api/loop' } as const
 
 const paidResponses = {
   402: PaymentRequiredResponse,
@@ -42,14 +43,19 @@ const paidResponses = {
   500: RunFailure,
 }
 
-export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
-  const ask = (request: FastifyRequest, kind: Ask['kind'], body: RunBody, quoteToken?: string): Ask => ({
+export function runsRoutes(app: App, { runs, executeRun, limits }: RunRoutesDeps) {
+  const toPaidRequest = (
+    request: FastifyRequest,
+    kind: PaidRequest['kind'],
+    body: RunBody,
+    quoteToken?: string,
+  ): PaidRequest => ({
     kind,
-    route: kind === 'run' ? '/api/run' : '/api/loop',
+    route: PATHS[kind],
     caller: request.caller,
     body,
     quoteToken,
-    requestHash: requestHash(kind === 'run' ? '/api/run' : '/api/loop', request.body as Record<string, unknown>),
+    requestHash: hashRequest(PATHS[kind], request.body as Record<string, unknown>),
     bodyHash: hashBody(request.body),
     idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
     paid: readPayment(request.headers),
@@ -78,7 +84,7 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        await execute(ask(request, 'run', runBody(request.body), request.body.quote?.signature)),
+        await executeRun(toPaidRequest(request, 'run', toRunBody(request.body), request.body.quote?.signature)),
       ),
   )
 
@@ -94,7 +100,8 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
       },
       config: { auth: 'optional', scope: 'run', paid: true },
     },
-    async (request, reply) => sendStoredResponse(reply, await execute(ask(request, 'loop', loopBody(request.body)))),
+    async (request, reply) =>
+      sendStoredResponse(reply, await executeRun(toPaidRequest(request, 'loop', toLoopBody(request.body)))),
   )
 
   app.get(
@@ -143,29 +150,38 @@ export function runsRoutes(app: App, { runs, execute, limits }: RunRoutesDeps) {
   )
 }
 
-function runBody(body: Static<typeof RunRequest>): RunBody {
-  const { task: named, intent, agent_id, preferred_agent_id, lane_id, quote: _, idempotency_key: __, ...rest } = body
-  const task = oneOf('task', [named, intent])
+function toRunBody(body: Static<typeof RunRequest>): RunBody {
+  const {
+    task: taskField,
+    intent,
+    agent_id,
+    preferred_agent_id,
+    lane_id,
+    quote: _,
+    idempotency_key: __,
+    ...fields
+  } = body
+  const task = readAlias('task', [taskField, intent])
   if (task === undefined) throw invalid('body must have a task.')
   if (task.trim() === '') throw invalid('body/task must not be blank.')
   return {
-    ...(rest as Omit<RunBody, 'task'>),
+    ...(fields as Omit<RunBody, 'task'>),
     task,
-    ...agent(oneOf('agent_id', [agent_id, preferred_agent_id, lane_id])),
+    ...agentField(readAlias('agent_id', [agent_id, preferred_agent_id, lane_id])),
   }
 }
 
-function loopBody(body: Static<typeof LoopRequest>): RunBody {
-  const { input, agent_id, idempotency_key: _, ...rest } = body
+function toLoopBody(body: Static<typeof LoopRequest>): RunBody {
+  const { input, agent_id, idempotency_key: _, ...fields } = body
   if (input.trim() === '') throw invalid('body/input must not be blank.')
-  return { ...(rest as Omit<RunBody, 'task'>), task: input, ...agent(agent_id) }
+  return { ...(fields as Omit<RunBody, 'task'>), task: input, ...agentField(agent_id) }
 }
 
-const agent = (agent_id: string | undefined) => (agent_id === undefined ? {} : { agent_id })
+const agentField = (agent_id: string | undefined) => (agent_id === undefined ? {} : { agent_id })
 
 /** Aliases may repeat each other but not disagree. */
-function oneOf(name: string, values: (string | undefined)[]): string | undefined {
-  const given = [...new Set(values.filter((value) => value !== undefined))]
-  if (given.length > 1) throw invalid(`body/${name} and its aliases differ.`)
-  return given[0]
+function readAlias(name: string, values: (string | undefined)[]): string | undefined {
+  const distinct = [...new Set(values.filter((value) => value !== undefined))]
+  if (distinct.length > 1) throw invalid(`body/${name} and its aliases differ.`)
+  return distinct[0]
 }

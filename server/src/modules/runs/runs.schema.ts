@@ -9,7 +9,9 @@ const agentId = Type.String({ minLength: 1, maxLength: 80 })
 const Constraints = Type.Object(
   {
     max_cost_usdc: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000 })),
-    priority: Type.Optional(Type.Union(['cheapest', 'balanced', 'quality', 'fastest'].map((one) => Type.Literal(one)))),
+    priority: Type.Optional(
+      Type.Union(['cheapest', 'balanced', 'quality', 'fastest'].map((value) => Type.Literal(value))),
+    ),
     category: Type.Optional(Type.String({ minLength: 1, maxLength: 40 })),
   },
   { additionalProperties: false },
@@ -29,7 +31,7 @@ export const RunBudget = Type.Object(
 export const RunPolicy = Type.Object(
   {
     policy_ids: Type.Optional(Type.Array(shortText, { maxItems: 50 })),
-    mode: Type.Optional(Type.Union(['enforce', 'warn', 'shadow'].map((one) => Type.Literal(one)))),
+    mode: Type.Optional(Type.Union(['enforce', 'warn', 'shadow'].map((value) => Type.Literal(value)))),
   },
   { additionalProperties: false },
 )
@@ -163,7 +165,7 @@ export const RunErrorResponse = Type.Object(
     message: Type.String(),
     run_id: Type.String(),
     status: Type.Literal('failed'),
-    stage: Type.Union(['route', 'policy', 'execute', 'verify', 'settle'].map((one) => Type.Literal(one))),
+    stage: Type.Union(['route', 'policy', 'execute', 'verify', 'settle'].map((value) => Type.Literal(value))),
     charged: nullable(Type.Boolean({ description: 'null: not known yet.' })),
     settlement: nullable(SettlementSummary),
     retryable: Type.Boolean(),
@@ -173,7 +175,7 @@ export const RunErrorResponse = Type.Object(
   { additionalProperties: true },
 )
 
-/** What failed before there was a run has no run to tell of. */
+/** A request that fails before there is a run gets the plain error. */
 export const RunFailure = Type.Union([RunErrorResponse, ErrorResponse], {
   description: 'The run failed and was not charged, or something went wrong before it began.',
 })
@@ -274,7 +276,7 @@ export const RunsQuery = Type.Object(
     after: cursorParameter('run', 'The last run id of the page before.'),
     outcome: Type.Optional(
       Type.Union(
-        ['completed', 'blocked', 'pending', 'approved', 'escalated', 'failed'].map((one) => Type.Literal(one)),
+        ['completed', 'blocked', 'pending', 'approved', 'escalated', 'failed'].map((value) => Type.Literal(value)),
       ),
     ),
     action: Type.Optional(Type.String({ maxLength: 80 })),

@@ -30,40 +30,40 @@ export type RunSteps = ReturnType<typeof createRunSteps>
 export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics, maxBatch?: number) {
   const create = createSteps(pool, metrics, maxBatch)
   return {
-    admit: patient(create(admitRunStep)),
-    keep: patient(create(keepRunStep)),
-    complete: patient(create(completeRunStep)),
-    admitAndKeep: patient(create(admitAndKeepRunStep)),
-    keepAndComplete: patient(create(keepAndCompleteRunStep)),
-    abandon: patient(create(abandonRunStep)),
-    noteUnknown: patient(create(noteUnknownStep)),
-    noteArrival: patient(create(noteArrivalStep)),
-    finishRefund: patient(create(finishRefundStep)),
+    admit: withRetries(create(admitRunStep)),
+    keep: withRetries(create(keepRunStep)),
+    complete: withRetries(create(completeRunStep)),
+    admitAndKeep: withRetries(create(admitAndKeepRunStep)),
+    keepAndComplete: withRetries(create(keepAndCompleteRunStep)),
+    abandon: withRetries(create(abandonRunStep)),
+    noteUnknown: withRetries(create(noteUnknownStep)),
+    noteArrival: withRetries(create(noteArrivalStep)),
+    finishRefund: withRetries(create(finishRefundStep)),
   }
 }
 
-const PATIENCE_MS = 20_000
+const RETRY_FOR_MS = 20_000
 const PAUSE_MS = 250
 
 /**
- * A database that is being restarted is waited for: a run that was left half-way would have to wait for its deadline
- * instead. Every step finds itself when it is repeated, also when its first commit went through unheard.
+ * Repeats a step while the database restarts; otherwise the run would stay open until its deadline. A step can be
+ * repeated even if its first commit succeeded and only the answer was lost.
  */
-function patient<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
+function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
   return async (item, locks) => {
-    const until = performance.now() + PATIENCE_MS
+    const deadline = performance.now() + RETRY_FOR_MS
     for (;;) {
       try {
         return await step(item, locks)
       } catch (error) {
-        if (!isUnavailable(error) || performance.now() > until) throw error
+        if (!isUnavailable(error) || performance.now() > deadline) throw error
         await sleep(PAUSE_MS)
       }
     }
   }
 }
 
-/** The settlement that this nonce has been used for, with its run. */
+/** The settlement and the run that used this nonce. */
 export async function findByNonce(tx: Tx, payer: string, nonce: string) {
   const settlement = await tx
     .selectFrom('settlements')
@@ -75,7 +75,7 @@ export async function findByNonce(tx: Tx, payer: string, nonce: string) {
 }
 
 export async function findByKey(tx: Tx, scope: string, route: string, key: string, now: Date) {
-  const found = await tx
+  const keyRow = await tx
     .selectFrom('run_keys')
     .select(['run_id', 'body_hash'])
     .where('scope', '=', scope)
@@ -83,16 +83,16 @@ export async function findByKey(tx: Tx, scope: string, route: string, key: strin
     .where('key', '=', key)
     .where('expires_at', '>', now)
     .executeTakeFirst()
-  if (!found) return undefined
-  const [run, settlement] = await Promise.all([findRun(tx, found.run_id), findSettlementOf(tx, found.run_id)])
-  return { run, settlement, bodyHash: found.body_hash }
+  if (!keyRow) return undefined
+  const [run, settlement] = await Promise.all([findRun(tx, keyRow.run_id), findSettlementOf(tx, keyRow.run_id)])
+  return { run, settlement, bodyHash: keyRow.body_hash }
 }
 
-/** A key whose time is over binds nobody any more; the run and its payment's nonce stay. */
-export async function deleteExpiredKeys(tx: Tx, now: Date, most: number): Promise<number> {
+/** An expired key may be used again; the run and its payment's nonce stay. */
+export async function deleteExpiredKeys(tx: Tx, now: Date, maxRows: number): Promise<number> {
   const { rows } = await sql`
     delete from run_keys where (scope, route, key) in (
-      select scope, route, key from run_keys where expires_at <= ${now} order by expires_at limit ${most})
+      select scope, route, key from run_keys where expires_at <= ${now} order by expires_at limit ${maxRows})
     returning key
   `.execute(tx)
   return rows.length
@@ -104,20 +104,20 @@ export const findRun = (tx: Tx, id: string): Promise<RunRow> =>
 export const findSettlementOf = (tx: Tx, runId: string): Promise<SettlementRow> =>
   tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
 
-export async function claimDueSettlements(tx: Tx, at: Date, most: number): Promise<SettlementRow[]> {
+export async function claimDueSettlements(tx: Tx, at: Date, maxRows: number): Promise<SettlementRow[]> {
   const { rows } =
-    await sql<SettlementRow>`select * from claim_settlements(${at}, interval '30 seconds', ${most})`.execute(tx)
+    await sql<SettlementRow>`select * from claim_settlements(${at}, interval '30 seconds', ${maxRows})`.execute(tx)
   return rows
 }
 
-/** Payments that were given up and may have arrived since. */
-export async function claimGivenUp(tx: Tx, at: Date, most: number): Promise<SettlementRow[]> {
+/** Failed settlements whose payment may have arrived since. */
+export async function claimFailedSettlements(tx: Tx, at: Date, maxRows: number): Promise<SettlementRow[]> {
   const { rows } =
-    await sql<SettlementRow>`select * from claim_given_up(${at}, interval '60 seconds', ${most})`.execute(tx)
+    await sql<SettlementRow>`select * from claim_given_up(${at}, interval '60 seconds', ${maxRows})`.execute(tx)
   return rows
 }
 
-export const lookAgainAt = (tx: Tx, settlementId: string, at: Date | null) =>
+export const scheduleChainCheck = (tx: Tx, settlementId: string, at: Date | null) =>
   tx
     .updateTable('settlements')
     .set({ next_attempt_at: at })
@@ -125,18 +125,18 @@ export const lookAgainAt = (tx: Tx, settlementId: string, at: Date | null) =>
     .where('state', '=', 'failed')
     .execute()
 
-/** Runs that a process left behind. Whether it is dead, its advisory lock tells: the database drops it with the connection. */
-export async function findOrphanedRuns(tx: Tx, self: string, at: Date, most: number): Promise<RunRow[]> {
+/** Runs past their deadline, and runs of dead processes: the database drops the advisory lock of a process with its connection. */
+export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRows: number): Promise<RunRow[]> {
   const { rows } = await sql<RunRow>`
     with dead as materialized (
-      select instance from (select distinct instance from runs where state in ('executing', 'settling') and instance <> ${self}) i
+      select instance from (select distinct instance from runs where state in ('executing', 'settling') and instance <> ${instance}) i
       where not exists (
         select 1 from pg_locks where locktype = 'advisory' and granted
           and ((classid::bigint << 32) | objid::bigint) = hashtextextended('instance:' || instance, 0))
     )
     select * from runs where state in ('executing', 'settling')
       and (instance in (select instance from dead) or (state = 'executing' and deadline_at < ${at}))
-    order by id limit ${most}`.execute(tx)
+    order by id limit ${maxRows}`.execute(tx)
   return rows
 }
 
@@ -180,8 +180,8 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
     .execute()
 }
 
-/** A pre-authorised payment stands in the same list and has no answer of its own. */
-export async function findListed(tx: Tx, tenantId: string, id: string) {
+/** The list also holds pre-authorised payments, which have no answer of their own. */
+export async function findRunRecord(tx: Tx, tenantId: string, id: string) {
   return tx
     .selectFrom('run_history')
     .leftJoin('runs', 'runs.id', 'run_history.id')

@@ -6,9 +6,9 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { notFound } from '../../platform/problem.ts'
 import type { RunResult } from './run.ts'
-import { findListed, listLoops, listRuns, type RunsQuery } from './runs.store.ts'
+import { findRunRecord, listLoops, listRuns, type RunsQuery } from './runs.store.ts'
 
-/** What a tenant can look up of its runs and loops. Doing them is `execute-run.ts`. */
+/** Reads a tenant's runs and loops. `execute-run.ts` executes them. */
 export function createRuns({ db }: { db: Db }) {
   return {
     async loops(tenant: TenantCaller, query: { limit?: number; session_id?: string; since?: number }) {
@@ -34,20 +34,20 @@ export function createRuns({ db }: { db: Db }) {
       const limit = query.limit ?? 20
       const rows = await listRuns(db, tenant.tenantId, { ...query, limit })
       const { rows: runs, has_more, next_cursor } = toPage(rows, limit, (row) => row.id!)
-      return { runs: runs.map(listed), has_more, next_after: next_cursor }
+      return { runs: runs.map(toRunItem), has_more, next_after: next_cursor }
     },
 
-    /** With the answer that was given, for whoever lost it: the same bytes that the same payment would get again. */
+    /** With the stored answer, for a client that lost it: the same JSON that the same payment would get again. */
     async get(tenant: TenantCaller, id: string) {
-      const row = await findListed(db, tenant.tenantId, id)
+      const row = await findRunRecord(db, tenant.tenantId, id)
       if (!row) throw notFound('run')
       const { answer_status: status, answer_body: body } = row
-      return { ...listed(row), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
+      return { ...toRunItem(row), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
     },
   }
 }
 
-const listed = (row: Selectable<DB['run_history']>) => ({
+const toRunItem = (row: Selectable<DB['run_history']>) => ({
   run_id: row.id!,
   outcome: row.outcome!,
   action: row.action!,

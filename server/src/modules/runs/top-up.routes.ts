@@ -5,17 +5,17 @@ import { hashBody, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { amountFields, readAmount } from '../ledger/ledger.ts'
 import { readPayment } from '../payments/x402.ts'
-import type { Answer } from './answer.ts'
-import { requestHash } from './execute-run.ts'
+import { hashRequest } from './paid-request.ts'
+import type { RunResponse } from './run.ts'
 import { GovernanceRefusal, PaymentRequiredResponse, RunFailure, TopUpResponse } from './runs.schema.ts'
-import type { TopUpAsk } from './top-up.ts'
+import type { TopUpRequest } from './top-up.ts'
 
-const TopUpRequest = Type.Object(
+const TopUpBody = Type.Object(
   { ...amountFields, idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) },
   { additionalProperties: false },
 )
 
-export function topUpRoutes(app: App, topUp: (ask: TopUpAsk) => Promise<Answer>) {
+export function topUpRoutes(app: App, topUp: (request: TopUpRequest) => Promise<RunResponse>) {
   app.post(
     '/api/wallets/:id/topup',
     {
@@ -26,7 +26,7 @@ export function topUpRoutes(app: App, topUp: (ask: TopUpAsk) => Promise<Answer>)
         description:
           'Itself a paid call: without payment the answer is 402 for the amount; with it, the money is in the wallet when the answer is 200. Unmodified x402 clients pay up to their own cap in one call (1 USDC unless set otherwise).',
         params: Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) }),
-        body: TopUpRequest,
+        body: TopUpBody,
         response: { 200: TopUpResponse, 402: PaymentRequiredResponse, 409: GovernanceRefusal, 500: RunFailure },
       },
       config: { auth: 'tenant', scope: 'run' },
@@ -38,7 +38,7 @@ export function topUpRoutes(app: App, topUp: (ask: TopUpAsk) => Promise<Answer>)
         caller: requireTenant(request.caller),
         walletId: request.params.id,
         amountMicro: readAmount(request.body),
-        requestHash: requestHash(route, request.body),
+        requestHash: hashRequest(route, request.body),
         bodyHash: hashBody(request.body),
         idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
         paid: readPayment(request.headers),

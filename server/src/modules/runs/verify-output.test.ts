@@ -5,18 +5,18 @@ import { type VerifyOutputInput, verifyOutput } from './verify-output.ts'
 
 const TASK =
   'Summarise what the text says about caffeine and sleep:\n\nCaffeine blocks adenosine in the brain. It cost the sleepers 41 minutes a night.'
-const GOOD = 'Caffeine shortens sleep: “It cost the sleepers 41 minutes a night.”'
+const GOOD_OUTPUT = 'Caffeine shortens sleep: “It cost the sleepers 41 minutes a night.”'
 
-const input = (over: Partial<VerifyOutputInput> = {}): VerifyOutputInput => ({
+const input = (overrides: Partial<VerifyOutputInput> = {}): VerifyOutputInput => ({
   agentId: 'researcher-v2',
   task: TASK,
-  output: GOOD,
+  output: GOOD_OUTPUT,
   mode: 'live',
-  ...over,
+  ...overrides,
 })
 
-const failed = async (over: Partial<VerifyOutputInput>) =>
-  (await verifyOutput(input(over))).checks.filter((check) => !check.passed).map((check) => check.name)
+const failedChecks = async (overrides: Partial<VerifyOutputInput>) =>
+  (await verifyOutput(input(overrides))).checks.filter((check) => !check.passed).map((check) => check.name)
 
 test('a sound answer is verified with grade A and a reason for every check', async () => {
   const result = await verifyOutput(input())
@@ -24,7 +24,7 @@ test('a sound answer is verified with grade A and a reason for every check', asy
   for (const check of result.checks) expect(check.reason).toMatch(/\.$/)
 })
 
-test('an answer that says it is something else than what was asked for is honest, and no A', async () => {
+test('an output that says the task was not done is verified, but not with grade A', async () => {
   const lane = createOfflineLane()
   for (const [agentId, task] of [
     ['writer-v1', 'Translate into French: Good morning, the train is late.'],
@@ -33,9 +33,9 @@ test('an answer that says it is something else than what was asked for is honest
     ['analyst-v1', 'How large is the average household in Sweden?'],
   ] as const) {
     const signal = AbortSignal.timeout(10_000)
-    const done = await lane.execute({ runId: 'r', agentId, task, context: [], deadline: new Date(), signal })
-    if (!done.ok) throw new Error(done.message)
-    const result = await verifyOutput({ agentId, task, output: done.output, mode: 'offline' })
+    const laneResult = await lane.execute({ runId: 'r', agentId, task, context: [], deadline: new Date(), signal })
+    if (!laneResult.ok) throw new Error(laneResult.message)
+    const result = await verifyOutput({ agentId, task, output: laneResult.output, mode: 'offline' })
     expect([agentId, result.verified, result.grade === 'A']).toEqual([agentId, true, false])
     expect(result.checks.find((check) => check.name === 'answered')?.passed).toBe(false)
   }
@@ -45,74 +45,81 @@ test('an empty output is never verified', async () => {
   expect(await verifyOutput(input({ output: ' \n—' }))).toMatchObject({ verified: false, grade: 'F' })
 })
 
-test('an endless output and one that is not text are not verified', async () => {
+test('an output that is too long or not text is not verified', async () => {
   expect(await verifyOutput(input({ output: `caffeine sleep ${'x'.repeat(70_000)}` }))).toMatchObject({
     verified: false,
     grade: 'F',
   })
-  expect(await failed({ output: `${GOOD}\0` })).toEqual(['bounded'])
-  expect(await failed({ output: `${GOOD}\ud800` })).toEqual(['bounded'])
+  expect(await failedChecks({ output: `${GOOD_OUTPUT}\0` })).toEqual(['bounded'])
+  expect(await failedChecks({ output: `${GOOD_OUTPUT}\ud800` })).toEqual(['bounded'])
 })
 
 test('an answer to another question is off task', async () => {
-  expect(await failed({ output: 'Paris is the capital of France.' })).toEqual(['on_task'])
+  expect(await failedChecks({ output: 'Paris is the capital of France.' })).toEqual(['on_task'])
 })
 
 test('a refusal is not an answer', async () => {
-  expect(await failed({ output: "I'm sorry, but I can't help with caffeine or sleep text." })).toContain('answered')
+  expect(await failedChecks({ output: "I'm sorry, but I can't help with caffeine or sleep text." })).toContain(
+    'answered',
+  )
 })
 
-test('an invented quotation is found', async () => {
+test('an invented quotation fails the check', async () => {
   expect(
-    await failed({ output: 'The text says caffeine and sleep: “It saved the sleepers two hours every night.”' }),
+    await failedChecks({ output: 'The text says caffeine and sleep: “It saved the sleepers two hours every night.”' }),
   ).toEqual(['quotes_exist'])
 })
 
-test('a quotation from memory counts as the input', async () => {
+test('a quotation from memory counts as a quotation from the input', async () => {
   const output = 'On caffeine and sleep you said “I drink six cups every morning.”'
-  expect(await failed({ output, context: ['I drink six cups every morning.'] })).toEqual([])
-  expect(await failed({ output })).toEqual(['quotes_exist'])
+  expect(await failedChecks({ output, context: ['I drink six cups every morning.'] })).toEqual([])
+  expect(await failedChecks({ output })).toEqual(['quotes_exist'])
 })
 
-test('a writer may let a character speak', async () => {
+test('a writer lane may quote invented speech', async () => {
   expect(
-    await failed({ agentId: 'writer-v1', output: 'Caffeine and sleep: “Nobody in this house will ever rest again.”' }),
+    await failedChecks({
+      agentId: 'writer-v1',
+      output: 'Caffeine and sleep: “Nobody in this house will ever rest again.”',
+    }),
   ).toEqual([])
 })
 
-test('JSON, lists and word limits that were asked for are checked', async () => {
+test('requested JSON, lists and word limits are checked', async () => {
   const task = 'Return JSON with the sleep minutes lost to caffeine'
-  expect(await failed({ task, output: '{"minutes": 41, "cause": "caffeine sleep"}' })).toEqual([])
+  expect(await failedChecks({ task, output: '{"minutes": 41, "cause": "caffeine sleep"}' })).toEqual([])
   expect(
-    await failed({ task, output: '{"summary": "Forty-one minutes of sleep went to caffeine", "minutes": 41}' }),
+    await failedChecks({ task, output: '{"summary": "Forty-one minutes of sleep went to caffeine", "minutes": 41}' }),
   ).toEqual([])
-  expect(await failed({ task, output: '```json\n{"minutes": 41, "note": "caffeine sleep"}\n```' })).toEqual([])
-  expect(await failed({ task, output: 'Sure! {"minutes lost to caffeine and too little sleep": 41' })).toEqual([
+  expect(await failedChecks({ task, output: '```json\n{"minutes": 41, "note": "caffeine sleep"}\n```' })).toEqual([])
+  expect(await failedChecks({ task, output: 'Sure! {"minutes lost to caffeine and too little sleep": 41' })).toEqual([
     'format_kept',
   ])
-  expect(await failed({ task: 'caffeine and sleep as bullet points', output: 'Caffeine costs sleep.' })).toEqual([
+  expect(await failedChecks({ task: 'caffeine and sleep as bullet points', output: 'Caffeine costs sleep.' })).toEqual([
     'format_kept',
   ])
   expect(
-    await failed({ task: 'caffeine and sleep in no more than 10 words', output: 'caffeine sleep '.repeat(8) }),
+    await failedChecks({ task: 'caffeine and sleep in no more than 10 words', output: 'caffeine sleep '.repeat(8) }),
   ).toEqual(['format_kept'])
 })
 
-test('a task that speaks of JSON does not ask for it', async () => {
+test('a task that only mentions JSON does not request it', async () => {
   const output = 'Plain words about JSON fields, parsing, passwords, cities and rent.'
-  const kept = async (task: string) => !(await failed({ agentId: 'coder-v1', task, output })).includes('format_kept')
-  for (const task of SPEAKS_OF_JSON)
-    expect([task, await kept(task), readWish(task).form]).toEqual([task, true, 'markdown'])
-  for (const task of WANTS_JSON) expect([task, await kept(task), readWish(task).form]).toEqual([task, false, 'json'])
+  const keepsFormat = async (task: string) =>
+    !(await failedChecks({ agentId: 'coder-v1', task, output })).includes('format_kept')
+  for (const task of MENTIONS_JSON)
+    expect([task, await keepsFormat(task), readWish(task).form]).toEqual([task, true, 'markdown'])
+  for (const task of REQUESTS_JSON)
+    expect([task, await keepsFormat(task), readWish(task).form]).toEqual([task, false, 'json'])
 })
 
-const SPEAKS_OF_JSON = [
+const MENTIONS_JSON = [
   'Why does my API return JSON with null fields?',
   'Parse this JSON object and explain it.',
   'What can go wrong in JSON parsing?',
   'Does fetch produce JSON by itself?',
 ]
-const WANTS_JSON = [
+const REQUESTS_JSON = [
   'Return JSON only. Should we rent?',
   'Reply in JSON: I forgot my password',
   'Summarise as JSON with keys a and b',
@@ -123,26 +130,26 @@ const WANTS_JSON = [
 ]
 
 test('an offline output that cannot be repeated is not verified', async () => {
-  expect(await verifyOutput(input({ mode: 'offline', reexecute: async () => GOOD }))).toMatchObject({
+  expect(await verifyOutput(input({ mode: 'offline', reexecute: async () => GOOD_OUTPUT }))).toMatchObject({
     verified: true,
     grade: 'A',
   })
-  expect(await verifyOutput(input({ mode: 'offline', reexecute: async () => `${GOOD} ` }))).toMatchObject({
+  expect(await verifyOutput(input({ mode: 'offline', reexecute: async () => `${GOOD_OUTPUT} ` }))).toMatchObject({
     verified: false,
     grade: 'F',
   })
 })
 
-test('a judge lowers a grade by degree, and one that is away changes nothing', async () => {
-  const harsh = await verifyOutput(input({ judge: async () => ({ score: 0.1, reason: 'Thin.' }) }))
-  expect(harsh.score).toBeLessThan(0.8)
-  expect(harsh.checks.at(-1)).toMatchObject({ name: 'model_judge', passed: false, reason: 'Thin.' })
-  const away = await verifyOutput(input({ judge: () => Promise.reject(new Error('gone')) }))
-  expect(away).toMatchObject({ verified: true, score: 1 })
-  const lying = await verifyOutput(input({ judge: async () => ({ score: Number.NaN, reason: 'x' }) }))
-  expect(lying.score).toBeLessThan(0.8)
+test('a judge lowers the score in proportion, and one that does not answer changes nothing', async () => {
+  const harshVerdict = await verifyOutput(input({ judge: async () => ({ score: 0.1, reason: 'Thin.' }) }))
+  expect(harshVerdict.score).toBeLessThan(0.8)
+  expect(harshVerdict.checks.at(-1)).toMatchObject({ name: 'model_judge', passed: false, reason: 'Thin.' })
+  const withoutJudge = await verifyOutput(input({ judge: () => Promise.reject(new Error('gone')) }))
+  expect(withoutJudge).toMatchObject({ verified: true, score: 1 })
+  const invalidVerdict = await verifyOutput(input({ judge: async () => ({ score: Number.NaN, reason: 'x' }) }))
+  expect(invalidVerdict.score).toBeLessThan(0.8)
 })
 
-test('a task in a script without spaces between words is not called off task', async () => {
-  expect(await failed({ task: '咖啡?', output: 'コーヒー' })).toEqual([])
+test('a task in a script without spaces is not marked off task', async () => {
+  expect(await failedChecks({ task: '咖啡?', output: 'コーヒー' })).toEqual([])
 })

@@ -1,7 +1,6 @@
 /**
- * Judges a lane's output by what anyone can check again: the task, the output and, for offline lanes, a second run.
- * It reads the asked-for form by itself and shares no code with the lanes: a verifier that shared their reading of the
- * task would share their mistakes.
+ * Verifies a lane's output by checks that anyone can repeat: against the task and, for offline lanes, against a second
+ * run. It reads the requested format by itself and shares no code with the lanes, so that it does not share their mistakes.
  */
 export type OutputCheck = {
   name:
@@ -32,7 +31,7 @@ export type VerifyOutputInput = {
   task: string
   output: string
   mode: 'live' | 'offline'
-  /** What memory put in front of the task; a quote from it is a quote from the input. */
+  /** The memories put in front of the task; they count as input when quotations are checked. */
   context?: readonly string[]
   /** Runs the same offline task again. Only meaningful for a lane that promises the same bytes. */
   reexecute?: () => Promise<string>
@@ -45,7 +44,7 @@ const VERIFIED_FROM = 0.7
 const JUDGE_PASSES_FROM = 0.6
 const READ_LIMIT = 32_000
 
-/** Checks that sink a run by themselves, whatever the others say. */
+/** If one of these checks fails, the output is not verified, whatever its score. */
 const DECISIVE: ReadonlySet<OutputCheck['name']> = new Set(['present', 'bounded', 'reexecution_equal'])
 
 /** Lanes whose quotation marks are claims about the input. A writer or a comedian may put words in a character's mouth. */
@@ -63,15 +62,20 @@ export async function verifyOutput(input: VerifyOutputInput): Promise<OutputVeri
   ]
   const opinion = await modelJudge(input)
   if (opinion) checks.push(opinion.check)
-  const total = checks.reduce((sum, check) => sum + check.weight, 0)
-  const earned = checks.reduce((sum, check) => sum + check.weight * shareOf(check, opinion), 0)
-  const score = Number((earned / total).toFixed(4))
-  const sunk = checks.some((check) => !check.passed && DECISIVE.has(check.name))
-  return { verified: !sunk && score >= VERIFIED_FROM, score, grade: sunk ? 'F' : gradeOf(score), checks }
+  const totalWeight = checks.reduce((sum, check) => sum + check.weight, 0)
+  const earnedWeight = checks.reduce((sum, check) => sum + check.weight * scoreShare(check, opinion), 0)
+  const score = Number((earnedWeight / totalWeight).toFixed(4))
+  const failsDecisively = checks.some((check) => !check.passed && DECISIVE.has(check.name))
+  return {
+    verified: !failsDecisively && score >= VERIFIED_FROM,
+    score,
+    grade: failsDecisively ? 'F' : gradeOf(score),
+    checks,
+  }
 }
 
-/** A judge's opinion counts by degree; every other check holds or does not. */
-const shareOf = (check: OutputCheck, opinion: Opinion | undefined) =>
+/** The judge's score counts in proportion; every other check counts fully or not at all. */
+const scoreShare = (check: OutputCheck, opinion: JudgeOpinion | undefined) =>
   check.name === 'model_judge' && opinion ? opinion.score : check.passed ? 1 : 0
 
 const gradeOf = (score: number) =>
@@ -105,21 +109,21 @@ function answered(output: string): OutputCheck {
     /\b(?:i(?:'m| am)? (?:sorry|unable|not able)\b.{0,60}\b(?:can(?:'|no)?t|cannot|unable|not able|won't)|i (?:cannot|can't|won't) (?:help|assist|comply|do that)|as an ai (?:language )?model)/i.test(
       head,
     )
-  const leftUndone = LEFT_UNDONE.test(head)
+  const admitsNotDone = NOT_DONE_PHRASES.test(head)
   return {
     name: 'answered',
-    passed: !refuses && !leftUndone,
+    passed: !refuses && !admitsNotDone,
     reason: refuses
       ? 'The output declines the task.'
-      : leftUndone
+      : admitsNotDone
         ? 'The output says that the task itself was not done.'
         : 'The output does not decline the task.',
     weight: 2,
   }
 }
 
-/** The words in which a lane without a model says that it gives something else than what was asked for. Honest, but no A. */
-const LEFT_UNDONE =
+/** Phrases with which an offline lane says that it did not do the task itself; such an output cannot get grade A. */
+const NOT_DONE_PHRASES =
   /does not translate|does not write programs|this lane invents none|no figure to report|it will not guess an answer|does not say what kind of work it wants/i
 
 const COMMON = new Set(
@@ -135,7 +139,7 @@ const stem = (word: string) => word.slice(0, Math.max(4, Math.ceil(word.length *
 
 const wordsOf = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 
-/** On task means that the answer speaks of what was asked: some of the task's own content words come back in it. */
+/** An output is on task if some of the task's content words appear in it. */
 function onTask(task: string, output: string): OutputCheck {
   const head = task.slice(0, 1500)
   const keys = [
@@ -153,39 +157,39 @@ function onTask(task: string, output: string): OutputCheck {
       weight: 0,
     }
   }
-  const said = new Set(wordsOf(output.slice(0, READ_LIMIT)).map(stem))
-  const shared = keys.filter((key) => said.has(key)).length
-  const wanted = Math.max(1, Math.min(3, Math.ceil(keys.length * 0.15)))
-  const passed = shared >= wanted
+  const outputStems = new Set(wordsOf(output.slice(0, READ_LIMIT)).map(stem))
+  const shared = keys.filter((key) => outputStems.has(key)).length
+  const minShared = Math.max(1, Math.min(3, Math.ceil(keys.length * 0.15)))
+  const passed = shared >= minShared
   return {
     name: 'on_task',
     passed,
-    reason: `${shared} of the task's ${keys.length} content words come back in the answer; ${wanted} are wanted.`,
+    reason: `${shared} of the task's ${keys.length} content words come back in the answer; ${minShared} are wanted.`,
     weight: 3,
   }
 }
 
 function formatKept(task: string, output: string): OutputCheck {
-  const asked = askedForm(task)
-  const broken = asked.flatMap((form) => form.broken(output) ?? [])
-  if (asked.length === 0)
+  const forms = readRequestedForms(task)
+  const faults = forms.flatMap((form) => form.findFault(output) ?? [])
+  if (forms.length === 0)
     return { name: 'format_kept', passed: true, reason: 'No particular form was asked for.', weight: 0 }
-  const names = asked.map((form) => form.name).join(', ')
+  const names = forms.map((form) => form.name).join(', ')
   return {
     name: 'format_kept',
-    passed: broken.length === 0,
-    reason: broken.length === 0 ? `The asked-for form is kept: ${names}.` : broken.join(' '),
+    passed: faults.length === 0,
+    reason: faults.length === 0 ? `The asked-for form is kept: ${names}.` : faults.join(' '),
     weight: 3,
   }
 }
 
-type AskedForm = { name: string; broken(output: string): string | undefined }
+type RequestedForm = { name: string; findFault(output: string): string | undefined }
 
-/** The form is asked for at the edges of a task; what is pasted in the middle may speak of JSON without asking for it. */
-function askedForm(task: string): AskedForm[] {
+/** Reads only the start and the end of a long task: text pasted in the middle may mention JSON without requesting it. */
+function readRequestedForms(task: string): RequestedForm[] {
   const text = (task.length > 1200 ? `${task.slice(0, 600)}\n${task.slice(-600)}` : task).toLowerCase()
-  const forms: AskedForm[] = []
-  // "Why does my API return JSON?" speaks of JSON and does not ask for it: an order starts its clause, a manner ends it.
+  const forms: RequestedForm[] = []
+  // "Why does my API return JSON?" mentions JSON without requesting it: a request starts its clause ("return JSON") or ends it ("as JSON").
   const json =
     /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s*(?:return|output|produce|give me|(?:respond|reply|answer) with)(?: \w+){0,3} json\b/.test(
       text,
@@ -196,12 +200,12 @@ function askedForm(task: string): AskedForm[] {
   if (json)
     forms.push({
       name: 'JSON',
-      broken: (output) => (isJson(output) ? undefined : 'JSON was asked for and the output does not parse.'),
+      findFault: (output) => (isJson(output) ? undefined : 'JSON was asked for and the output does not parse.'),
     })
   if (!json && /\b(?:bullet(?:ed)?(?: points?| list)?s?|numbered list)\b/.test(text)) {
     forms.push({
       name: 'a list',
-      broken: (output) =>
+      findFault: (output) =>
         /^\s*(?:[-*•]|\d{1,3}[.)])\s+\S/m.test(output) ? undefined : 'A list was asked for and the output has none.',
     })
   }
@@ -210,11 +214,11 @@ function askedForm(task: string): AskedForm[] {
       text,
     )?.[1]
   if (limit && Number(limit) > 0) {
-    // A tenth over is how people count words; more is a broken promise.
+    // People count words differently, so a tenth over the limit is accepted.
     const words = Number(limit)
     forms.push({
       name: `at most ${words} words`,
-      broken: (output) =>
+      findFault: (output) =>
         countWords(output) <= words * 1.1
           ? undefined
           : `At most ${words} words were asked for and the output has ${countWords(output)}.`,
@@ -238,7 +242,7 @@ function isJson(output: string): boolean {
   }
 }
 
-/** Passages of five words or more between quotation marks must stand in the input, letter for letter but for spaces. */
+/** Quoted passages of five words or more must appear in the input; only spaces, case and quotation marks may differ. */
 function quotesExist(input: VerifyOutputInput): OutputCheck {
   const applies = QUOTING_LANES.test(input.agentId)
   const quotes = applies ? quotesOf(input.output.slice(0, READ_LIMIT)) : []
@@ -282,8 +286,8 @@ async function reexecutionEqual(input: VerifyOutputInput): Promise<OutputCheck> 
   if (input.mode !== 'offline')
     return { ...check, passed: true, reason: 'A live model does not promise the same words twice.', weight: 0 }
   if (!input.reexecute) return { ...check, passed: true, reason: 'The task was not run a second time.', weight: 0 }
-  const again = await input.reexecute()
-  const passed = again === input.output
+  const secondOutput = await input.reexecute()
+  const passed = secondOutput === input.output
   return {
     ...check,
     passed,
@@ -292,9 +296,9 @@ async function reexecutionEqual(input: VerifyOutputInput): Promise<OutputCheck> 
   }
 }
 
-type Opinion = { score: number; check: OutputCheck }
+type JudgeOpinion = { score: number; check: OutputCheck }
 
-async function modelJudge(input: VerifyOutputInput): Promise<Opinion | undefined> {
+async function modelJudge(input: VerifyOutputInput): Promise<JudgeOpinion | undefined> {
   if (!input.judge) return undefined
   try {
     const { score, reason } = await input.judge({ task: input.task, output: input.output })
@@ -304,7 +308,7 @@ async function modelJudge(input: VerifyOutputInput): Promise<Opinion | undefined
       check: { name: 'model_judge', passed: share >= JUDGE_PASSES_FROM, reason: reason.slice(0, 300), weight: 4 },
     }
   } catch {
-    // A judge that is away must neither pass nor fail the work of another.
+    // A judge that does not answer must neither pass nor fail the output.
     return {
       score: 1,
       check: {

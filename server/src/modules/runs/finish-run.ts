@@ -1,0 +1,97 @@
+import { StepRefused } from '../../platform/batch.ts'
+import type { SettleResult } from '../payments/facilitator.ts'
+import type { Failure, PaidUnit, Run, RunResponse, RunResult, UnitResult } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
+import { buildCompletion, buildFailure } from './run-responses.ts'
+import type { StoredAnswer } from './runs.store.ts'
+import { readStoredResponse, settlementUnknownResponse } from './stored-response.ts'
+
+/** How long the request may take to settle before the reconciler asks the chain. */
+const SETTLE_GRACE_MS = 30_000
+
+/**
+ * Ends a unit whose result is kept, for the request and for the reconciler alike. The first of them writes the response;
+ * the other returns what was written.
+ */
+export async function finishRun(
+  deps: RunDeps,
+  unit: PaidUnit,
+  result: UnitResult,
+  outcome: SettleResult,
+): Promise<RunResponse> {
+  if (outcome.state === 'unknown') return markUnknown(deps, unit, outcome.reason)
+  if (outcome.state === 'failed')
+    return abandonRun(deps, unit, {
+      stage: 'settle',
+      reason: outcome.reason,
+      message: `The payment could not be settled: ${outcome.message}`,
+      retryable: false,
+    })
+  const { item, headers } = buildCompletion(deps, unit, result, outcome)
+  try {
+    return toCompletedResponse(deps, unit, await deps.steps.complete(item, unit.locks), headers)
+  } catch (error) {
+    // The facilitator named a transaction that already belongs to another payment, so its answer proves nothing.
+    if ((error as { code?: string }).code === '23505') return markUnknown(deps, unit, 'transaction_used_before')
+    throw error
+  }
+}
+
+/** Transactions B and C in one: the price was set aside when the run was admitted, and no chain is involved. */
+export async function finishFromWallet(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse> {
+  const { item, headers } = buildCompletion(deps, run, result, 'wallet')
+  try {
+    const answer = await deps.steps.keepAndComplete({ ...item, keep: toKeepItem(deps, run, result) }, run.locks)
+    return toCompletedResponse(deps, run, answer, headers)
+  } catch (error) {
+    if (error instanceof StepRefused) return readStoredResponse(deps, run.id)
+    throw error
+  }
+}
+
+/** Ends a unit without a charge: voids the pending money, releases the limits and signs a receipt with `charged: false`. */
+export async function abandonRun(deps: RunDeps, unit: PaidUnit, failure: Failure): Promise<RunResponse> {
+  const { item, headers } = buildFailure(deps, unit, failure)
+  const answer = await deps.steps.abandon(item, unit.locks)
+  if (answer.first) deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'failed' })
+  return { status: answer.status, body: answer.body, headers }
+}
+
+/** What transaction B writes. */
+export const toKeepItem = (deps: Pick<RunDeps, 'clock'>, unit: PaidUnit, result: UnitResult) => ({
+  run_id: unit.id,
+  admission: unit.admission,
+  result,
+  next_attempt_at: new Date(deps.clock.now().getTime() + SETTLE_GRACE_MS).toISOString(),
+})
+
+function toCompletedResponse(
+  deps: RunDeps,
+  unit: PaidUnit,
+  answer: StoredAnswer,
+  headers: RunResponse['headers'],
+): RunResponse {
+  deps.afterStep('complete')
+  if (answer.first) {
+    deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'completed' })
+    deps.metrics.settledMicro.inc({ kind: unit.kind }, Number(unit.priceMicro))
+  }
+  return { status: answer.status, body: answer.body, headers }
+}
+
+/** Records that it is not known whether the payment arrived; the reconciler will ask the chain. */
+async function markUnknown(deps: RunDeps, unit: PaidUnit, reason: string): Promise<RunResponse> {
+  const at = deps.clock.now().toISOString()
+  const event = {
+    id: deps.ids.next('evt'),
+    tenant_id: unit.tenantId,
+    type: 'settlement.unknown',
+    data: { run_id: unit.id, settlement_id: unit.settlementId, reason },
+    created_at: at,
+  }
+  const { state } = await deps.steps.noteUnknown({ settlement_id: unit.settlementId, reason, at, event }, [
+    `run:${unit.id}`,
+  ])
+  if (state !== 'unknown') return readStoredResponse(deps, unit.id)
+  return settlementUnknownResponse(unit.id, unit.terms.request_id)
+}

@@ -1,0 +1,82 @@
+import { usdcFromMicro } from '../../platform/money.ts'
+import { invalid, unauthorized } from '../../platform/problem.ts'
+import type { Offer } from '../governance/assessment.ts'
+import type { OpenSettlement } from '../payments/payments.ts'
+import type { PaidRequest } from './paid-request.ts'
+import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
+import type { RunResponse } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
+import { findStoredResponse } from './stored-response.ts'
+
+/** What pays for a run: an x402 payment that has been checked, or a wallet of the tenant. */
+export type PaymentMethod =
+  | { method: 'x402'; payer: string; settlement: OpenSettlement }
+  | { method: 'wallet'; payer: string; walletId: string; escrow: boolean }
+
+/** Checks the payment in the request. Without a good one the response is a 402, or the one this payment already bought. */
+export async function checkX402Payment(
+  deps: RunDeps,
+  request: PaidRequest,
+  offer: Offer,
+): Promise<PaymentMethod | RunResponse> {
+  if (!request.paid) return paymentRequiredResponse(deps, toPricedRequest(request, offer))
+  const terms = deps.payments.termsFor(offer.priceMicro)
+  const refusal = await deps.payments.check(request.paid, terms)
+  if (refusal) {
+    // The nonce may have been used a moment ago by this very payment, sent twice: a 402 would make the client pay again.
+    const storedResponse = await findStoredResponse(deps, request)
+    if (storedResponse) return storedResponse
+    await request.countAddress()
+    return paymentRequiredResponse(deps, toPricedRequest(request, offer), refusal)
+  }
+  const { payment } = request.paid
+  return { method: 'x402', payer: payment.authorization.from, settlement: { payment, terms } }
+}
+
+/** Only reads the balance, without a chain; the money is set aside in the transaction that admits the run. */
+export async function checkWallet(
+  deps: RunDeps,
+  request: PaidRequest,
+  offer: Offer,
+): Promise<PaymentMethod | RunResponse> {
+  const { wallet_id, escrow = false } = request.body.payment!
+  if (request.paid) throw invalid('Pay by x402 or from a wallet, not both.')
+  if (request.caller.kind !== 'tenant') throw unauthorized('Paying from a wallet takes the X-API-Key of its tenant.')
+  const wallet = await deps.findWallet(request.caller.tenantId, wallet_id)
+  if (wallet.available_micro < offer.priceMicro)
+    return walletTooLowResponse(deps, request, offer, wallet.available_micro)
+  return { method: 'wallet', payer: wallet_id, walletId: wallet_id, escrow }
+}
+
+/** A 402 with an empty `accepts`, so that no x402 client pays for the run by accident: the wallet needs a top-up. */
+export function walletTooLowResponse(
+  deps: RunDeps,
+  request: PaidRequest,
+  offer: Offer,
+  availableMicro: bigint,
+): RunResponse {
+  const walletId = request.body.payment!.wallet_id
+  const challenge = paymentRequiredResponse(deps, toPricedRequest(request, offer))
+  const body = {
+    ...JSON.parse(challenge.body),
+    message: `The wallet has ${usdcFromMicro(availableMicro)} USDC available and this call costs ${usdcFromMicro(offer.priceMicro)}.`,
+    reason: 'wallet_balance',
+    accepts: [],
+    wallet_id: walletId,
+    available: availableMicro.toString(),
+    next_action: `POST /api/wallets/${walletId}/topup`,
+  }
+  return { status: 402, headers: { 'cache-control': 'no-store' }, body: JSON.stringify(body) }
+}
+
+const toPricedRequest = (request: PaidRequest, offer: Offer): PricedRequest => ({
+  kind: request.kind,
+  path: request.route,
+  requestHash: request.requestHash,
+  requestId: request.requestId,
+  agentId: offer.agentId,
+  priceMicro: offer.priceMicro,
+  pricingVersion: offer.pricingVersion,
+  route: offer.route,
+  description: `One ${request.kind} on the lane ${offer.agentId}`,
+})

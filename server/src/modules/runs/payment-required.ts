@@ -1,0 +1,43 @@
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { Refusal } from '../payments/payments.ts'
+import { buildChallenge } from '../payments/x402.ts'
+import type { RunResponse } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
+
+/** A request with its price. */
+export type PricedRequest = {
+  kind: string
+  /** The path of the call; its response is the resource that the payer buys. */
+  path: string
+  requestHash: string
+  requestId: string
+  agentId: string
+  priceMicro: bigint
+  pricingVersion: string
+  route: Record<string, unknown>
+  description: string
+}
+
+/** The 402, with a quote that binds the price to exactly this request. */
+export function paymentRequiredResponse(deps: RunDeps, request: PricedRequest, refusal?: Refusal): RunResponse {
+  const terms = deps.payments.termsFor(request.priceMicro)
+  const { token } = deps.payments.quotes.issue({
+    bound_to: { request_hash: request.requestHash },
+    kind: request.kind,
+    agent_id: request.agentId,
+    amount: request.priceMicro.toString(),
+    pricing_version: request.pricingVersion,
+    route: request.route,
+  })
+  const url = `${deps.publicUrl()}${request.path}`
+  const description = `${request.description} for ${usdcFromMicro(request.priceMicro)} USDC`
+  const extensions = deps.offerReceipt.offered(url, terms)
+  const { headers, body } = buildChallenge({
+    terms,
+    quote: token,
+    resource: { url, description },
+    refusal,
+    extensions,
+  })
+  return { status: 402, headers, body: JSON.stringify({ ...body, request_id: request.requestId }) }
+}

@@ -1,0 +1,47 @@
+import { paymentResponseHeaders } from '../payments/x402.ts'
+import { paymentMethodOf } from './receipt-draft.ts'
+import type { PaidUnit, RunTerms } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
+import type { RunRow, SettlementRow } from './runs.store.ts'
+
+type HeaderDeps = Pick<RunDeps, 'offerReceipt' | 'publicUrl'>
+type PaymentResult = Omit<Parameters<typeof paymentResponseHeaders>[0], 'payer' | 'amountMicro'>
+
+const NO_STORE = { 'cache-control': 'no-store' }
+
+/** The x402 result headers. A run paid from a wallet has none; either way the response must not be cached. */
+export const responseHeaders = (unit: PaidUnit, result: PaymentResult) =>
+  paymentMethodOf(unit) === 'wallet'
+    ? NO_STORE
+    : paymentResponseHeaders({ ...result, payer: unit.payer, amountMicro: unit.priceMicro })
+
+/** The same headers for a stored response, rebuilt from the rows. */
+export function replayHeaders(deps: HeaderDeps, run: RunRow, settlement: SettlementRow): Record<string, string> {
+  if (settlement.method === 'wallet') return NO_STORE
+  const { payer, transaction, amount_micro: amountMicro, reason } = settlement
+  const success = run.state === 'completed'
+  const unit = { kind: run.kind, payer, terms: run.terms as RunTerms }
+  const { issued_at } = (run.result ?? {}) as { issued_at?: string }
+  return paymentResponseHeaders({
+    ...(success && issued_at && { extensions: deliveryExtension(deps, unit, issued_at, transaction) }),
+    success,
+    // A payment that arrived after its run had failed belongs to its refund, not to this response.
+    transaction: success ? (transaction ?? '') : '',
+    payer,
+    amountMicro,
+    ...(reason && { errorReason: reason }),
+  })
+}
+
+/** Signed with the time at which the result was kept, so that a replayed response has the same bytes. */
+export function deliveryExtension(
+  deps: HeaderDeps,
+  unit: { kind: string; payer: string; terms: { wallet_id: string | null } },
+  issuedAt: string,
+  transaction: string | null,
+) {
+  if (transaction === null) return undefined
+  const path = unit.kind === 'topup' ? `/api/wallets/${unit.terms.wallet_id}/topup` : `/api/${unit.kind}`
+  const delivery = { payer: unit.payer, issuedAt: new Date(issuedAt), transaction }
+  return deps.offerReceipt.delivered(`${deps.publicUrl()}${path}`, delivery)
+}

@@ -1,0 +1,68 @@
+import type { Clock } from '../../platform/clock.ts'
+import type { Db } from '../../platform/db.ts'
+import type { Ids } from '../../platform/ids.ts'
+import type { Log } from '../../platform/log.ts'
+import type { Metrics } from '../../platform/metrics.ts'
+import type { Problem } from '../../platform/problem.ts'
+import type { Lane as PricedLane } from '../catalog/price-list.ts'
+import type { Assessment, AssessmentRequest, Offer, RefusedAssessment } from '../governance/assessment.ts'
+import type { ActionContext } from '../governance/evaluate-actions.ts'
+import type { Memory } from '../memory/memory.ts'
+import type { PaymentTerms } from '../payments/facilitator.ts'
+import type { Payments } from '../payments/payments.ts'
+import type { Receipts } from '../receipts/receipts.ts'
+import type { Lane } from './lane.ts'
+import type { RunBody, RunStep } from './run.ts'
+import type { RunSteps } from './runs.store.ts'
+import type { VerifyOutputInput } from './verify-output.ts'
+
+/** What runs, top-ups and the reconciler need. The composition root passes it in. */
+export type RunDeps = {
+  db: Db
+  steps: RunSteps
+  clock: Clock
+  ids: Ids
+  log: Log
+  metrics: Metrics
+  /** The name of this process; its runs are taken over when it dies. */
+  instance: string
+  publicUrl: () => string
+  deadlineSeconds: number
+  /** How much of one payer may be verified and not yet settled. */
+  exposureMicro: bigint
+  findLane(agentId: string): PricedLane | undefined
+  pricingVersion(): string
+  chooseLane(task: string, constraints: RunBody['constraints']): LaneRoute
+  assess(request: AssessmentRequest, offer: Offer, options: { rulesChanged: boolean }): Promise<Assessment>
+  /** Records a refusal and returns its error; undefined when the rules have changed and the run must be assessed again. */
+  recordRefusal(request: AssessmentRequest, assessment: RefusedAssessment): Promise<Problem | undefined>
+  evaluateActions(
+    context: ActionContext,
+    actions: readonly Record<string, unknown>[],
+  ): Promise<Record<string, unknown>[]>
+  payments: Payments
+  /** A wallet of this tenant; throws `not_found` for any other. */
+  findWallet(tenantId: string, walletId: string): Promise<{ available_micro: bigint }>
+  offerReceipt: OfferReceipt
+  memory: Pick<Memory, 'recall' | 'ofRun'>
+  lane: Lane
+  verify(
+    input: VerifyOutputInput,
+  ): Promise<{ verified: boolean; score: number; grade: string; checks: readonly unknown[] }>
+  receipts: Pick<Receipts, 'sign'>
+  /** Called after each step. The crash test kills the process there. */
+  afterStep(step: RunStep): void
+}
+
+/** The lane chosen for a task, why it was chosen, and which others could do it. */
+export type LaneRoute = {
+  agentId: string
+  route: Record<string, unknown>
+  alternatives: readonly { agentId: string; score: number }[]
+}
+
+/** The x402 extension `offer-receipt`: signs the price in the 402 and the delivery in the response. */
+export type OfferReceipt = {
+  offered(resourceUrl: string, terms: PaymentTerms): Record<string, unknown>
+  delivered(resourceUrl: string, paid: { payer: string; issuedAt: Date; transaction: string }): Record<string, unknown>
+}

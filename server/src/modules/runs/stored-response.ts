@@ -1,0 +1,83 @@
+import type { StepRefused } from '../../platform/batch.ts'
+import { differentBody, stillInFlight } from '../../platform/idempotency.ts'
+import { conflict } from '../../platform/problem.ts'
+import type { RequestIdentity } from './paid-request.ts'
+import { replayHeaders } from './response-headers.ts'
+import type { RunResponse, RunTerms } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
+import { findByKey, findByNonce, findRun, findSettlementOf, type RunRow, type SettlementRow } from './runs.store.ts'
+
+type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl'>
+
+/** The response to the same payment or the same idempotency key, if it was used before. */
+export async function findStoredResponse(
+  deps: StoredResponseDeps,
+  request: RequestIdentity,
+): Promise<RunResponse | undefined> {
+  if (request.paid) {
+    const { from, nonce } = request.paid.payment.authorization
+    const existing = await findByNonce(deps.db, from, nonce)
+    if (existing) {
+      const { signature } = existing.settlement.payment as { signature?: string }
+      if (signature !== request.paid.payment.signature || existing.run.request_hash !== request.requestHash)
+        throw conflict('This payment was used for another request. It was not charged again.')
+      return replayResponse(deps, existing.run, existing.settlement)
+    }
+  }
+  if (request.idempotencyKey === undefined || request.caller.kind !== 'tenant') return undefined
+  const scope = `tenant:${request.caller.tenantId}`
+  const existing = await findByKey(deps.db, scope, request.route, request.idempotencyKey, deps.clock.now())
+  if (!existing) return undefined
+  if (existing.bodyHash !== request.bodyHash) throw differentBody()
+  return replayResponse(deps, existing.run, existing.settlement)
+}
+
+/** The response to the request that came first, when a step was refused because it used the same payment or key. */
+export async function findResponseToFirst(
+  deps: StoredResponseDeps,
+  request: RequestIdentity,
+  refusal: StepRefused,
+): Promise<RunResponse | undefined> {
+  if (refusal.message === 'nonce_used') return findStoredResponse(deps, request)
+  if (refusal.message !== 'key_used') return undefined
+  if (!refusal.detail.same_body) throw differentBody()
+  return readStoredResponse(deps, String(refusal.detail.run_id))
+}
+
+/** The response stored for a run that another request or the reconciler has ended. */
+export async function readStoredResponse(deps: StoredResponseDeps, runId: string): Promise<RunResponse> {
+  return replayResponse(deps, await findRun(deps.db, runId), await findSettlementOf(deps.db, runId))
+}
+
+/** The stored response byte for byte; while there is none, 409 or 503 with the advice to send the same again. */
+function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): RunResponse {
+  if (run.answer_body === null || run.answer_status === null) {
+    if (settlement.state === 'unknown') return settlementUnknownResponse(run.id, (run.terms as RunTerms).request_id)
+    throw stillInFlight('payment or idempotency key')
+  }
+  return {
+    status: run.answer_status,
+    body: run.answer_body,
+    headers: { ...replayHeaders(deps, run, settlement), 'idempotent-replayed': 'true' },
+  }
+}
+
+/** Never a 402: asked to pay again, a client would sign a second payment while the first may still arrive. */
+export const settlementUnknownResponse = (runId: string, requestId: string): RunResponse => ({
+  status: 503,
+  headers: { 'retry-after': '2', 'cache-control': 'no-store' },
+  body: JSON.stringify({
+    error: 'error',
+    message:
+      'The work is done, but it is not known yet whether the payment arrived. Do not sign another: send the same payment again.',
+    code: 'unavailable',
+    run_id: runId,
+    status: 'settling',
+    stage: 'settle',
+    charged: null,
+    settlement: null,
+    retryable: true,
+    next_action: 'Send the same request with the same payment again.',
+    request_id: requestId,
+  }),
+})

@@ -1,0 +1,35 @@
+import { usdcFromMicro } from '../../platform/money.ts'
+import { draftReceipt, type SettlementSummary } from './receipt-draft.ts'
+import type { TopUp, UnitResult } from './run.ts'
+import type { RunDeps } from './run-deps.ts'
+
+/** The response body, the signed receipt and the event of a completed top-up. */
+export function buildTopUpCompletion(
+  deps: RunDeps,
+  topUp: TopUp,
+  { receipt_id, issued_at }: UnitResult,
+  settlement: SettlementSummary,
+) {
+  const { wallet_id, amount } = topUp.request
+  const signed = deps.receipts.sign({
+    ...draftReceipt(topUp, receipt_id, issued_at),
+    kind: 'topup',
+    charged: true,
+    output_hash: null,
+    verification: null,
+    settlement,
+  })
+  const credit = { wallet_id, amount, amount_usdc: usdcFromMicro(topUp.priceMicro) }
+  return {
+    signed,
+    body: {
+      status: 'completed',
+      run_id: topUp.id,
+      ...credit,
+      settlement,
+      receipt: signed.receipt,
+      receipt_url: `/api/receipts/${receipt_id}`,
+    },
+    event: { type: 'wallet.topped_up', data: { ...credit, run_id: topUp.id, receipt_id } },
+  }
+}
