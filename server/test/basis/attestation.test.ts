@@ -118,9 +118,9 @@ test('a live attestation without its sources does not verify', async () => {
 })
 
 test('a preview signed with the live key does not verify, nor a live reading signed with the preview key', async () => {
-  const swapped: AttestationSigners = { live: signers.preview, preview: signers.live }
+  const swappedSigners: AttestationSigners = { live: signers.preview, preview: signers.live }
   for (const reading of [live, preview]) {
-    const { ok, checks } = verifyAttestation(await attest(reading, 1, null, swapped), { jwks })
+    const { ok, checks } = verifyAttestation(await attest(reading, 1, null, swappedSigners), { jwks })
     expect(ok).toBe(false)
     expect(checks.find(({ name }) => name === 'key_purpose')?.ok).toBe(false)
   }

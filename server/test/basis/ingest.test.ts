@@ -166,13 +166,13 @@ describe('ingestion', () => {
     await node.basis.runIngestRound()
     world.replies.pyth = { status: 500, json: {} }
     await runRounds(1, 60)
-    const during = await getQuote()
-    expect(during.source).toBe('live')
-    expect(during.observations).toContain('pyth is not used: it answered with status 500.')
+    const quoteInOutage = await getQuote()
+    expect(quoteInOutage.source).toBe('live')
+    expect(quoteInOutage.observations).toContain('pyth is not used: it answered with status 500.')
     await runRounds(2, 450)
-    const after = await getQuote()
-    expect(after).toMatchObject({ source: 'preview', preview: true })
-    expect(after.observations.join(' ')).toMatch(/No reference can be derived.*pyth is not used/)
+    const quoteAfter = await getQuote()
+    expect(quoteAfter).toMatchObject({ source: 'preview', preview: true })
+    expect(quoteAfter.observations.join(' ')).toMatch(/No reference can be derived.*pyth is not used/)
     expect(verifyAttestation(await getAttestation(), { jwks: node.jwks, requireLive: true }).ok).toBe(false)
     delete world.replies.pyth
     world.share = 340.2
@@ -296,7 +296,7 @@ describe('ingestion', () => {
     expect((await node.get('/api/basis/v1/quote/NVDAx')).body.source).toBe('live')
     expect(await getQuote()).toMatchObject({
       source: 'preview',
-      observations: expect.arrayContaining(['Its inputs could not be measured.']),
+      observations: expect.arrayContaining(['The inputs of this wrapper could not be measured.']),
     })
   })
 
@@ -306,14 +306,14 @@ describe('ingestion', () => {
     const before = pythRequests()
     await node.basis.runIngestRound()
     await runRounds(30, 30)
-    const failing = pythRequests() - before
-    expect(failing).toBeGreaterThan(3)
-    expect(failing).toBeLessThan(10)
+    const failingRequests = pythRequests() - before
+    expect(failingRequests).toBeGreaterThan(3)
+    expect(failingRequests).toBeLessThan(10)
     delete world.replies.pyth
     await runRounds(1, 900)
-    const recovered = pythRequests()
+    const requestsAtRecovery = pythRequests()
     await runRounds(5, 15)
-    expect(pythRequests() - recovered).toBe(5)
+    expect(pythRequests() - requestsAtRecovery).toBe(5)
   })
 
   test('a mint appears in the primary market and is kept over a restart', async () => {
@@ -382,7 +382,7 @@ describe('several processes', () => {
     node.clock.advance(61_000)
     const body = await getQuote()
     expect(body.source).toBe('preview')
-    expect(body.observations).toContain(`Nothing was measured since ${NOW.toISOString()}.`)
+    expect(body.observations).toContain(`Nothing has been measured since ${NOW.toISOString()}.`)
   })
 })
 

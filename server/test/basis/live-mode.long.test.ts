@@ -175,8 +175,8 @@ test('the quote becomes live from several agreeing sources', async () => {
     world.share += 0.01
     await runRound()
   }
-  const both = [await getQuote('AAPLc'), await getQuote('AAPLx')]
-  for (const body of both) {
+  const quotes = [await getQuote('AAPLc'), await getQuote('AAPLx')]
+  for (const body of quotes) {
     expect(body).toMatchObject({
       source: 'live',
       preview: false,
@@ -188,7 +188,7 @@ test('the quote becomes live from several agreeing sources', async () => {
     expect(body.effective_float.near_reference_usd).toBeGreaterThan(10_000)
     expect(body.primary_market.creation).toBe('open')
   }
-  expect(both[0]!.reference_source).toBe('chainlink+coinbase+pyth×multiplier')
+  expect(quotes[0]!.reference_source).toBe('chainlink+coinbase+pyth×multiplier')
   const { body } = await node.get('/api/basis/v1/board')
   expect(body).toMatchObject({ status: 'live', preview: false })
   expect(body.rows[0].float_locked_pct).toBeGreaterThan(0)
@@ -235,14 +235,14 @@ test('a contract accepts a live attestation and rejects a changed one', async ()
   expect(verifyAttestation(attestation, { jwks: node.jwks, now: clock.now(), requireLive: true }).ok).toBe(true)
   expect(await isAcceptedByContract(attestation)).toBe(true)
   const changedMessage = { ...attestation.evm_signature.typed_data.message, wrapperPriceE6: '1' }
-  const changed = {
+  const changedAttestation = {
     ...attestation,
     evm_signature: {
       ...attestation.evm_signature,
       typed_data: { ...attestation.evm_signature.typed_data, message: changedMessage },
     },
   }
-  expect(await isAcceptedByContract(changed)).toBe(false)
+  expect(await isAcceptedByContract(changedAttestation)).toBe(false)
   expect(attestation.backing).toMatchObject({ ratio: 1, evidence: { ratio_basis: 'issuer_claim', mode: 'live' } })
   expect((await getAttestation('AAPLx')).backing).toMatchObject({
     ratio: 1.01,

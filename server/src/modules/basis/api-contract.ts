@@ -50,7 +50,7 @@ const quote = {
   preview: 'boolean',
 }
 
-/** The contract of the basis API, as it describes itself. */
+/** The machine-readable description of the basis API, served at `/api/basis/v1`. */
 export function describeApiContract(
   coverage: Coverage,
   limits: { metered: boolean; anonymousPerMinute: number; keyPerMinute: number },

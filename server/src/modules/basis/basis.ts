@@ -227,7 +227,7 @@ export function createBasis(deps: BasisDeps) {
 }
 
 function previewReasons({ reading, reasons, updatedAt }: AssetState): string[] {
-  return reading ? [`Nothing was measured since ${updatedAt.toISOString()}.`] : reasons
+  return reading ? [`Nothing has been measured since ${updatedAt.toISOString()}.`] : reasons
 }
 
 function toWindowChangedEvent({ wrapper, from, to, reading, at }: WindowStatusChange) {

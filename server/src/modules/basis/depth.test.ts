@@ -60,8 +60,8 @@ describe('tick math', () => {
     fc.assert(
       fc.property(fc.double({ min: 0.01, max: 100_000, noNaN: true }), fc.boolean(), (price, wrapperIsToken0) => {
         const units = wrapperIsToken0 ? token0 : token1
-        const back = Number(fromSqrtPrice(toSqrtPrice(toFraction(price), units), units)) / 1e12
-        expect(Math.abs(back / price - 1)).toBeLessThan(1e-9)
+        const roundTrip = Number(fromSqrtPrice(toSqrtPrice(toFraction(price), units), units)) / 1e12
+        expect(Math.abs(roundTrip / price - 1)).toBeLessThan(1e-9)
       }),
     )
   })
@@ -164,10 +164,10 @@ describe('distance to the reference', () => {
       fc.property(fc.double({ min: 200, max: 300, noNaN: true }), fc.boolean(), (price, wrapperIsToken0) => {
         const units = wrapperIsToken0 ? token0 : token1
         const pool = { ...flatPool(250, 123_456_789_012n, units).pool, feePips: 0 }
-        const there = simulateSwapToPrice(pool, toSqrtPrice(toFraction(price), units))
-        const back = simulateSwapToPrice(there.poolAfter, pool.sqrtPriceX96)
-        expect(back.amountOut <= there.amountIn).toBe(true)
-        expect(back.amountIn >= there.amountOut).toBe(true)
+        const forwardSwap = simulateSwapToPrice(pool, toSqrtPrice(toFraction(price), units))
+        const returnSwap = simulateSwapToPrice(forwardSwap.poolAfter, pool.sqrtPriceX96)
+        expect(returnSwap.amountOut <= forwardSwap.amountIn).toBe(true)
+        expect(returnSwap.amountIn >= forwardSwap.amountOut).toBe(true)
       }),
     )
   })

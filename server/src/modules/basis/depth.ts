@@ -16,11 +16,11 @@ export type Venue =
       quoteReserve: bigint
       feePips: number
     }
-  | { kind: 'order_book'; id: string; bids: readonly Level[]; asks: readonly Level[]; feePips: number }
+  | { kind: 'order_book'; id: string; bids: readonly PriceLevel[]; asks: readonly PriceLevel[]; feePips: number }
 
-export type Level = { price: number; size: number }
+export type PriceLevel = { price: number; size: number }
 
-/** Inventory in whole wrapper tokens. `whole` is false when the venue was not read far enough to count all of it. */
+/** Inventory in whole wrapper tokens. `complete` is false when the venue was not read far enough to count all of it. */
 export type Depth = { tokens: number; complete: boolean }
 
 /** Quote currency that is traded on the way to a price. */

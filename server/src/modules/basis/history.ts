@@ -53,11 +53,11 @@ export function planHistory(query: HistoryQuery, now: Date): HistoryPlan | { pro
   const from = query.from === undefined ? new Date(to.getTime() - DEFAULT_POINTS * stepMs) : new Date(query.from)
   if (Number.isNaN(from.getTime()) || Number.isNaN(to.getTime())) return { problem: 'from and to must be times.' }
   if (from < HISTORY_START) return { problem: `History begins ${HISTORY_START.toISOString()}.` }
-  if (from >= to) return { problem: 'from must lie before to, and in the past.' }
+  if (from >= to) return { problem: 'from must be before to, and in the past.' }
   const points = Math.ceil((to.getTime() - from.getTime()) / stepMs)
   if (points > MAX_POINTS)
     return {
-      problem: `This range has ${points} points at ${interval}; ${MAX_POINTS} are allowed. Shorten it or take a longer interval.`,
+      problem: `This range has ${points} points at ${interval}; ${MAX_POINTS} are allowed. Shorten it or use a longer interval.`,
     }
   return { from, to, interval, stepMs, maxPoints: points + 1 }
 }

@@ -123,8 +123,8 @@ export function createIngest(deps: IngestDeps) {
   const reschedule = (source: PriceSource, results: readonly PollResult[], now: number) => {
     const failed = results.length > 0 && results.every(({ rejection }) => rejection !== undefined)
     const failures = failed ? (schedule.get(source.id)?.failures ?? 0) + 1 : 0
-    const wait = Math.min(source.everySeconds * 1000 * 2 ** Math.min(failures, 12), MAX_BACKOFF_MS)
-    schedule.set(source.id, { failures, dueAt: now + wait })
+    const waitMs = Math.min(source.everySeconds * 1000 * 2 ** Math.min(failures, 12), MAX_BACKOFF_MS)
+    schedule.set(source.id, { failures, dueAt: now + waitMs })
   }
 
   const measureWrappers = async (at: Date) => {
@@ -176,7 +176,7 @@ export function createIngest(deps: IngestDeps) {
   const stateWithoutReading = (wrapper: CoveredWrapper, previous: AssetState | undefined, at: Date): AssetState => ({
     asset: wrapper.asset,
     reading: null,
-    reasons: ['Its inputs could not be measured.'],
+    reasons: ['The inputs of this wrapper could not be measured.'],
     measurementState: { ...(previous?.measurementState ?? initialMeasurementState), status: 'insufficient_data' },
     attestation: null,
     seq: previous?.seq ?? 0,
@@ -209,21 +209,21 @@ export function createIngest(deps: IngestDeps) {
           return results
         }),
       )
-      const measured = await measureWrappers(clock.now())
+      const measurements = await measureWrappers(clock.now())
       try {
-        await store.save(measured.states, pollResults.flat(), measured.changes)
+        await store.save(measurements.states, pollResults.flat(), measurements.changes)
       } catch (error) {
         // The database is authoritative; the next round loads the states from it.
         states = undefined
         throw error
       }
-      for (const state of measured.states) states.set(state.asset, state)
+      for (const state of measurements.states) states.set(state.asset, state)
       measuredAt = now.getTime()
-      deps.onMeasured(measured.states)
+      deps.onMeasured(measurements.states)
       return {
         hasLease: true,
         polled: due.map(({ id }) => id),
-        live: measured.states.filter(({ reading }) => reading !== null).length,
+        live: measurements.states.filter(({ reading }) => reading !== null).length,
         rejected: [
           ...pollResults
             .flat()
@@ -231,7 +231,7 @@ export function createIngest(deps: IngestDeps) {
               ...(rejection ? [{ source, reason: rejection }] : []),
               ...rejectedEntries.map(({ reason }) => ({ source, reason })),
             ]),
-          ...measured.failures,
+          ...measurements.failures,
         ],
       }
     },

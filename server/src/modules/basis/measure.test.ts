@@ -308,7 +308,7 @@ describe('a split', () => {
 })
 
 describe('the window', () => {
-  const wide = observe({ wrapper: 260, extra: [] })
+  const wideGap = observe({ wrapper: 260, extra: [] })
   const mint = (size: number, at: Date) =>
     sourced('base-supply', {
       kind: 'issuance',
@@ -319,35 +319,38 @@ describe('the window', () => {
     })
 
   test('opens, keeps its start while the gap lasts, and supply toward parity lowers its score', () => {
-    const first = run(wide)
+    const first = run(wideGap)
     expect(first.state.gapSince).toEqual(NOW)
     const later = new Date(NOW.getTime() + 60_000)
     const second = run(observe({ wrapper: 260, at: later }), { at: later, state: first.state })
     expect(second.state.gapSince).toEqual(NOW)
-    const minted = run(observe({ wrapper: 260, at: later, extra: [mint(1_000_000, later)] }), {
+    const afterMint = run(observe({ wrapper: 260, at: later, extra: [mint(1_000_000, later)] }), {
       at: later,
       state: first.state,
     })
-    expect(minted.reading!.window.status).toBe('supply_responding')
-    expect(minted.reading!.quote.primary_market).toMatchObject({ last_mint_block: 50, last_mint_size: 1_000_000 })
-    expect(minted.reading!.window.score).toBeLessThan(second.reading!.window.score)
+    expect(afterMint.reading!.window.status).toBe('supply_responding')
+    expect(afterMint.reading!.quote.primary_market).toMatchObject({ last_mint_block: 50, last_mint_size: 1_000_000 })
+    expect(afterMint.reading!.window.score).toBeLessThan(second.reading!.window.score)
   })
 
   test('redemption does not count toward parity above the reference, and an event counts once', () => {
-    const { state } = run(wide)
+    const { state } = run(wideGap)
     const later = new Date(NOW.getTime() + 60_000)
-    const redeemed = run(observe({ wrapper: 260, at: later, extra: [mint(-1_000_000, later)] }), { at: later, state })
-    expect(redeemed.reading!.window.status).not.toBe('supply_responding')
-    expect(redeemed.reading!.quote.primary_market.last_mint_size).toBe(-1_000_000)
-    const repeated = run(observe({ wrapper: 260, at: later, extra: [mint(-1_000_000, later)] }), {
+    const afterRedemption = run(observe({ wrapper: 260, at: later, extra: [mint(-1_000_000, later)] }), {
       at: later,
-      state: redeemed.state,
+      state,
     })
-    expect(repeated.state.supply.recent).toHaveLength(1)
+    expect(afterRedemption.reading!.window.status).not.toBe('supply_responding')
+    expect(afterRedemption.reading!.quote.primary_market.last_mint_size).toBe(-1_000_000)
+    const afterRepeat = run(observe({ wrapper: 260, at: later, extra: [mint(-1_000_000, later)] }), {
+      at: later,
+      state: afterRedemption.state,
+    })
+    expect(afterRepeat.state.supply.recent).toHaveLength(1)
   })
 
   test('returning inside the band ends the gap', () => {
-    const { state } = run(wide)
+    const { state } = run(wideGap)
     expect(run(observe(), { state }).state.gapSince).toBeNull()
   })
 

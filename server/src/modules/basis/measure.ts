@@ -40,14 +40,14 @@ export type Measurement = { state: MeasurementState; reading?: Reading; reasons:
 export function measure({ wrapper, observations, rejected, state, bandBps, at }: MeasureInputs): Measurement {
   const { state: supplyState, multiplier } = applySupplyAndMultiplier(state, wrapper, observations, at)
   const underlying = underlyingState(wrapper, observations, at)
-  const { reference, refusals } = deriveReference(
+  const { reference, rejections } = deriveReference(
     referencePrints(wrapper, observations),
     multiplier,
     underlying.state,
     at,
   )
   const market = readWrapperMarket(wrapper, observations, supplyState.venueSizes, at)
-  const reasons = [...rejected, ...refusals].map(({ source, reason }) => `${source} is not used: ${reason}.`)
+  const reasons = [...rejected, ...rejections].map(({ source, reason }) => `${source} is not used: ${reason}.`)
   const noReading = (reason: string): Measurement => ({ state: supplyState, reasons: [reason, ...reasons] })
   if (!reference) return noReading('No reference can be derived.')
   if (!market) return noReading('No market price of the wrapper is fresh.')
@@ -73,11 +73,11 @@ export function measure({ wrapper, observations, rejected, state, bandBps, at }:
     referenceCarried: reference.carried,
     isHalted: underlying.state === 'halted',
   })
-  const creation = creationState(selectObservations(observations, wrapper, 'issuer'), at)
+  const { creation, note: creationNote } = creationState(selectObservations(observations, wrapper, 'issuer'), at)
   const gapInputs = { basisBps: basis.basis_bps, bandBps, feesBps: market.feesBps, confBps: reference.confBps }
   // While the reference is suspended there is no gap: a window must not start counting in the middle of a split.
   const excess = reference.suspended ? 0 : excessBps(gapInputs)
-  const gapState = updateGap(supplyState, basis.basis_bps, excess, creation.creation === 'open', at)
+  const gapState = updateGap(supplyState, basis.basis_bps, excess, creation === 'open', at)
   const nextState = addPriceSample({ ...gapState, venueSizes: market.venueSizes }, market.price, at)
   const floatLocked = lockedShare(wrapper, observations, at)
   const meme = findNewest(selectObservations(observations, wrapper, 'meme'), at)?.observation
@@ -88,7 +88,7 @@ export function measure({ wrapper, observations, rejected, state, bandBps, at }:
       distanceUsd: depth.distanceUsd,
       nearReferenceUsd: depth.nearUsd,
       issuanceUsd: issuanceTowardParity(nextState.supply, nextState.gapSign, nextState.gapSince) * reference.price,
-      creationOpen: creation.creation === 'open',
+      creationOpen: creation === 'open',
       openMinutes: gapOpenMinutes(nextState, at),
       floatLocked: floatLocked ?? 0,
       momentum: meme?.change24h ?? 0,
@@ -115,12 +115,12 @@ export function measure({ wrapper, observations, rejected, state, bandBps, at }:
       borrow: { available: false, rate_apr: null, source: null },
       underlying_state: underlying.state,
       primary_market: {
-        creation: creation.creation,
+        creation,
         last_mint_at: lastMint?.at ?? null,
         last_mint_block: lastMint?.block ?? null,
         last_mint_size: lastMint ? roundTo(lastMint.size, 9) : null,
       },
-      observations: describeReading({ reference, multiplier, market, depth, creation, underlying, reasons, at }),
+      observations: describeReading({ reference, multiplier, market, depth, underlying, creationNote, reasons, at }),
       source: 'live',
       preview: false,
     },
@@ -195,15 +195,15 @@ type DescriptionInputs = {
   multiplier: Multiplier | undefined
   market: WrapperMarket
   depth: TotalDepth
-  creation: { note?: string }
   underlying: { note?: string }
+  creationNote: string | undefined
   reasons: readonly string[]
   at: Date
 }
 
 /** The `observations` of a live quote: sentences about its inputs. */
 function describeReading(inputs: DescriptionInputs): string[] {
-  const { reference, multiplier, market, depth, creation, underlying, reasons, at } = inputs
+  const { reference, multiplier, market, depth, underlying, creationNote, reasons, at } = inputs
   const notes = [
     `The reference is the median of ${reference.sources.length} source(s): ${reference.sources.join(', ')}.`,
   ]
@@ -220,6 +220,6 @@ function describeReading(inputs: DescriptionInputs): string[] {
   if (!depth.complete) notes.push('A pool holds liquidity beyond the prices that were read; depth is a lower bound.')
   const ageMinutes = Math.floor((at.getTime() - market.publishedAt.getTime()) / MINUTE_MS)
   if (ageMinutes >= 1) notes.push(`The market price is ${ageMinutes} minute(s) old.`)
-  for (const note of [underlying.note, creation.note]) if (note) notes.push(note)
+  for (const note of [underlying.note, creationNote]) if (note) notes.push(note)
   return [...notes, ...reasons]
 }

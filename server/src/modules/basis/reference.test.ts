@@ -42,10 +42,10 @@ describe('the reference', () => {
   })
 
   test('rejects a source further than 25 basis points from the median', () => {
-    const { reference, refusals } = derive([print('a', 100), print('b', 100.02), print('outlier', 101)])
+    const { reference, rejections } = derive([print('a', 100), print('b', 100.02), print('outlier', 101)])
     expect(reference?.sources).toEqual(['a', 'b'])
     expect(reference?.price).toBeCloseTo(100.01, 10)
-    expect(refusals).toEqual([{ source: 'outlier', reason: 'it is too far from the median of the sources' }])
+    expect(rejections).toEqual([{ source: 'outlier', reason: 'it is too far from the median of the sources' }])
   })
 
   test('uses a distant source whose own error covers the distance', () => {
@@ -69,20 +69,20 @@ describe('the reference', () => {
     ['with too wide an error', { conf: 20 }, /too wide/],
     ['from a source that stopped answering', { fetchedAt: ago(monday, 16 * 60) }, /has not answered/],
   ])('a print that is %s is rejected with its reason', (_name, options, reason) => {
-    const { reference, refusals } = derive([print('a', 100, options)])
+    const { reference, rejections } = derive([print('a', 100, options)])
     expect(reference).toBeUndefined()
-    expect(refusals[0]?.reason).toMatch(reason)
+    expect(rejections[0]?.reason).toMatch(reason)
   })
 
   test('without a multiplier a share price is not used, a token price is', () => {
-    const { reference, refusals } = deriveReference(
+    const { reference, rejections } = deriveReference(
       [print('a', 100), print('feed', 101, { unit: 'token' })],
       undefined,
       'open',
       monday,
     )
     expect(reference?.sources).toEqual(['feed'])
-    expect(refusals).toEqual([{ source: 'a', reason: 'no multiplier is known' }])
+    expect(rejections).toEqual([{ source: 'a', reason: 'no multiplier is known' }])
   })
 })
 
@@ -96,30 +96,30 @@ describe('a weekend', () => {
   })
 
   test('an unchanged close under new timestamps is still the last close', () => {
-    const restamped = print('feed', 100, { publishedAt: ago(sunday, 3), changedAt: friday }, sunday)
-    expect(derive([restamped], 'closed', sunday).reference?.label).toBe(LAST_CLOSE_LABEL)
+    const restampedPrint = print('feed', 100, { publishedAt: ago(sunday, 3), changedAt: friday }, sunday)
+    expect(derive([restampedPrint], 'closed', sunday).reference?.label).toBe(LAST_CLOSE_LABEL)
   })
 
   test('a print from before the last close is rejected', () => {
-    const thursday = print('pyth', 100, { publishedAt: new Date('2026-11-12T20:59:58Z') }, sunday)
-    expect(derive([thursday], 'closed', sunday).refusals[0]?.reason).toMatch(/before the last close/)
+    const thursdayPrint = print('pyth', 100, { publishedAt: new Date('2026-11-12T20:59:58Z') }, sunday)
+    expect(derive([thursdayPrint], 'closed', sunday).rejections[0]?.reason).toMatch(/before the last close/)
   })
 
   test('on Monday a feed with Friday’s price is rejected, by its date or as frozen', () => {
-    const dated = print('dated', 100, { publishedAt: friday })
-    const restamped = print('restamped', 100, { publishedAt: ago(monday, 3), changedAt: friday })
-    const { reference, refusals } = derive([dated, restamped])
+    const datedPrint = print('dated', 100, { publishedAt: friday })
+    const restampedPrint = print('restamped', 100, { publishedAt: ago(monday, 3), changedAt: friday })
+    const { reference, rejections } = derive([datedPrint, restampedPrint])
     expect(reference).toBeUndefined()
-    expect(refusals.map((refusal) => refusal.reason)).toEqual([
+    expect(rejections.map((rejection) => rejection.reason)).toEqual([
       expect.stringMatching(/more than 15 minutes ago/),
       expect.stringMatching(/frozen/),
     ])
   })
 
   test('shortly after the opening an unchanged price is not frozen', () => {
-    const bell = new Date('2026-11-16T14:40:00Z')
-    const quiet = print('quiet', 100, { publishedAt: ago(bell, 3), changedAt: friday }, bell)
-    expect(derive([quiet], 'open', bell).reference?.price).toBe(100)
+    const afterBell = new Date('2026-11-16T14:40:00Z')
+    const unchangedPrint = print('quiet', 100, { publishedAt: ago(afterBell, 3), changedAt: friday }, afterBell)
+    expect(derive([unchangedPrint], 'open', afterBell).reference?.price).toBe(100)
   })
 })
 
@@ -136,13 +136,13 @@ describe('shares per token', () => {
     const at = new Date('2026-11-16T13:30:00Z')
     const multiplier = resolveMultiplier([announced], null, at)
     const close = print('pyth', 1000, { publishedAt: new Date('2026-11-13T20:59:58Z') }, at)
-    const before = deriveReference([close], multiplier, 'closed', at)
-    expect(before.reference?.price).toBe(1000)
-    expect(before.reference?.suspended).toBe(true)
-    const opened = print('pyth', 100.2)
-    const after = deriveReference([opened], resolveMultiplier([announced], null, monday), 'open', monday)
-    expect(after.reference?.price).toBeCloseTo(1002, 9)
-    expect(after.reference?.suspended).toBe(false)
+    const beforeOpen = deriveReference([close], multiplier, 'closed', at)
+    expect(beforeOpen.reference?.price).toBe(1000)
+    expect(beforeOpen.reference?.suspended).toBe(true)
+    const newPrint = print('pyth', 100.2)
+    const afterOpen = deriveReference([newPrint], resolveMultiplier([announced], null, monday), 'open', monday)
+    expect(afterOpen.reference?.price).toBeCloseTo(1002, 9)
+    expect(afterOpen.reference?.suspended).toBe(false)
   })
 
   test('a difference to the stored multiplier counts as a change at the time it is observed', () => {
@@ -160,20 +160,22 @@ describe('shares per token', () => {
     const list = { source: 'list', current: 10, next: null, onChain: false }
     const before = resolveMultiplier([{ ...list, current: 1 }], null, ago(monday, 60))
     const after = resolveMultiplier([list], before!, monday)!
-    const between = deriveReference([print('pyth', 100, { publishedAt: ago(monday, 5) })], after, 'open', monday)
-    expect(between.reference).toBeUndefined()
-    expect(between.refusals).toEqual([{ source: 'pyth', reason: expect.stringMatching(/around an undated change/) }])
-    const old = deriveReference([print('pyth', 1000, { publishedAt: ago(monday, 61) })], after, 'open', monday)
-    expect(old.reference).toMatchObject({ price: 1000, suspended: true })
+    const uncertain = deriveReference([print('pyth', 100, { publishedAt: ago(monday, 5) })], after, 'open', monday)
+    expect(uncertain.reference).toBeUndefined()
+    expect(uncertain.rejections).toEqual([
+      { source: 'pyth', reason: expect.stringMatching(/around an undated change/) },
+    ])
+    const fromBefore = deriveReference([print('pyth', 1000, { publishedAt: ago(monday, 61) })], after, 'open', monday)
+    expect(fromBefore.reference).toMatchObject({ price: 1000, suspended: true })
     const later = new Date(monday.getTime() + 15_000)
     const current = resolveMultiplier([list], after, later)!
-    const fresh = deriveReference(
+    const fromAfter = deriveReference(
       [print('pyth', 100, { publishedAt: later, fetchedAt: later })],
       current,
       'open',
       later,
     )
-    expect(fresh.reference).toMatchObject({ price: 1000, suspended: false })
+    expect(fromAfter.reference).toMatchObject({ price: 1000, suspended: false })
   })
 
   test('a difference in the last digits is not a change of the multiplier', () => {

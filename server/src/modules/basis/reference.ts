@@ -32,7 +32,7 @@ export type Reference = {
   suspended: boolean
 }
 
-export type ReferenceResult = { reference?: Reference; refusals: { source: string; reason: string }[] }
+export type ReferenceResult = { reference?: Reference; rejections: { source: string; reason: string }[] }
 
 export const LAST_CLOSE_LABEL = 'last_regular_close×multiplier'
 const MAX_DEVIATION = 0.0025
@@ -52,16 +52,16 @@ export function deriveReference(
   state: UnderlyingState,
   at: Date,
 ): ReferenceResult {
-  const refusals: ReferenceResult['refusals'] = []
+  const rejections: ReferenceResult['rejections'] = []
   const usable: TokenPrint[] = []
   // Prints arrive in any order; the reading must not depend on it.
   for (const print of [...prints].sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0))) {
     const reason =
-      refusalReason(print, state, at) ?? (print.unit === 'share' ? conversionRefusal(print, multiplier) : undefined)
-    if (reason) refusals.push({ source: print.source, reason })
+      rejectionReason(print, state, at) ?? (print.unit === 'share' ? conversionRejection(print, multiplier) : undefined)
+    if (reason) rejections.push({ source: print.source, reason })
     else usable.push(toTokenPrint(print, multiplier))
   }
-  if (usable.length === 0) return { refusals }
+  if (usable.length === 0) return { rejections }
 
   const centre = median(usable.map(({ value }) => value))
   const isNearCentre = ({ value, conf }: TokenPrint) =>
@@ -69,15 +69,15 @@ export function deriveReference(
   const selected = usable.filter(isNearCentre)
   for (const tokenPrint of usable)
     if (!isNearCentre(tokenPrint))
-      refusals.push({ source: tokenPrint.print.source, reason: 'it is too far from the median of the sources' })
-  if (selected.length === 0) return { refusals }
+      rejections.push({ source: tokenPrint.print.source, reason: 'it is too far from the median of the sources' })
+  if (selected.length === 0) return { rejections }
 
   const values = selected.map(({ value }) => value)
   const times = selected.map(({ print }) => print.publishedAt.getTime())
   const price = median(values)
   const carried = state !== 'open'
   return {
-    refusals,
+    rejections,
     reference: {
       price,
       sources: selected.map(({ print }) => print.source),
@@ -93,7 +93,7 @@ export function deriveReference(
 }
 
 /** Why a print must not be used now, or undefined when it may. */
-function refusalReason(print: ReferencePrint, state: UnderlyingState, at: Date): string | undefined {
+function rejectionReason(print: ReferencePrint, state: UnderlyingState, at: Date): string | undefined {
   if (!isPrice(print.price)) return `its price ${print.price} is not a price`
   if (!Number.isFinite(print.conf) || print.conf < 0 || print.conf / print.price > MAX_RELATIVE_CONF)
     return 'its own error is too wide'
@@ -101,20 +101,20 @@ function refusalReason(print: ReferencePrint, state: UnderlyingState, at: Date):
   if (Number.isNaN(published)) return 'it does not say when it was published'
   if (published > at.getTime() + CLOCK_SKEW_MS) return `it is dated ${print.publishedAt.toISOString()}, in the future`
   if (!isFresh(print, at)) return `it has not answered since ${print.fetchedAt.toISOString()}`
-  if (state === 'open') return openSessionRefusal(print, at)
+  if (state === 'open') return openSessionRejection(print, at)
   const since = state === 'halted' ? lastSession(at).open : new Date(lastClosedSession(at).close.getTime() - STALE_MS)
   if (print.publishedAt < since) return `it was published ${print.publishedAt.toISOString()}, before the last close`
   return undefined
 }
 
-function conversionRefusal({ publishedAt }: ReferencePrint, multiplier: Multiplier | undefined): string | undefined {
+function conversionRejection({ publishedAt }: ReferencePrint, multiplier: Multiplier | undefined): string | undefined {
   if (!multiplier) return 'no multiplier is known'
   if (isMultiplierUncertain(multiplier, publishedAt))
     return `it was published ${publishedAt.toISOString()}, around an undated change of shares per token`
   return undefined
 }
 
-function openSessionRefusal(print: ReferencePrint, at: Date): string | undefined {
+function openSessionRejection(print: ReferencePrint, at: Date): string | undefined {
   if (at.getTime() - print.publishedAt.getTime() > STALE_MS)
     return `it was published ${print.publishedAt.toISOString()}, more than 15 minutes ago`
   const movedAt = Math.max(print.changedAt.getTime(), lastSession(at).open.getTime())

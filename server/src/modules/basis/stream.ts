@@ -85,7 +85,7 @@ function parseSymbols(basis: Basis, parameter: string | undefined): Set<string> 
     .split(',')
     .map((name) => name.trim())
     .filter((name) => name !== '')
-  if (names.length === 0) throw invalid('symbols names no wrapper.')
+  if (names.length === 0) throw invalid('symbols must name at least one wrapper.')
   return new Set(
     names.map((name) => {
       const wrapper = basis.coverage.find(name)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.24;
 
-/// What a consumer on an EVM chain does with a basis attestation: checks who signed it, that it is live, and that it is young.
+/// Verifies a basis attestation on an EVM chain: its signer, that it is live, and that it has not expired.
 contract BasisVerifier {
     struct BasisAttestation {
         string symbol;
@@ -25,7 +25,7 @@ contract BasisVerifier {
     bytes32 private constant DOMAIN = keccak256(
         abi.encode(keccak256("EIP712Domain(string name,string version)"), keccak256("Countersign Basis"), keccak256("1"))
     );
-    /// Half of the curve's order: of the two signatures that exist for one key and message only the lower is taken.
+    /// Half of the curve's order: of the two valid signatures for one key and message only the lower is accepted.
     uint256 private constant HALF_ORDER = 0x7fffffffffffffffffffffffffffffff5d576e7357a4501ddfe92f46681b20a0;
 
     address public immutable signer;

@@ -13,13 +13,13 @@ interface IPool {
     function swap(address, bool, int256, uint160, bytes calldata) external returns (int256, int256);
 }
 
-/// Provides liquidity to a pool and swaps against it, paying from what it holds.
+/// Provides liquidity to a pool and swaps against it, paying from its own balance.
 contract PoolActor {
     function provide(IPool pool, int24 lower, int24 upper, uint128 liquidity) external {
         pool.mint(address(this), lower, upper, liquidity, "");
     }
 
-    /// Swaps to each price in turn with no end of input, and tells what went in and out.
+    /// Swaps to each price in turn with unlimited input, and returns the amounts.
     function moveTo(IPool pool, uint160[] calldata prices) external returns (int256[] memory amounts0, int256[] memory amounts1) {
         amounts0 = new int256[](prices.length);
         amounts1 = new int256[](prices.length);

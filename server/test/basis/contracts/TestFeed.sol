@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.24;
 
-/// A price feed and a registry of shares per token, in the shape of the real ones.
+/// A price feed and a registry of shares per token, with the interface of the real ones.
 contract TestFeed {
     uint8 public constant decimals = 8;
     uint80 private round;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 pragma solidity ^0.8.24;
 
-/// A token anyone may mint and burn: the wrapper and the quote currency of the tests.
+/// A token that anyone may mint and burn; the tests use it as wrapper and as quote currency.
 contract TestToken {
     event Transfer(address indexed from, address indexed to, uint256 value);
 
