@@ -15,9 +15,9 @@ import {
   fiveGrams,
   type RoutingData,
   readRoutingData,
-} from '../src/modules/routing/training/compose.ts'
-import { type Evaluation, evaluate, keywordBaseline, summarise } from '../src/modules/routing/training/evaluate.ts'
-import { fit, quantise } from '../src/modules/routing/training/fit.ts'
+} from './train-router/compose-examples.ts'
+import { type Evaluation, evaluate, keywordBaseline, summarise } from './train-router/evaluate.ts'
+import { fitWeights, quantiseWeights } from './train-router/fit-weights.ts'
 
 const DATA_FOLDER = new URL('../data/routing/', import.meta.url)
 const MODEL_FILE = new URL('model.json', DATA_FOLDER)
@@ -39,9 +39,9 @@ if (mode === '--evaluate') {
   const model = JSON.parse(readFileSync(MODEL_FILE, 'utf8')) as RouterModel
   report(model, data)
 } else {
-  const started = performance.now()
+  const startedAt = performance.now()
   const model = train(data)
-  console.log(`trained in ${((performance.now() - started) / 1000).toFixed(1)} s`)
+  console.log(`trained in ${((performance.now() - startedAt) / 1000).toFixed(1)} s`)
   const text = `${JSON.stringify(model, null, 1)}\n`
   if (mode === '--check') {
     if (text !== readFileSync(MODEL_FILE, 'utf8'))
@@ -56,7 +56,7 @@ if (mode === '--evaluate') {
 function train(routingData: RoutingData): RouterModel {
   const examples = composeTraining(routingData)
   const temperature = calibrate(examples)
-  const quantised = quantise(fit(examples, LANES), temperature, THRESHOLD)
+  const quantised = quantiseWeights(fitWeights(examples, LANES), temperature, THRESHOLD)
   const result = evaluate(createRouter({ ...quantised, trained: NOT_MEASURED }), routingData.validation)
   return {
     ...quantised,
@@ -78,7 +78,10 @@ function calibrate(examples: readonly Example[]): number {
   const heldOut: { example: Example; logits: number[] }[] = []
   for (let fold = 0; fold < FOLDS; fold++) {
     const trainingExamples = examples.filter((example) => foldOf(example.family) !== fold)
-    const router = createRouter({ ...quantise(fit(trainingExamples, LANES), 1, THRESHOLD), trained: NOT_MEASURED })
+    const router = createRouter({
+      ...quantiseWeights(fitWeights(trainingExamples, LANES), 1, THRESHOLD),
+      trained: NOT_MEASURED,
+    })
     for (const example of examples) {
       if (example.authored && foldOf(example.family) === fold)
         heldOut.push({ example, logits: router.logits(example.text) })
@@ -155,9 +158,9 @@ function measureMicroseconds(router: Router, tasks: readonly { task: string }[])
   const times: number[] = []
   for (let round = 0; round < 20; round++) {
     for (const { task } of tasks) {
-      const started = performance.now()
-      router.read(task)
-      if (round >= 10) times.push((performance.now() - started) * 1000)
+      const startedAt = performance.now()
+      router.predict(task)
+      if (round >= 10) times.push((performance.now() - startedAt) * 1000)
     }
   }
   return times.sort((a, b) => a - b)[Math.floor(times.length / 2)]!

@@ -21,7 +21,7 @@ import { createCatalog } from './modules/catalog/catalog.ts'
 import { findPreauth } from './modules/governance/grants.store.ts'
 import { benchmarkRoutes } from './modules/insights/benchmark.routes.ts'
 import { createBenchmark } from './modules/insights/benchmark.ts'
-import { envCheck } from './modules/insights/env-check.ts'
+import { checkEnv } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
 import { createHealth } from './modules/insights/health.ts'
 import { readTenantUsage } from './modules/insights/usage.ts'
@@ -38,7 +38,7 @@ import { createQuotes } from './modules/payments/quote.ts'
 import { createSettlements } from './modules/payments/settlements.ts'
 import { receiptsRoutes } from './modules/receipts/receipts.routes.ts'
 import { createReceipts } from './modules/receipts/receipts.ts'
-import { createAdvice } from './modules/routing/advise.ts'
+import { createRouteAdvice } from './modules/routing/route-advice.ts'
 import { routingRoutes } from './modules/routing/routing.routes.ts'
 import { createRouting } from './modules/routing/routing.ts'
 import { createExecuteRun } from './modules/runs/execute-run.ts'
@@ -231,7 +231,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
       findLane: catalog.find,
       pricingVersion: catalog.version,
-      chooseLane: routing.forRun,
+      chooseLane: routing.routeRun,
       assess: governance.assess,
       recordRefusal: governance.refuse,
       evaluateActions: governance.evaluateActions,
@@ -249,7 +249,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       governance,
       ledger,
       receipts,
-      findFreeze: observe.frozen.frozen,
+      findFreeze: observe.frozen.findFrozen,
     })
     const executeRun = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)
@@ -303,7 +303,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     }
     healthRoutes(app, {
       health: createHealth({ checks: { supabase: databaseState, redis: redisState } }),
-      envCheck: () => envCheck(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
+      envCheck: () => checkEnv(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
     })
     registerGauges(context)
     operatorRoutes(app, metrics)
@@ -327,7 +327,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     ledgerRoutes(app, { ledger, wallets, escrow, payouts })
     topUpRoutes(app, createTopUp(runDeps))
     receiptsRoutes(app, receipts)
-    routingRoutes(app, createAdvice({ routing, catalog, assess: governance.assess, issueQuote: quotes.issue }))
+    routingRoutes(app, createRouteAdvice({ routing, catalog, assess: governance.assess, issueQuote: quotes.issue }))
     observe.routes(app)
     governance.routes(app)
     memory.routes(app)

@@ -12,7 +12,7 @@ export async function openLane(config: Config, catalog: Pick<Catalog, 'all' | 'f
   const settings = readLaneSettings(laneEnv(config), agentIds)
   if (!settings) throw new ConfigError('LANE_PROVIDER does not name a provider.')
   const { createLiveLane } = await import('../adapters/lanes/ai-sdk.ts')
-  return createLiveLane(settings, { clock, modelOf: (agentId) => catalog.find(agentId)?.model ?? undefined })
+  return createLiveLane(settings, { clock, findModel: (agentId) => catalog.find(agentId)?.model ?? undefined })
 }
 
 /** The adapter reads one variable per lane; the settings table has one list for all of them. */

@@ -7,8 +7,8 @@ import { createAnalytics } from '../modules/insights/analytics.ts'
 import { createControlTower } from '../modules/insights/control-tower.ts'
 import { createFrozenAgents } from '../modules/insights/frozen-agents.ts'
 import { insightsRoutes } from '../modules/insights/insights.routes.ts'
-import { createPredictions } from '../modules/insights/predict.ts'
-import { createFoldRuns } from '../modules/insights/run-facts.ts'
+import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts'
+import { createRunTotals } from '../modules/insights/run-totals.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
 import { createDeliver } from '../modules/webhooks/deliver.ts'
@@ -66,13 +66,13 @@ export function composeObservability(
     db,
     log,
     instance: context.instance,
-    tasks: [receipts.log.task, ...audit.tasks, createDispatch({ clock, ids, heard: createFoldRuns(costs) })],
+    tasks: [receipts.log.task, ...audit.tasks, createDispatch({ clock, ids, heard: createRunTotals(costs) })],
   })
   context.onClose(sequencer.stop)
 
   const { needFeature, hasFeature } = tenants
   const alerts = createAlerts({ db, clock, ids, idempotency, needFeature, hasFeature })
-  const predictions = createPredictions({ db, clock, alerts })
+  const predictions = createPredictiveAlerts({ db, clock, alerts })
   const frozen = createFrozenAgents({ db, clock, notifications })
   const analytics = createAnalytics({ db, clock, costs })
   const controlTower = createControlTower({

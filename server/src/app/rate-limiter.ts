@@ -1,4 +1,4 @@
-import type { PartState } from '../modules/insights/health.ts'
+import type { DependencyState } from '../modules/insights/health.ts'
 import { createRateLimiter, type RateLimiter } from '../platform/rate-limit.ts'
 import type { AppContext } from './context.ts'
 
@@ -10,7 +10,7 @@ export async function openRateLimiter({
   clock,
   log,
   onClose,
-}: Dependencies): Promise<{ limiter: RateLimiter; redisState: () => Promise<PartState> }> {
+}: Dependencies): Promise<{ limiter: RateLimiter; redisState: () => Promise<DependencyState> }> {
   const local = createRateLimiter(clock)
   if (!config.REDIS_URL) return { limiter: local, redisState: async () => 'not_configured' }
   const { createRedisRateLimiter } = await import('../adapters/cache/redis-rate-limit.ts')

@@ -26,7 +26,7 @@ export async function benchmark(config: Config) {
     const { lanes, fallback } = buildPriceList(await readLaneChanges(database.db))
     const catalog = { all: () => lanes, find: (id: string) => [...lanes, fallback].find((lane) => lane.agentId === id) }
     const run = await measureLanes(database.db, await openLane(config, catalog, systemClock), readBenchmarkSuite())
-    await createBenchmark({ db: database.db, clock: systemClock, ids: createIds(systemClock) }).keep(run)
+    await createBenchmark({ db: database.db, clock: systemClock, ids: createIds(systemClock) }).save(run)
     console.log(formatResults(run))
   } finally {
     await database.close()

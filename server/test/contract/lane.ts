@@ -1,8 +1,8 @@
 import { describe, expect, test } from 'vitest'
 import type { Lane, LaneResult, LaneTask } from '../../src/modules/runs/lane.ts'
 
-/** What every lane must keep, whatever does the work behind it. `makeLane` gives a lane that is able to answer. */
-export function laneContract(name: string, makeLane: () => Promise<{ lane: Lane; close(): Promise<void> }>): void {
+/** The guarantees of every lane, whatever executes the task. `createLane` opens a lane that is able to answer. */
+export function laneContract(name: string, createLane: () => Promise<{ lane: Lane; close(): Promise<void> }>): void {
   const AGENTS = [
     'comedian-v1',
     'writer-v1',
@@ -12,32 +12,32 @@ export function laneContract(name: string, makeLane: () => Promise<{ lane: Lane;
     'strategist-v1',
     'researcher-v2',
     'default',
-    'unheard-of-v7',
+    'unknown-v7',
   ]
 
-  const task = (over: Partial<LaneTask> = {}): LaneTask => ({
+  const task = (overrides: Partial<LaneTask> = {}): LaneTask => ({
     runId: 'run_contract',
     agentId: 'default',
     task: 'Say something about rivers: 3, 4, 5.',
     context: [],
     deadline: new Date(Date.now() + 10_000),
     signal: new AbortController().signal,
-    ...over,
+    ...overrides,
   })
 
-  const withLane = async (use: (lane: Lane) => Promise<void>) => {
-    const { lane, close } = await makeLane()
+  const withLane = async (run: (lane: Lane) => Promise<void>) => {
+    const { lane, close } = await createLane()
     try {
-      await use(lane)
+      await run(lane)
     } finally {
       await close()
     }
   }
 
-  const outputOf = (result: LaneResult) => (result.ok ? result.output : `failed: ${result.message}`)
+  const formatResult = (result: LaneResult) => (result.ok ? result.output : `failed: ${result.message}`)
 
   describe(`lane contract: ${name}`, () => {
-    test('every agent id gets an answer, an unknown one too', () =>
+    test('every agent id gets an answer, even an unknown one', () =>
       withLane(async (lane) => {
         for (const agentId of AGENTS) {
           const result = await lane.execute(task({ agentId }))
@@ -50,7 +50,7 @@ export function laneContract(name: string, makeLane: () => Promise<{ lane: Lane;
         }
       }))
 
-    test('the result says the mode the lane promises, and counts what it used', () =>
+    test('the result has the mode of the lane, and its usage', () =>
       withLane(async (lane) => {
         const result = await lane.execute(task())
         if (!result.ok) throw new Error(result.message)
@@ -62,33 +62,33 @@ export function laneContract(name: string, makeLane: () => Promise<{ lane: Lane;
         expect(result.fallbacks).toEqual([])
       }))
 
-    test('what the caller handed in is left as it was', () =>
+    test('the task is not modified', () =>
       withLane(async (lane) => {
-        const given = task({ context: Object.freeze(['An earlier note.']) as readonly string[] })
-        const before = JSON.stringify({ ...given, signal: undefined })
-        await lane.execute(Object.freeze(given) as LaneTask)
-        expect(JSON.stringify({ ...given, signal: undefined })).toBe(before)
+        const input = task({ context: Object.freeze(['An earlier note.']) as readonly string[] })
+        const before = JSON.stringify({ ...input, signal: undefined })
+        await lane.execute(Object.freeze(input) as LaneTask)
+        expect(JSON.stringify({ ...input, signal: undefined })).toBe(before)
       }))
 
-    test('a run that is already over is a failure that may be tried again, not an exception', () =>
+    test('an aborted run is a retryable failure, not an exception', () =>
       withLane(async (lane) => {
         const result = await lane.execute(task({ signal: AbortSignal.abort(), deadline: new Date(Date.now() - 1) }))
         expect(result).toMatchObject({ ok: false, reason: 'timeout', retryable: true })
       }))
 
-    test('many runs at once keep their answers apart', () =>
+    test('concurrent runs do not mix their answers', () =>
       withLane(async (lane) => {
-        const tasks = AGENTS.map((agentId, at) =>
-          task({ agentId, task: `Say something about river number ${at}: ${at}, ${at + 1}, 9.` }),
+        const tasks = AGENTS.map((agentId, i) =>
+          task({ agentId, task: `Say something about river number ${i}: ${i}, ${i + 1}, 9.` }),
         )
-        const alone: string[] = []
-        for (const one of tasks) alone.push(outputOf(await lane.execute(one)))
-        const together = await Promise.all(tasks.map((one) => lane.execute(one)))
-        expect(together.map(outputOf)).toEqual(alone)
-        expect(new Set(alone).size).toBe(tasks.length)
+        const sequential: string[] = []
+        for (const laneTask of tasks) sequential.push(formatResult(await lane.execute(laneTask)))
+        const concurrent = await Promise.all(tasks.map((laneTask) => lane.execute(laneTask)))
+        expect(concurrent.map(formatResult)).toEqual(sequential)
+        expect(new Set(sequential).size).toBe(tasks.length)
       }))
 
-    test('hostile text is answered or refused, never thrown', () =>
+    test('hostile text is answered or refused, and never throws', () =>
       withLane(async (lane) => {
         for (const text of [
           '\0\ud800',

@@ -17,14 +17,14 @@ beforeAll(async () => {
   node = await openNode(database)
 })
 beforeEach(async () => {
-  const made = await ask(
+  const created = await ask(
     node,
     'POST /api/admin/tenants',
     { org_name: 'Watched', email: 'a@acme.test', plan: 'builder' },
     { admin: true },
   )
-  key = made.body.api_key
-  tenantId = made.body.tenant_id
+  key = created.body.api_key
+  tenantId = created.body.tenant_id
 })
 afterAll(async () => {
   await node?.close()
@@ -43,46 +43,46 @@ const listAlerts = async (query = '') =>
     data: Record<string, never>
   }[]
 
-test('a tenant writes alerts, reads them by severity and marks them read', async () => {
-  const made = await ask(node, 'POST /api/predictive/alerts', { ...alert, data: { n: 1 } }, { key })
-  expect(made.status).toBe(201)
-  expect(made.body).toMatchObject({ ...alert, read: false, data: { n: 1 } })
+test('a tenant creates alerts, lists them by severity and marks them read', async () => {
+  const created = await ask(node, 'POST /api/predictive/alerts', { ...alert, data: { n: 1 } }, { key })
+  expect(created.status).toBe(201)
+  expect(created.body).toMatchObject({ ...alert, read: false, data: { n: 1 } })
   await ask(node, 'POST /api/predictive/alerts', { ...alert, severity: 'critical' }, { key })
-  expect((await listAlerts()).map((one) => one.severity)).toEqual(['critical', 'warning'])
-  expect((await listAlerts('?severity=warning')).map((one) => one.id)).toEqual([made.body.id])
-  const read = await ask(node, 'PATCH /api/predictive/alerts', { id: made.body.id }, { key })
+  expect((await listAlerts()).map((listed) => listed.severity)).toEqual(['critical', 'warning'])
+  expect((await listAlerts('?severity=warning')).map((listed) => listed.id)).toEqual([created.body.id])
+  const read = await ask(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })
   expect([read.status, read.body.read]).toEqual([200, true])
-  expect((await ask(node, 'PATCH /api/predictive/alerts', { id: made.body.id }, { key })).text).toBe(read.text)
+  expect((await ask(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })).text).toBe(read.text)
 })
 
-test('reading is a feature of the plan, writing and marking are not', async () => {
-  const free = await onboard(node)
-  const made = await ask(node, 'POST /api/predictive/alerts', alert, { key: free.api_key })
-  expect(made.status).toBe(201)
-  const answer = await ask(node, 'GET /api/predictive/alerts', undefined, { key: free.api_key })
-  expect([answer.status, answer.body.code]).toEqual([403, 'forbidden'])
-  const towerOf = async (apiKey: string) =>
+test('listing alerts needs the plan feature; creating and marking them does not', async () => {
+  const freeTenant = await onboard(node)
+  const created = await ask(node, 'POST /api/predictive/alerts', alert, { key: freeTenant.api_key })
+  expect(created.status).toBe(201)
+  const response = await ask(node, 'GET /api/predictive/alerts', undefined, { key: freeTenant.api_key })
+  expect([response.status, response.body.code]).toEqual([403, 'forbidden'])
+  const towerAlerts = async (apiKey: string) =>
     (await ask(node, 'GET /api/control-tower', undefined, { key: apiKey })).body.alerts
-  expect(await towerOf(free.api_key)).toEqual([])
+  expect(await towerAlerts(freeTenant.api_key)).toEqual([])
   const paid = await ask(node, 'POST /api/predictive/alerts', alert, { key })
-  expect(await towerOf(key)).toMatchObject([{ id: paid.body.id }])
-  const marked = await ask(node, 'PATCH /api/predictive/alerts', { id: made.body.id }, { key: free.api_key })
+  expect(await towerAlerts(key)).toMatchObject([{ id: paid.body.id }])
+  const marked = await ask(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key: freeTenant.api_key })
   expect(marked.status).toBe(200)
   expect((await ask(node, 'GET /api/predictive/alerts')).status).toBe(401)
 })
 
-test('bad alerts, bad queries and foreign ids', async () => {
+test('invalid alerts, invalid queries and ids of other tenants are refused', async () => {
   for (const body of [{}, { ...alert, severity: 'loud' }, { severity: 'info', type: 't' }, { ...alert, cause: 'x' }])
     expect((await ask(node, 'POST /api/predictive/alerts', body, { key })).status).toBe(400)
   for (const query of ['?severity=loud', '?limit=0', '?limit=201'])
     expect((await ask(node, `GET /api/predictive/alerts${query}`, undefined, { key })).status).toBe(400)
-  const made = await ask(node, 'POST /api/predictive/alerts', alert, { key })
+  const created = await ask(node, 'POST /api/predictive/alerts', alert, { key })
   const stranger = await onboard(node)
   const headers = { 'x-request-id': 'same' }
   const foreign = await ask(
     node,
     'PATCH /api/predictive/alerts',
-    { id: made.body.id },
+    { id: created.body.id },
     { key: stranger.api_key, headers },
   )
   const unknown = await ask(
@@ -95,16 +95,16 @@ test('bad alerts, bad queries and foreign ids', async () => {
   expect((await listAlerts())[0]!.read).toBe(false)
 })
 
-test('a budget that will run out before its window ends is told once, with a band, and grows worse in place', async () => {
+test('a budget that will run out before its window ends raises one alert with a forecast, which escalates in place', async () => {
   const budget = { tenantId, budgetId: 'daily', limitMicro: 1_000_000n, period: periodOf('day', node.clock.now()) }
-  for (let taken = 0n; taken <= 100_000n; taken += 10_000n) {
-    await setBudget(database, { ...budget, takenMicro: taken })
+  for (let usedMicro = 0n; usedMicro <= 100_000n; usedMicro += 10_000n) {
+    await setBudget(database, { ...budget, usedMicro: usedMicro })
     await node.predictions.sweep()
     node.clock.advance(60_000)
   }
-  // Ten cents in ten minutes: the ninety that remain last an hour and a half, and the day has nine hours left.
-  const [first, ...rest] = await listAlerts()
-  expect(rest).toEqual([])
+  // Ten cents in ten minutes: the remaining ninety last an hour and a half, and the day has nine hours left.
+  const [first, ...others] = await listAlerts()
+  expect(others).toEqual([])
   expect(first).toMatchObject({ type: 'budget_exhaustion', severity: 'warning', read: false })
   const { forecast } = first!.data as unknown as { forecast: Record<string, string> }
   expect(new Date(forecast.earliest!) <= new Date(forecast.exhausted_at!)).toBe(true)
@@ -113,31 +113,31 @@ test('a budget that will run out before its window ends is told once, with a ban
   expect(await node.predictions.sweep()).toBe(0)
   expect((await listAlerts())[0]!.read).toBe(true)
 
-  for (let taken = 200_000n; taken <= 900_000n; taken += 100_000n) {
-    await setBudget(database, { ...budget, takenMicro: taken })
+  for (let usedMicro = 200_000n; usedMicro <= 900_000n; usedMicro += 100_000n) {
+    await setBudget(database, { ...budget, usedMicro: usedMicro })
     await node.predictions.sweep()
     node.clock.advance(60_000)
   }
-  const [worse, ...none] = await listAlerts()
-  expect(none).toEqual([])
-  expect(worse).toMatchObject({ id: first!.id, severity: 'critical', read: false })
+  const [escalated, ...othersAfter] = await listAlerts()
+  expect(othersAfter).toEqual([])
+  expect(escalated).toMatchObject({ id: first!.id, severity: 'critical', read: false })
   const events = await database.pool.query(`select type from events where tenant_id = $1 and type = 'alert.created'`, [
     tenantId,
   ])
   expect(events.rows).toHaveLength(1)
 })
 
-test('a budget that lasts until its window ends is nobody’s worry', async () => {
+test('a budget that lasts until its window ends raises no alert', async () => {
   const budget = { tenantId, budgetId: 'roomy', limitMicro: 1_000_000_000n, period: periodOf('day', node.clock.now()) }
-  for (let taken = 0n; taken <= 50_000n; taken += 10_000n) {
-    await setBudget(database, { ...budget, takenMicro: taken })
+  for (let usedMicro = 0n; usedMicro <= 50_000n; usedMicro += 10_000n) {
+    await setBudget(database, { ...budget, usedMicro: usedMicro })
     await node.predictions.sweep()
     node.clock.advance(60_000)
   }
   expect(await listAlerts()).toEqual([])
 })
 
-test('orphans, unknown settlements and failing webhooks are each told once, however often and by whomever it is looked', async () => {
+test('orphaned pre-authorisations, unknown settlements and failing webhooks raise one alert each, whatever the number of sweeps and processes', async () => {
   const now = node.clock.now()
   const run = await addRun(node, database, { tenantId, state: 'executing' })
   await database.pool.query(
@@ -156,21 +156,26 @@ test('orphans, unknown settlements and failing webhooks are each told once, howe
     { url: 'https://example.com/hook', events: ['*'] },
     { key },
   )
-  const gone = await ask(node, 'POST /api/webhooks', { url: 'https://example.com/gone', events: ['*'] }, { key })
+  const goneSubscription = await ask(
+    node,
+    'POST /api/webhooks',
+    { url: 'https://example.com/gone', events: ['*'] },
+    { key },
+  )
   await database.pool.query('update webhook_subscriptions set failing_since = $2, failures = 3 where id = $1', [
     subscription.body.id,
     new Date(now.getTime() - 5 * 60_000),
   ])
   await database.pool.query(
     `update webhook_subscriptions set is_active = false, disabled_reason = 'gone', disabled_at = $2, failing_since = $2 where id = $1`,
-    [gone.body.id, now],
+    [goneSubscription.body.id, now],
   )
   const second = await openNode(database)
   await Promise.all([node.predictions.sweep(), second.predictions.sweep(), node.predictions.sweep()])
   await node.predictions.sweep()
   await second.close()
-  const told = (await listAlerts()).map(({ type, severity }) => `${type} ${severity}`).sort()
-  expect(told).toEqual([
+  const alerts = (await listAlerts()).map(({ type, severity }) => `${type} ${severity}`).sort()
+  expect(alerts).toEqual([
     'preauth_orphaned critical',
     'settlement_unknown warning',
     'webhook_disabled critical',
@@ -178,7 +183,7 @@ test('orphans, unknown settlements and failing webhooks are each told once, howe
   ])
 })
 
-test('what was told long ago does not keep what is new from being told', async () => {
+test('old alerts do not keep new ones from being raised', async () => {
   const now = node.clock.now()
   await database.pool.query(
     `insert into webhook_subscriptions (id, tenant_id, url, events, secret, is_active, disabled_reason, disabled_at, created_at, updated_at)
@@ -195,7 +200,7 @@ test('what was told long ago does not keep what is new from being told', async (
   expect((await listAlerts('?severity=warning')).map(({ type }) => type)).toEqual(['webhook_failing'])
 })
 
-test('a degraded lane is told to those who use it, and to nobody else', async () => {
+test('a degraded lane raises an alert only for tenants that use it', async () => {
   const bystander = await onboard(node)
   for (let n = 0; n < 12; n += 1)
     await addRun(node, database, { tenantId, agentId: 'coder-v1', state: n < 6 ? 'failed' : 'completed' })

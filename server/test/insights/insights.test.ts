@@ -27,10 +27,10 @@ afterAll(async () => {
   await scratch?.drop()
 })
 
-const analytics = async (query = '') => (await ask(node, `GET /api/analytics${query}`, undefined, { key })).body
-const tower = async (apiKey = key) => (await ask(node, 'GET /api/control-tower', undefined, { key: apiKey })).body
+const readAnalytics = async (query = '') => (await ask(node, `GET /api/analytics${query}`, undefined, { key })).body
+const readTower = async (apiKey = key) => (await ask(node, 'GET /api/control-tower', undefined, { key: apiKey })).body
 
-test('the figures are those of the rows, before they are summed and after', async () => {
+test('analytics match the runs, before and after they are added to the totals', async () => {
   const hoursAgo = (hours: number) => new Date(node.clock.now().getTime() - hours * 3_600_000)
   for (const latencyMs of [50, 100, 200, 400]) await addRun(node, database, { tenantId, latencyMs, at: hoursAgo(3) })
   await addRun(node, database, { tenantId, agentId: 'coder-v1', priceMicro: 25_000n, latencyMs: 1_000 })
@@ -41,7 +41,7 @@ test('the figures are those of the rows, before they are summed and after', asyn
   const stranger = await onboard(node)
   await addRun(node, database, { tenantId: stranger.tenant_id })
 
-  const before = await analytics('?window=24h')
+  const before = await readAnalytics('?window=24h')
   expect(before.totals).toEqual({
     runs: 9,
     completed: 5,
@@ -66,42 +66,42 @@ test('the figures are those of the rows, before they are summed and after', asyn
   expect(before.latency_ms.p99).toBeGreaterThan(900)
 
   await node.tick()
-  expect(await analytics('?window=24h')).toEqual(before)
+  expect(await readAnalytics('?window=24h')).toEqual(before)
   const { rows } = await database.pool.query('select sum(runs)::int as runs from run_hours where tenant_id = $1', [
     tenantId,
   ])
   expect(rows[0].runs).toBe(7)
   await node.tick()
-  expect(await analytics('?window=24h')).toEqual(before)
+  expect(await readAnalytics('?window=24h')).toEqual(before)
 })
 
-test('the margin rests on what each run used, not on what the price list expects', async () => {
+test('the margin uses the reported cost of each run, not the estimate of the price list', async () => {
   await addRun(node, database, { tenantId, agentId: 'coder-v1', priceMicro: 25_000n, costUsd: 0.0123 })
   await addRun(node, database, { tenantId, agentId: 'coder-v1', priceMicro: 25_000n, costUsd: 0 })
-  const before = await analytics('?window=24h')
+  const before = await readAnalytics('?window=24h')
   expect(before.totals).toMatchObject({ spend_usdc: 0.05, cost_usd: 0.0123, margin_usd: 0.0377 })
   await node.tick()
-  expect(await analytics('?window=24h')).toEqual(before)
+  expect(await readAnalytics('?window=24h')).toEqual(before)
 })
 
-test('a window leaves out what is older, and a tenant without runs has zeros', async () => {
+test('a window excludes older runs, and a tenant without runs has zeros', async () => {
   await addRun(node, database, { tenantId, at: new Date(node.clock.now().getTime() - 40 * 86_400_000) })
   await node.tick()
-  expect((await analytics('?window=30d')).totals.runs).toBe(0)
-  expect((await analytics('?window=90d')).totals.runs).toBe(1)
-  const empty = await analytics()
+  expect((await readAnalytics('?window=30d')).totals.runs).toBe(0)
+  expect((await readAnalytics('?window=90d')).totals.runs).toBe(1)
+  const empty = await readAnalytics()
   expect(empty).toMatchObject({ window: { name: '7d', bucket: 'day' }, by_agent: [], latency_ms: { p50: null } })
   expect((await ask(node, 'GET /api/analytics?window=1y', undefined, { key })).status).toBe(400)
   expect((await ask(node, 'GET /api/analytics')).status).toBe(401)
 })
 
-test('a run that waited for an approval in vain is counted as blocked, once', async () => {
+test('a run whose approval was rejected is counted as blocked, once', async () => {
   const waiting = await addRun(node, database, { tenantId, state: 'pending_approval' })
   const failed = await addRun(node, database, { tenantId, state: 'failed' })
   await node.tick()
-  expect((await analytics('?window=24h')).totals).toMatchObject({ runs: 2, blocked: 0, failed: 1 })
+  expect((await readAnalytics('?window=24h')).totals).toMatchObject({ runs: 2, blocked: 0, failed: 1 })
   await database.pool.query(`update runs set state = 'blocked', outcome = 'blocked' where id = $1`, [waiting])
-  // The approval of the failed run was given back to it and lapses too: that ends nothing a second time.
+  // The approval of the failed run expires too, which must not count the run a second time.
   for (const [type, run_id] of [
     ['approval.rejected', waiting],
     ['approval.expired', failed],
@@ -109,28 +109,28 @@ test('a run that waited for an approval in vain is counted as blocked, once', as
     await database.db
       .transaction()
       .execute((tx) => node.outbox.emit(tx, { tenantId, type, data: { run_id }, at: node.clock.now() }))
-  const counted = { runs: 2, blocked: 1, failed: 1 }
-  expect((await analytics('?window=24h')).totals).toMatchObject(counted)
+  const expectedTotals = { runs: 2, blocked: 1, failed: 1 }
+  expect((await readAnalytics('?window=24h')).totals).toMatchObject(expectedTotals)
   await node.tick()
-  expect((await analytics('?window=24h')).totals).toMatchObject(counted)
+  expect((await readAnalytics('?window=24h')).totals).toMatchObject(expectedTotals)
 })
 
 test('usage of the plan counts paid runs of this month', async () => {
   await addRun(node, database, { tenantId })
   await addRun(node, database, { tenantId, state: 'blocked' })
   await addRun(node, database, { tenantId, at: new Date('2026-10-31T23:59:00Z') })
-  const plan = async () => (await ask(node, 'GET /api/me/plan', undefined, { key })).body.usage
-  expect(await plan()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
+  const readUsage = async () => (await ask(node, 'GET /api/me/plan', undefined, { key })).body.usage
+  expect(await readUsage()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
   await node.tick()
-  expect(await plan()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
+  expect(await readUsage()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
 })
 
-test('the control tower shows what waits and what is at risk, of this tenant alone', async () => {
+test('the control tower shows pending work and budgets at risk of this tenant only', async () => {
   await addRun(node, database, { tenantId })
   await addRun(node, database, { tenantId, state: 'executing' })
   const period = periodOf('day', node.clock.now())
-  await setBudget(database, { tenantId, budgetId: 'nearly', limitMicro: 100_000n, period, takenMicro: 90_000n })
-  await setBudget(database, { tenantId, budgetId: 'fine', limitMicro: 100_000n, period, takenMicro: 10_000n })
+  await setBudget(database, { tenantId, budgetId: 'nearly', limitMicro: 100_000n, period, usedMicro: 90_000n })
+  await setBudget(database, { tenantId, budgetId: 'fine', limitMicro: 100_000n, period, usedMicro: 10_000n })
   await database.pool.query(
     `insert into preauths (id, tenant_id, run_id, status, agent_id, merchant_id, merchant, amount_micro, asset, network, action_hash, policy_results, ttl_seconds, asked_by, created_at)
      values ($1, $2, $3, 'open', 'writer-v1', 'm', '{}', 10000, 'a', 'n', 'h', '[]', 60, 'k', $4)`,
@@ -138,7 +138,7 @@ test('the control tower shows what waits and what is at risk, of this tenant alo
   )
   await ask(node, 'POST /api/predictive/alerts', { severity: 'info', type: 't', message: 'm' }, { key })
   await ask(node, `PATCH /api/admin/tenants/${tenantId}`, { plan: 'builder' }, { admin: true })
-  const view = await tower()
+  const view = await readTower()
   expect(view).toMatchObject({
     as_of: node.clock.now().toISOString(),
     spend: { today_usdc: 0.013, month_usdc: 0.013 },
@@ -151,7 +151,7 @@ test('the control tower shows what waits and what is at risk, of this tenant alo
   expect(view.budgets_at_risk.map((budget: { budget_id: string }) => budget.budget_id)).toEqual(['nearly'])
   expect(view.alerts).toHaveLength(1)
   const stranger = await onboard(node)
-  expect(await tower(stranger.api_key)).toMatchObject({
+  expect(await readTower(stranger.api_key)).toMatchObject({
     spend: { today_usdc: 0 },
     runs: { today: 0, executing: 0 },
     preauth: { open: 0, oldest_age_s: null },
@@ -160,36 +160,36 @@ test('the control tower shows what waits and what is at risk, of this tenant alo
   })
 })
 
-test('a frozen agent is frozen on every node at once, until it is unfrozen', async () => {
+test('a frozen agent is frozen in every process at once, until it is unfrozen', async () => {
   const other = await openNode(database)
-  const both = async (agentId: string) =>
+  const isFrozenOnBoth = async (agentId: string) =>
     Promise.all([node, other].map(({ frozen }) => frozen.isFrozen(tenantId, agentId)))
-  expect(await both('writer-v1')).toEqual([false, false])
-  const version = async () => {
+  expect(await isFrozenOnBoth('writer-v1')).toEqual([false, false])
+  const readVersion = async () => {
     const { rows } = await database.pool.query('select version from governance_versions where tenant_id = $1', [
       tenantId,
     ])
     return Number(rows[0]?.version ?? 0)
   }
-  const before = await version()
+  const before = await readVersion()
   const body = { action: 'freeze', agent_id: 'writer-v1', reason: 'It buys too much.' }
   const frozen = await ask(node, 'POST /api/control-tower', body, { key })
   expect(frozen.status).toBe(200)
   expect(frozen.body.frozen_agents).toMatchObject([{ agent_id: 'writer-v1', reason: 'It buys too much.' }])
   expect(await node.frozen.isFrozen(tenantId, 'writer-v1')).toBe(true)
-  await expect.poll(() => both('writer-v1')).toEqual([true, true])
-  expect(await both('coder-v1')).toEqual([false, false])
-  expect(await node.frozen.frozen(tenantId, 'writer-v1')).toEqual({ reason: 'It buys too much.' })
-  expect(await node.frozen.frozen(tenantId, 'coder-v1')).toBeUndefined()
-  expect(await version()).toBe(before + 1)
+  await expect.poll(() => isFrozenOnBoth('writer-v1')).toEqual([true, true])
+  expect(await isFrozenOnBoth('coder-v1')).toEqual([false, false])
+  expect(await node.frozen.findFrozen(tenantId, 'writer-v1')).toEqual({ reason: 'It buys too much.' })
+  expect(await node.frozen.findFrozen(tenantId, 'coder-v1')).toBeUndefined()
+  expect(await readVersion()).toBe(before + 1)
   const stranger = await onboard(node)
   expect(await node.frozen.isFrozen(stranger.tenant_id, 'writer-v1')).toBe(false)
 
-  const again = await ask(node, 'POST /api/control-tower', { ...body, reason: 'Another reason.' }, { key })
-  expect(again.body.frozen_agents).toMatchObject([{ reason: 'It buys too much.' }])
-  const free = await ask(node, 'POST /api/control-tower', { action: 'unfreeze', agent_id: 'writer-v1' }, { key })
-  expect(free.body.frozen_agents).toEqual([])
-  await expect.poll(() => both('writer-v1')).toEqual([false, false])
+  const refrozen = await ask(node, 'POST /api/control-tower', { ...body, reason: 'Another reason.' }, { key })
+  expect(refrozen.body.frozen_agents).toMatchObject([{ reason: 'It buys too much.' }])
+  const unfrozen = await ask(node, 'POST /api/control-tower', { action: 'unfreeze', agent_id: 'writer-v1' }, { key })
+  expect(unfrozen.body.frozen_agents).toEqual([])
+  await expect.poll(() => isFrozenOnBoth('writer-v1')).toEqual([false, false])
   const { rows } = await database.pool.query(
     `select type from audit_events where tenant_id = $1 and type like 'agent.%' order by id`,
     [tenantId],
@@ -198,9 +198,14 @@ test('a frozen agent is frozen on every node at once, until it is unfrozen', asy
   await other.close()
 })
 
-test('steering wants a right, an action, an agent and a reason', async () => {
-  const bad = [{}, { action: 'freeze' }, { action: 'melt', agent_id: 'a' }, { action: 'freeze', agent_id: 'a' }]
-  for (const body of bad) expect((await ask(node, 'POST /api/control-tower', body, { key })).status).toBe(400)
+test('freezing needs the control scope, a valid action, an agent and a reason', async () => {
+  const invalidBodies = [
+    {},
+    { action: 'freeze' },
+    { action: 'melt', agent_id: 'a' },
+    { action: 'freeze', agent_id: 'a' },
+  ]
+  for (const body of invalidBodies) expect((await ask(node, 'POST /api/control-tower', body, { key })).status).toBe(400)
   const viewer = await ask(node, `POST /api/admin/tenants/${tenantId}/keys`, { scopes: ['read'] }, { admin: true })
   const body = { action: 'freeze', agent_id: 'a', reason: 'r' }
   expect((await ask(node, 'POST /api/control-tower', body, { key: viewer.body.api_key })).status).toBe(403)

@@ -11,7 +11,7 @@ let database: Database
 let node: Node
 let key: string
 
-/** One tenant's month of a million runs, summed as the sequencer would have summed them. */
+/** One tenant's month of a million runs, with the totals as the sequencer would have written them. */
 beforeAll(async () => {
   scratch = await createTestDatabase()
   database = scratch.open()
@@ -19,9 +19,9 @@ beforeAll(async () => {
   const tenant = await onboard(node)
   key = tenant.api_key
   const now = node.clock.now()
-  for (let done = 0; done < RUNS; done += BATCH) {
+  for (let first = 0; first < RUNS; first += BATCH) {
     await database.pool.query(
-      `with made as (
+      `with inserted as (
          insert into runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result, created_at, deadline_at)
          select 'run_' || lpad(n::text, 12, '0'), 'run', $1, (array['writer-v1', 'coder-v1', 'analyst-v1'])[1 + n % 3], 's', 'loop_' || n, 'run',
                 case when n % 50 = 0 then 'failed' when n % 20 = 0 then 'blocked' else 'completed' end,
@@ -29,12 +29,12 @@ beforeAll(async () => {
                 'h', '{}', '{}', 13000, jsonb_build_object('execution', jsonb_build_object('latency_ms', 20 + n % 2000)),
                 $2::timestamptz - (($4 - n) * interval '2.5 seconds'), $2
          from generate_series($3::int, $3::int + $5 - 1) as n returning id)
-       select count(*) from made`,
-      [tenant.tenant_id, now, done, RUNS, BATCH],
+       select count(*) from inserted`,
+      [tenant.tenant_id, now, first, RUNS, BATCH],
     )
     await database.pool.query(
       `select fold_runs(array(select id from runs where id >= 'run_' || lpad($1::text, 12, '0') and id < 'run_' || lpad($2::text, 12, '0')), '{}')`,
-      [String(done), String(done + BATCH)],
+      [String(first), String(first + BATCH)],
     )
   }
   await database.pool.query('analyze')
@@ -45,17 +45,17 @@ afterAll(async () => {
   await scratch?.drop()
 })
 
-/** At the median: what else the machine does is none of these readings' business. */
-async function timeOf(line: string): Promise<number> {
+/** The median of 20 requests, to be independent of other load on the machine. */
+async function measureMs(request: string): Promise<number> {
   const times: number[] = []
   for (let n = 0; n < 20; n += 1) {
-    const began = performance.now()
-    const answer = await ask(node, line, undefined, { key })
-    times.push(performance.now() - began)
-    expect(answer.status).toBe(200)
+    const startedAt = performance.now()
+    const response = await ask(node, request, undefined, { key })
+    times.push(performance.now() - startedAt)
+    expect(response.status).toBe(200)
   }
   const median = times.sort((a, b) => a - b)[10]!
-  console.log(`${line}: ${Math.round(median)} ms at the median`)
+  console.log(`${request}: ${Math.round(median)} ms at the median`)
   return median
 }
 
@@ -69,12 +69,12 @@ test('a million runs are summed exactly', async () => {
   expect(body.latency_ms.p50).toBeLessThan(1_150)
 })
 
-test('and every reading of them is quick', async () => {
-  for (const line of [
+test('every request over a million runs takes less than 200 ms', async () => {
+  for (const request of [
     'GET /api/analytics?window=30d',
     'GET /api/analytics?window=24h',
     'GET /api/control-tower',
     'GET /api/me/plan',
   ])
-    expect(await timeOf(line)).toBeLessThan(200)
+    expect(await measureMs(request)).toBeLessThan(200)
 })

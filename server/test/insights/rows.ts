@@ -11,7 +11,7 @@ export type SeedRun = {
   at?: Date
 }
 
-/** A run's row as the run itself would have left it, and the event that announces its end. */
+/** Inserts a finished run as the service would have written it, with the event of its end. */
 export async function addRun(node: Node, database: Database, run: SeedRun): Promise<string> {
   const { tenantId, agentId = 'writer-v1', state = 'completed', priceMicro = 13_000n, latencyMs = 100 } = run
   const at = run.at ?? node.clock.now()
@@ -44,13 +44,10 @@ export async function addRun(node: Node, database: Database, run: SeedRun): Prom
   return id
 }
 
-export type SeedBudget = { tenantId: string; budgetId: string; limitMicro: bigint; period: string; takenMicro: bigint }
+export type SeedBudget = { tenantId: string; budgetId: string; limitMicro: bigint; period: string; usedMicro: bigint }
 
-/** A budget and its counter, as governance keeps them. */
-export async function setBudget(
-  database: Database,
-  { tenantId, budgetId, limitMicro, period, takenMicro }: SeedBudget,
-) {
+/** Inserts a budget and its counter as governance stores them. */
+export async function setBudget(database: Database, { tenantId, budgetId, limitMicro, period, usedMicro }: SeedBudget) {
   const scope = `budget:${tenantId}:${budgetId}`
   await database.pool.query(
     `insert into limit_definitions (scope, tenant_id, limit_micro, enforced, subject) values ($1, $2, $3, true, '{}')
@@ -65,6 +62,6 @@ export async function setBudget(
   await database.pool.query(
     `insert into limits (scope, period, limit_micro, spent_micro) values ($1, $2, $3, $4)
      on conflict (scope, period) do update set spent_micro = excluded.spent_micro`,
-    [scope, period, limitMicro.toString(), takenMicro.toString()],
+    [scope, period, limitMicro.toString(), usedMicro.toString()],
   )
 }

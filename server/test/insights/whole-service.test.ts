@@ -15,9 +15,13 @@ afterAll(async () => {
   await receiver?.close()
 })
 
-test('a paid run is told to its tenant, summed in its figures, and a freeze stops the next one', async () => {
+test('a paid run sends its webhook and appears in analytics, and a freeze stops the next one', async () => {
   const tenant = await service.onboard()
-  const made = await service.post('/api/webhooks', { url: receiver.url, events: ['run.completed'] }, tenant.headers)
+  const subscription = await service.post(
+    '/api/webhooks',
+    { url: receiver.url, events: ['run.completed'] },
+    tenant.headers,
+  )
   const payer = await service.payer()
   const run = () =>
     payer.fetch(`${service.url}/api/run`, {
@@ -38,7 +42,7 @@ test('a paid run is told to its tenant, summed in its figures, and a freeze stop
   })
   await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBe(1)
   const [{ body, headers }] = receiver.received as [Receiver['received'][number]]
-  expect(new Webhook(made.body.signingSecret).verify(body, headers)).toMatchObject({
+  expect(new Webhook(subscription.body.signingSecret).verify(body, headers)).toMatchObject({
     type: 'run.completed',
     data: { run_id },
     seq: 1,

@@ -13,17 +13,17 @@ beforeAll(async () => {
 })
 afterAll(() => service.close())
 
-const read = async () => {
+const readBenchmark = async () => {
   const tenant = await service.onboard()
   return (await service.get('/api/benchmark', tenant.headers)).body
 }
 
-test('nothing is claimed before anything was measured, and nothing is told to guests', async () => {
-  expect(await read()).toEqual({ as_of: null, suite_version: null, mode: null, lanes: [] })
+test('there are no results before the first benchmark, and none without a key', async () => {
+  expect(await readBenchmark()).toEqual({ as_of: null, suite_version: null, mode: null, lanes: [] })
   expect((await service.get('/api/benchmark')).status).toBe(401)
 })
 
-test('the command measures every lane on the committed suite, and the service tells what it kept', async () => {
+test('the command measures every lane on the committed suite, and the service returns the saved results', async () => {
   const printed: string[] = []
   const log = console.log
   console.log = (text: string) => void printed.push(text)
@@ -32,25 +32,25 @@ test('the command measures every lane on the committed suite, and the service te
   } finally {
     console.log = log
   }
-  const told = await read()
+  const results = await readBenchmark()
   const suite = readBenchmarkSuite()
-  expect(told).toMatchObject({ suite_version: suite.suite_version, mode: 'offline' })
-  expect(Date.now() - Date.parse(told.as_of)).toBeLessThan(60_000)
+  expect(results).toMatchObject({ suite_version: suite.suite_version, mode: 'offline' })
+  expect(Date.now() - Date.parse(results.as_of)).toBeLessThan(60_000)
   const { body: pricing } = await service.get('/api/pricing')
   const agents: string[] = pricing.agents.map((agent: { agent_id: string }) => agent.agent_id)
-  expect(told.lanes.map((lane: { agent_id: string }) => lane.agent_id)).toEqual([...agents, 'default'])
-  for (const lane of told.lanes) {
+  expect(results.lanes.map((lane: { agent_id: string }) => lane.agent_id)).toEqual([...agents, 'default'])
+  for (const lane of results.lanes) {
     expect(lane.n).toBe(suite.tasks.filter((task) => task.agent_id === lane.agent_id).length)
     const [low, high] = lane.score.ci95
     expect(low).toBeLessThanOrEqual(lane.score.mean)
     expect(high).toBeGreaterThanOrEqual(lane.score.mean)
     expect(printed.join('\n')).toContain(lane.agent_id)
   }
-  const analyst = told.lanes.find((lane: { agent_id: string }) => lane.agent_id === 'analyst-v1')
+  const analyst = results.lanes.find((lane: { agent_id: string }) => lane.agent_id === 'analyst-v1')
   expect(analyst.price_per_verified_success_usdc).toBeCloseTo(0.025 / analyst.success_rate, 4)
 })
 
-test('a lane is measured at the price it has now, and a lane that fails has no price of success', async () => {
+test('a lane is measured at its current price, and a failing lane has no price per success', async () => {
   const headers = { 'x-admin-key': service.service.adminKey }
   await service.call('PATCH', '/api/lane/comedian-v1', { base_price_usdc: 0.095 }, headers)
   const suite = readBenchmarkSuite()
@@ -65,10 +65,10 @@ test('a lane is measured at the price it has now, and a lane that fails has no p
   expect(failing).toMatchObject({ success_rate: 0, score: { mean: 0 }, price_per_verified_success_usdc: null })
 })
 
-test('the newest result is told, and old ones are not kept for ever', async () => {
+test('the newest result is returned, and only the last twenty are stored', async () => {
   const clock = systemClock
-  const { keep, read: newest } = createBenchmark({ db: service.db, clock, ids: createIds(clock) })
+  const { save: keep, read: readNewest } = createBenchmark({ db: service.db, clock, ids: createIds(clock) })
   for (let n = 0; n < 22; n++) await keep({ suite_version: `v${n}`, mode: 'live', lanes: [] })
-  expect(await newest()).toMatchObject({ suite_version: 'v21', mode: 'live', lanes: [] })
+  expect(await readNewest()).toMatchObject({ suite_version: 'v21', mode: 'live', lanes: [] })
   expect(await service.db.selectFrom('benchmarks').select('id').execute()).toHaveLength(20)
 })

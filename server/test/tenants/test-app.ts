@@ -2,13 +2,13 @@ import { alertsRoutes } from '../../src/modules/insights/alerts.routes.ts'
 import { createAlerts } from '../../src/modules/insights/alerts.ts'
 import { createAnalytics } from '../../src/modules/insights/analytics.ts'
 import { createControlTower } from '../../src/modules/insights/control-tower.ts'
-import { envCheck } from '../../src/modules/insights/env-check.ts'
+import { checkEnv } from '../../src/modules/insights/env-check.ts'
 import { createFrozenAgents } from '../../src/modules/insights/frozen-agents.ts'
 import { healthRoutes } from '../../src/modules/insights/health.routes.ts'
-import { createHealth, type PartState } from '../../src/modules/insights/health.ts'
+import { createHealth, type DependencyState } from '../../src/modules/insights/health.ts'
 import { insightsRoutes } from '../../src/modules/insights/insights.routes.ts'
-import { createPredictions } from '../../src/modules/insights/predict.ts'
-import { createFoldRuns } from '../../src/modules/insights/run-facts.ts'
+import { createPredictiveAlerts } from '../../src/modules/insights/predictive-alerts.ts'
+import { createRunTotals } from '../../src/modules/insights/run-totals.ts'
 import { readTenantUsage } from '../../src/modules/insights/usage.ts'
 import { billingRoutes } from '../../src/modules/tenants/billing.routes.ts'
 import { type BillingPortal, createBilling } from '../../src/modules/tenants/billing.ts'
@@ -44,7 +44,7 @@ const laneCosts = () => ({ 'writer-v1': 2_000, 'coder-v1': 7_000 })
 type NodeOptions = {
   config?: Config
   made?: Map<SettingName, number>
-  parts?: { redis: PartState; supabase: PartState }
+  parts?: { redis: DependencyState; supabase: DependencyState }
   resolveAll?: ResolveAll
   answerMs?: number
   portal?: BillingPortal
@@ -97,7 +97,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     db: database.db,
     log,
     instance: ids.next('ins'),
-    tasks: [createDispatch({ clock, ids, heard: createFoldRuns(laneCosts) })],
+    tasks: [createDispatch({ clock, ids, heard: createRunTotals(laneCosts) })],
     leaseMs: 60_000,
   })
   const alerts = createAlerts({
@@ -108,7 +108,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     needFeature: tenants.needFeature,
     hasFeature: tenants.hasFeature,
   })
-  const predictions = createPredictions({ db: database.db, clock, alerts })
+  const predictions = createPredictiveAlerts({ db: database.db, clock, alerts })
   const frozen = createFrozenAgents({ db: database.db, clock, notifications })
   const analytics = createAnalytics({ db: database.db, clock, costs: laneCosts })
   const controlTower = createControlTower({
@@ -140,7 +140,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   webhooksRoutes(app, webhooks)
   alertsRoutes(app, alerts)
   insightsRoutes(app, { analytics, controlTower })
-  healthRoutes(app, { health, envCheck: () => envCheck(config, options.made ?? new Map()) })
+  healthRoutes(app, { health, envCheck: () => checkEnv(config, options.made ?? new Map()) })
   await app.ready()
   return {
     app,

@@ -12,11 +12,11 @@ import type {
   VerifyResult,
 } from '../../modules/payments/facilitator.ts'
 import { FacilitatorUnavailable } from '../../modules/payments/facilitator.ts'
+import { createCircuitBreaker } from '../../platform/circuit-breaker.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { networkForVersion, networkFromWire, parseChainId } from '../../platform/x402-wire.ts'
 import { toHex } from '../chain/codec.ts'
 import { authorizationDigest, parseSignature, recoverSigner } from './authorization.ts'
-import { createBreaker } from './breaker.ts'
 import { checkTerms, type Refusal } from './check-terms.ts'
 import { buildFacilitatorRequest } from './facilitator-wire.ts'
 import { createHttpCall, type HttpCall, type HttpResult } from './http-call.ts'
@@ -39,6 +39,8 @@ type Supported = Awaited<ReturnType<Facilitator['supported']>>
 
 const SUPPORTED_TTL_MS = 5 * 60_000
 const SUPPORTED_TIMEOUT_MS = 3_000
+const BREAKER_FAILURES = 3
+const BREAKER_COOL_DOWN_MS = 10_000
 
 /** Refusals that hold for every attempt: such a payment can never have moved money. */
 const PERMANENT_REFUSALS: ReadonlySet<string> = new Set([
@@ -70,14 +72,19 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
   const settleOnce = createSettleOnce({ remember: false })
   const servers = urls.map((url) => ({
     url: url.replace(/\/+$/, ''),
-    breaker: createBreaker(clock),
+    breaker: createCircuitBreaker({
+      clock,
+      failureThreshold: BREAKER_FAILURES,
+      coolDownMs: BREAKER_COOL_DOWN_MS,
+      probeTimeoutMs: BREAKER_COOL_DOWN_MS,
+    }),
     supported: undefined as { at: number; value: Supported } | undefined,
   }))
   type Server = (typeof servers)[number]
 
   const recordResult = (server: Server, response: HttpResult, understood: boolean) => {
-    if (response.kind === 'response' && response.status < 500 && understood) return server.breaker.succeeded()
-    server.breaker.failed()
+    if (response.kind === 'response' && response.status < 500 && understood) return server.breaker.recordSuccess()
+    server.breaker.recordFailure()
     const { url } = server
     deps.log?.warn(
       { facilitator: url, ...(response.kind === 'response' ? { status: response.status } : response) },
@@ -98,7 +105,7 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
   /** Servers whose circuit breaker is closed and that do not lack this kind of payment. */
   const findCandidates = async function* (x402Version: 1 | 2, network: string) {
     for (const server of servers) {
-      if (!server.breaker.allows()) continue
+      if (!server.breaker.allowsCall()) continue
       const supported = await readSupportedKinds(server)
       const supportsPayment = supported?.kinds.some(
         (kind) =>

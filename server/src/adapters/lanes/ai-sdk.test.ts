@@ -7,28 +7,27 @@ import type { LaneTask } from '../../modules/runs/lane.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createLiveLane, type LiveLaneDeps } from './ai-sdk.ts'
 import { createOfflineLane } from './offline.ts'
-import { createBreaker } from './resilience.ts'
 import { type LaneProviderSettings, type ProviderSettings, readLaneSettings } from './settings.ts'
 
-type Seen = { url: string; headers: IncomingMessage['headers']; body: Record<string, unknown> }
-type Reply = (response: ServerResponse, request: Seen) => void
+type ReceivedRequest = { url: string; headers: IncomingMessage['headers']; body: Record<string, unknown> }
+type Reply = (response: ServerResponse, request: ReceivedRequest) => void
 
-/** A model server on loopback. It answers each request with the next reply of its list; the last one repeats. */
+/** A model server on loopback. It answers each request with the next reply of its list and repeats the last one. */
 async function startModelServer(...replies: Reply[]) {
-  const seen: Seen[] = []
+  const requests: ReceivedRequest[] = []
   const server = createServer((request, response) => {
     let text = ''
     request.on('data', (chunk) => {
       text += chunk
     })
     request.on('end', () => {
-      const heard = {
+      const received = {
         url: request.url ?? '',
         headers: request.headers,
         body: JSON.parse(text) as Record<string, unknown>,
       }
-      seen.push(heard)
-      replies[Math.min(seen.length, replies.length) - 1]!(response, heard)
+      requests.push(received)
+      replies[Math.min(requests.length, replies.length) - 1]!(response, received)
     })
   })
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
@@ -36,17 +35,17 @@ async function startModelServer(...replies: Reply[]) {
     server.closeAllConnections()
     return new Promise<void>((resolve) => server.close(() => resolve()))
   }
-  open.push(close)
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, seen, close }
+  closers.push(close)
+  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`, seen: requests, close }
 }
 
-const open: (() => Promise<void>)[] = []
+const closers: (() => Promise<void>)[] = []
 afterEach(async () => {
-  for (const close of open.splice(0)) await close()
+  for (const close of closers.splice(0)) await close()
 })
 
 /** OpenAI's chat completion chunks, as OpenAI, OpenRouter, Ollama, vLLM and LiteLLM send them. */
-const openAi =
+const respondOpenAi =
   (pieces: string[], finish: string | null = 'stop', after?: (response: ServerResponse) => void): Reply =>
   (response) => {
     const send = (value: unknown) => response.write(`data: ${JSON.stringify(value)}\n\n`)
@@ -59,8 +58,8 @@ const openAi =
         choices: [{ index: 0, delta, finish_reason: reason }],
       })
     response.writeHead(200, { 'content-type': 'text/event-stream' })
-    pieces.forEach((content, at) => {
-      chunk(at === 0 ? { role: 'assistant', content } : { content })
+    pieces.forEach((content, i) => {
+      chunk(i === 0 ? { role: 'assistant', content } : { content })
     })
     if (after) return after(response)
     if (finish) {
@@ -79,7 +78,7 @@ const openAi =
   }
 
 /** Anthropic's message events. */
-const anthropic =
+const respondAnthropic =
   (pieces: string[], stop = 'end_turn', after?: (response: ServerResponse) => void): Reply =>
   (response) => {
     const send = (type: string, value: object) =>
@@ -106,21 +105,22 @@ const anthropic =
     response.end()
   }
 
-const status =
+const respondStatus =
   (code: number, headers: Record<string, string> = {}): Reply =>
   (response) => {
     response.writeHead(code, { 'content-type': 'application/json', ...headers })
     response.end(JSON.stringify({ error: { message: 'secret-key-123 is over its quota', type: 'error' } }))
   }
-const hang: Reply = () => {}
-const slam: Reply = (response) => response.destroy()
-const html: Reply = (response) => response.writeHead(200, { 'content-type': 'text/html' }).end('<html>welcome</html>')
-const garbled = openAi(['Hal'], null, (response) => {
+const neverRespond: Reply = () => {}
+const closeConnection: Reply = (response) => response.destroy()
+const sendHtml: Reply = (response) =>
+  response.writeHead(200, { 'content-type': 'text/html' }).end('<html>welcome</html>')
+const sendInvalidJson = respondOpenAi(['Hal'], null, (response) => {
   response.write('data: {"choices": [oops\n\n')
   response.end()
 })
 
-const provider = (url: string, over: Partial<ProviderSettings> = {}): ProviderSettings => ({
+const provider = (url: string, overrides: Partial<ProviderSettings> = {}): ProviderSettings => ({
   name: new URL(url).host,
   kind: 'openai-compatible',
   baseUrl: url,
@@ -129,62 +129,73 @@ const provider = (url: string, over: Partial<ProviderSettings> = {}): ProviderSe
   models: { 'coder-v1': 'code-model' },
   usdPerMillionInput: 2,
   usdPerMillionOutput: 10,
-  ...over,
+  ...overrides,
 })
 
-const settings = (providers: ProviderSettings[], over: Partial<LaneProviderSettings> = {}): LaneProviderSettings => ({
+const settings = (
+  providers: ProviderSettings[],
+  overrides: Partial<LaneProviderSettings> = {},
+): LaneProviderSettings => ({
   providers,
   lanes: {},
-  attemptTimeoutMs: 2000,
-  stallTimeoutMs: 150,
+  attemptTimeoutMs: 10_000,
+  stallTimeoutMs: 1000,
   retries: 0,
-  breaker: { failures: 3, coolDownMs: 60_000 },
-  ...over,
+  breaker: { failureThreshold: 3, coolDownMs: 60_000 },
+  ...overrides,
 })
 
-const live = (
+const createTestLane = (
   providers: ProviderSettings[],
-  over: Partial<LaneProviderSettings> = {},
+  overrides: Partial<LaneProviderSettings> = {},
   deps: Partial<LiveLaneDeps> = {},
-) => createLiveLane(settings(providers, over), { clock: systemClock, ...deps })
+) => createLiveLane(settings(providers, overrides), { clock: systemClock, ...deps })
 
-const task = (over: Partial<LaneTask> = {}): LaneTask => ({
+const task = (overrides: Partial<LaneTask> = {}): LaneTask => ({
   runId: 'run_1',
   agentId: 'writer-v1',
   task: 'Write a line about rivers.',
   context: [],
   deadline: new Date(Date.now() + 5000),
   signal: new AbortController().signal,
-  ...over,
+  ...overrides,
 })
 
-/** What the last message of a request says, in either wire format. */
-function asked({ body }: Seen): string {
+/** The text of the last message of a request, in either wire format. */
+function readLastMessage({ body }: ReceivedRequest): string {
   const { content } = (body.messages as { content: string | { text: string }[] }[]).at(-1)!
   return (typeof content === 'string' ? content : content.map((part) => part.text).join(' ')).slice(0, 200)
 }
 
 laneContract('live over an OpenAI-compatible server', async () => {
-  const server = await startModelServer((response, request) => openAi(['I heard: ', asked(request)])(response, request))
-  return { lane: live([provider(server.url)], { stallTimeoutMs: 5000, attemptTimeoutMs: 5000 }), close: server.close }
+  const server = await startModelServer((response, request) =>
+    respondOpenAi(['I heard: ', readLastMessage(request)])(response, request),
+  )
+  return {
+    lane: createTestLane([provider(server.url)], { stallTimeoutMs: 5000, attemptTimeoutMs: 5000 }),
+    close: server.close,
+  }
 })
 
 laneContract('live over Anthropic', async () => {
   const server = await startModelServer((response, request) =>
-    anthropic(['I heard: ', asked(request)])(response, request),
+    respondAnthropic(['I heard: ', readLastMessage(request)])(response, request),
   )
-  const lane = live([provider(server.url, { kind: 'anthropic' })], { stallTimeoutMs: 5000, attemptTimeoutMs: 5000 })
+  const lane = createTestLane([provider(server.url, { kind: 'anthropic' })], {
+    stallTimeoutMs: 5000,
+    attemptTimeoutMs: 5000,
+  })
   return { lane, close: server.close }
 })
 
 laneContract('offline', async () => ({ lane: createOfflineLane(), close: async () => {} }))
 
-describe('what goes over the wire', () => {
-  test('OpenAI: model, system prompt, temperature, token limit, key; the answer with usage and cost', async () => {
-    const server = await startModelServer(openAi(['A river ', 'runs.']))
-    const result = await live([provider(server.url)], { lanes: { 'coder-v1': { maxOutputTokens: 77 } } }).execute(
-      task({ agentId: 'coder-v1', context: ['We spoke of lakes.'] }),
-    )
+describe('wire format', () => {
+  test('OpenAI: sends model, system prompt, temperature, token limit and key; reads output, usage and cost', async () => {
+    const server = await startModelServer(respondOpenAi(['A river ', 'runs.']))
+    const result = await createTestLane([provider(server.url)], {
+      lanes: { 'coder-v1': { maxOutputTokens: 77 } },
+    }).execute(task({ agentId: 'coder-v1', context: ['We spoke of lakes.'] }))
     expect(result).toMatchObject({
       ok: true,
       output: 'A river runs.',
@@ -205,9 +216,9 @@ describe('what goes over the wire', () => {
     expect(messages.at(-1)).toEqual({ role: 'user', content: 'Write a line about rivers.' })
   })
 
-  test('Anthropic: its own header, its own events', async () => {
-    const server = await startModelServer(anthropic(['A river ', 'runs.']))
-    const result = await live([provider(server.url, { kind: 'anthropic' })]).execute(task())
+  test('Anthropic: sends its key header and reads its events', async () => {
+    const server = await startModelServer(respondAnthropic(['A river ', 'runs.']))
+    const result = await createTestLane([provider(server.url, { kind: 'anthropic' })]).execute(task())
     expect(result).toMatchObject({
       ok: true,
       output: 'A river runs.',
@@ -217,48 +228,52 @@ describe('what goes over the wire', () => {
     expect(server.seen[0]!.headers['x-api-key']).toBe('secret-key-123')
   })
 
-  test('a model set by an operator goes before the provider’s own', async () => {
-    const server = await startModelServer(openAi(['Yes.']))
-    await live(
+  test('a model set by an operator overrides the provider’s model', async () => {
+    const server = await startModelServer(respondOpenAi(['Yes.']))
+    await createTestLane(
       [provider(server.url)],
       {},
-      { modelOf: (agentId) => (agentId === 'coder-v1' ? 'operator-model' : null) },
+      { findModel: (agentId) => (agentId === 'coder-v1' ? 'operator-model' : null) },
     ).execute(task({ agentId: 'coder-v1' }))
     expect(server.seen[0]!.body.model).toBe('operator-model')
   })
 })
 
-describe('a provider that misbehaves is a result that says so, never an exception', () => {
+describe('a provider failure is a failed result, never an exception', () => {
   const cases: [string, Reply, object][] = [
     [
       'answers 429',
-      status(429),
+      respondStatus(429),
       { reason: 'unavailable', retryable: true, message: 'The model provider answered 429.' },
     ],
-    ['answers 500', status(500), { reason: 'unavailable', retryable: true }],
-    ['answers 529', status(529), { reason: 'unavailable', retryable: true }],
-    ['rejects our key', status(401), { reason: 'unavailable', retryable: false }],
-    ['refuses the request', status(400), { reason: 'refused', retryable: false }],
-    ['cuts the connection before a word', slam, { reason: 'unavailable', retryable: true }],
-    ['hangs without a word', hang, { reason: 'timeout', retryable: true, message: 'The model fell silent.' }],
-    ['falls silent after half an answer', openAi(['Half'], null, () => {}), { reason: 'timeout', retryable: true }],
+    ['answers 500', respondStatus(500), { reason: 'unavailable', retryable: true }],
+    ['answers 529', respondStatus(529), { reason: 'unavailable', retryable: true }],
+    ['rejects the API key', respondStatus(401), { reason: 'unavailable', retryable: false }],
+    ['refuses the request', respondStatus(400), { reason: 'refused', retryable: false }],
+    ['closes the connection before any output', closeConnection, { reason: 'unavailable', retryable: true }],
+    ['never responds', neverRespond, { reason: 'timeout', retryable: true, message: 'The model stopped responding.' }],
+    [
+      'stops responding after half an answer',
+      respondOpenAi(['Half'], null, () => {}),
+      { reason: 'timeout', retryable: true },
+    ],
     [
       'ends the stream after half an answer',
-      openAi(['Half an ans'], null),
+      respondOpenAi(['Half an ans'], null),
       { reason: 'invalid_output', retryable: true },
     ],
     [
-      'cuts the connection after half an answer',
-      openAi(['Half'], null, (response) => setTimeout(() => response.destroy(), 20)),
+      'closes the connection after half an answer',
+      respondOpenAi(['Half'], null, (response) => setTimeout(() => response.destroy(), 20)),
       { reason: 'invalid_output', retryable: true },
     ],
-    ['sends broken JSON in the stream', garbled, { reason: 'invalid_output', retryable: true }],
-    ['sends a web page', html, { reason: 'invalid_output', retryable: true }],
-    ['answers nothing', openAi(['  \n']), { reason: 'invalid_output', retryable: true }],
-    ['filters the content', openAi(['I'], 'content_filter'), { reason: 'refused', retryable: false }],
+    ['sends invalid JSON in the stream', sendInvalidJson, { reason: 'invalid_output', retryable: true }],
+    ['sends a web page', sendHtml, { reason: 'invalid_output', retryable: true }],
+    ['sends a blank answer', respondOpenAi(['  \n']), { reason: 'invalid_output', retryable: true }],
+    ['filters the content', respondOpenAi(['I'], 'content_filter'), { reason: 'refused', retryable: false }],
     [
-      'never stops talking',
-      openAi(
+      'exceeds the output limit',
+      respondOpenAi(
         Array.from({ length: 70 }, () => 'x'.repeat(1000)),
         null,
         () => {},
@@ -268,49 +283,55 @@ describe('a provider that misbehaves is a result that says so, never an exceptio
   ]
   test.each(cases)('it %s', async (_name, reply, expected) => {
     const server = await startModelServer(reply)
-    const result = await live([provider(server.url)]).execute(task())
+    const result = await createTestLane([provider(server.url)]).execute(task())
     expect(result).toMatchObject({ ok: false, ...expected })
     expect(JSON.stringify(result)).not.toContain('secret-key')
   })
 
-  test('Anthropic: an error in mid-stream and a cut are no answers either', async () => {
-    const overloaded = anthropic(['Half'], 'end_turn', (response) => {
+  test('Anthropic: an error event or a closed connection in mid-stream is a failure', async () => {
+    const overloaded = respondAnthropic(['Half'], 'end_turn', (response) => {
       response.write(
         `event: error\ndata: ${JSON.stringify({ type: 'error', error: { type: 'overloaded_error', message: 'Overloaded' } })}\n\n`,
       )
       response.end()
     })
-    const cut = anthropic(['Half'], 'end_turn', (response) => setTimeout(() => response.destroy(), 20))
-    for (const reply of [overloaded, cut, status(529), hang]) {
+    const truncated = respondAnthropic(['Half'], 'end_turn', (response) => setTimeout(() => response.destroy(), 20))
+    for (const reply of [overloaded, truncated, respondStatus(529), neverRespond]) {
       const server = await startModelServer(reply)
-      const result = await live([provider(server.url, { kind: 'anthropic' })]).execute(task())
+      const result = await createTestLane([provider(server.url, { kind: 'anthropic' })]).execute(task())
       expect(result).toMatchObject({ ok: false, retryable: true })
     }
   })
 
-  test('a provider nobody listens at is unavailable', async () => {
-    const server = await startModelServer(hang)
+  test('a provider that refuses connections is unavailable', async () => {
+    const server = await startModelServer(neverRespond)
     await server.close()
-    expect(await live([provider(server.url)]).execute(task())).toMatchObject({
+    expect(await createTestLane([provider(server.url)]).execute(task())).toMatchObject({
       ok: false,
       reason: 'unavailable',
       retryable: true,
     })
   })
 
-  test('JSON that is none is not delivered; JSON in a fence is delivered bare', async () => {
-    const wish = task({ task: 'List two rivers. Return JSON only.' })
-    const lying = await startModelServer(openAi(['Sure! Here is your JSON: {"rivers": [']))
-    expect(await live([provider(lying.url)]).execute(wish)).toMatchObject({ ok: false, reason: 'invalid_output' })
-    const fenced = await startModelServer(openAi(['```json\n{"rivers":', '["Rhine"]}\n```']))
-    expect(await live([provider(fenced.url)]).execute(wish)).toMatchObject({ ok: true, output: '{"rivers":["Rhine"]}' })
+  test('invalid JSON is a failure when JSON was requested; fenced JSON is returned without its fence', async () => {
+    const jsonTask = task({ task: 'List two rivers. Return JSON only.' })
+    const invalidServer = await startModelServer(respondOpenAi(['Sure! Here is your JSON: {"rivers": [']))
+    expect(await createTestLane([provider(invalidServer.url)]).execute(jsonTask)).toMatchObject({
+      ok: false,
+      reason: 'invalid_output',
+    })
+    const fencedServer = await startModelServer(respondOpenAi(['```json\n{"rivers":', '["Rhine"]}\n```']))
+    expect(await createTestLane([provider(fencedServer.url)]).execute(jsonTask)).toMatchObject({
+      ok: true,
+      output: '{"rivers":["Rhine"]}',
+    })
   })
 })
 
 describe('retry, fallback, deadline', () => {
-  test('a 429 is tried again after the pause the provider asks for', async () => {
-    const server = await startModelServer(status(429, { 'retry-after': '0' }), openAi(['Now.']))
-    expect(await live([provider(server.url)], { retries: 1 }).execute(task())).toMatchObject({
+  test('a 429 is retried after the delay the provider asks for', async () => {
+    const server = await startModelServer(respondStatus(429, { 'retry-after': '0' }), respondOpenAi(['Now.']))
+    expect(await createTestLane([provider(server.url)], { retries: 1 }).execute(task())).toMatchObject({
       ok: true,
       output: 'Now.',
       fallbacks: [],
@@ -318,32 +339,34 @@ describe('retry, fallback, deadline', () => {
     expect(server.seen).toHaveLength(2)
   })
 
-  test('what cannot succeed is not tried again', async () => {
-    const server = await startModelServer(status(400))
-    await live([provider(server.url)], { retries: 3 }).execute(task())
+  test('a failure that is not retryable is not retried', async () => {
+    const server = await startModelServer(respondStatus(400))
+    await createTestLane([provider(server.url)], { retries: 3 }).execute(task())
     expect(server.seen).toHaveLength(1)
   })
 
-  test('the fallback does the work and the result names who failed before it and why', async () => {
-    const broken = await startModelServer(status(500))
-    const sound = await startModelServer(anthropic(['From the second.']))
-    const result = await live([
-      provider(broken.url),
-      provider(sound.url, { kind: 'anthropic', model: 'second-model', models: {} }),
+  test('the fallback executes the task, and the result lists the failed providers with their reasons', async () => {
+    const failingServer = await startModelServer(respondStatus(500))
+    const workingServer = await startModelServer(respondAnthropic(['From the second.']))
+    const result = await createTestLane([
+      provider(failingServer.url),
+      provider(workingServer.url, { kind: 'anthropic', model: 'second-model', models: {} }),
     ]).execute(task())
     expect(result).toMatchObject({
       ok: true,
       output: 'From the second.',
       model: 'second-model',
       fallbacks: [
-        { provider: new URL(broken.url).host, model: 'base-model', reason: 'The model provider answered 500.' },
+        { provider: new URL(failingServer.url).host, model: 'base-model', reason: 'The model provider answered 500.' },
       ],
     })
   })
 
   test('the offline lane can be the last resort, and the result says offline', async () => {
-    const broken = await startModelServer(status(503))
-    const result = await live([provider(broken.url)], {}, { lastResort: createOfflineLane() }).execute(task())
+    const failingServer = await startModelServer(respondStatus(503))
+    const result = await createTestLane([provider(failingServer.url)], {}, { lastResort: createOfflineLane() }).execute(
+      task(),
+    )
     expect(result).toMatchObject({
       ok: true,
       mode: 'offline',
@@ -352,13 +375,13 @@ describe('retry, fallback, deadline', () => {
     })
   })
 
-  test('the end of the run ends the attempt at once, and no fallback starts after it', async () => {
-    const slow = await startModelServer(hang)
-    const second = await startModelServer(openAi(['Too late.']))
+  test('aborting the run ends the attempt at once, and no fallback starts after it', async () => {
+    const hangingServer = await startModelServer(neverRespond)
+    const unusedServer = await startModelServer(respondOpenAi(['Too late.']))
     const run = new AbortController()
     setTimeout(() => run.abort(), 60)
-    // Longer than this test may take: only the abort can end it.
-    const result = await live([provider(slow.url), provider(second.url)], {
+    // The timeouts are longer than the test, so only the abort can end the attempt.
+    const result = await createTestLane([provider(hangingServer.url), provider(unusedServer.url)], {
       stallTimeoutMs: 120_000,
       attemptTimeoutMs: 120_000,
     }).execute(task({ signal: run.signal }))
@@ -368,62 +391,32 @@ describe('retry, fallback, deadline', () => {
       retryable: true,
       message: 'The run reached its deadline.',
     })
-    expect(second.seen).toHaveLength(0)
+    expect(unusedServer.seen).toHaveLength(0)
   })
 
-  test('no pause is begun that the deadline would not outlast', async () => {
-    const server = await startModelServer(status(429, { 'retry-after': '9' }))
-    const started = performance.now()
-    await live([provider(server.url)], { retries: 2 }).execute(task({ deadline: new Date(Date.now() + 500) }))
-    expect(performance.now() - started).toBeLessThan(8000)
+  test('a retry is skipped when its delay would exceed the deadline', async () => {
+    const server = await startModelServer(respondStatus(429, { 'retry-after': '9' }))
+    const startedAt = performance.now()
+    await createTestLane([provider(server.url)], { retries: 2 }).execute(task({ deadline: new Date(Date.now() + 500) }))
+    expect(performance.now() - startedAt).toBeLessThan(8000)
     expect(server.seen).toHaveLength(1)
   })
 })
 
-describe('the breaker', () => {
-  test('opens after repeated failures, lets one probe through after the pause, closes on success', () => {
+describe('circuit breaker', () => {
+  test('a failing provider is skipped until its cool-down is over', async () => {
     const clock = createTestClock()
-    const breaker = createBreaker({ clock, failures: 3, coolDownMs: 1000 })
-    for (let at = 0; at < 3; at++) {
-      expect(breaker.admits()).toBe(true)
-      breaker.failed()
-    }
-    expect(breaker.admits()).toBe(false)
-    clock.advance(1001)
-    expect(breaker.admits()).toBe(true)
-    expect(breaker.admits()).toBe(false)
-    breaker.failed()
-    expect(breaker.admits()).toBe(false)
-    clock.advance(1001)
-    expect(breaker.admits()).toBe(true)
-    breaker.succeeded()
-    expect(breaker.admits()).toBe(true)
-    expect(breaker.admits()).toBe(true)
-  })
-
-  test('a probe that tells nothing gives its place back', () => {
-    const clock = createTestClock()
-    const breaker = createBreaker({ clock, failures: 1, coolDownMs: 10 })
-    breaker.failed()
-    clock.advance(11)
-    expect(breaker.admits()).toBe(true)
-    breaker.undecided()
-    expect(breaker.admits()).toBe(true)
-  })
-
-  test('a provider that is down is not even asked, until it has had its pause', async () => {
-    const clock = createTestClock()
-    const down = await startModelServer(status(500), status(500), openAi(['Back.']))
-    const sound = await startModelServer(openAi(['Second.']))
-    const lane = live(
-      [provider(down.url), provider(sound.url)],
-      { breaker: { failures: 2, coolDownMs: 1000 } },
+    const failingServer = await startModelServer(respondStatus(500), respondStatus(500), respondOpenAi(['Back.']))
+    const workingServer = await startModelServer(respondOpenAi(['Second.']))
+    const lane = createTestLane(
+      [provider(failingServer.url), provider(workingServer.url)],
+      { breaker: { failureThreshold: 2, coolDownMs: 1000 } },
       { clock },
     )
     const run = () => lane.execute(task({ deadline: new Date('2027-01-01T00:00:00Z') }))
-    for (let at = 0; at < 4; at++) expect(await run()).toMatchObject({ ok: true, output: 'Second.' })
-    expect(down.seen).toHaveLength(2)
-    expect(await run()).toMatchObject({ fallbacks: [{ reason: 'Left alone after repeated failures.' }] })
+    for (let i = 0; i < 4; i++) expect(await run()).toMatchObject({ ok: true, output: 'Second.' })
+    expect(failingServer.seen).toHaveLength(2)
+    expect(await run()).toMatchObject({ fallbacks: [{ reason: 'Skipped after repeated failures.' }] })
     clock.advance(1001)
     expect(await run()).toMatchObject({ ok: true, output: 'Back.', fallbacks: [] })
   })
@@ -432,12 +425,12 @@ describe('the breaker', () => {
 describe('settings from the environment', () => {
   const agents = ['coder-v1', 'default']
 
-  test('without a provider there are none', () => {
+  test('are undefined without a provider', () => {
     expect(readLaneSettings({}, agents)).toBeUndefined()
   })
 
-  test('provider, per-lane model, prices and fallback are read', () => {
-    const read = readLaneSettings(
+  test('include provider, per-lane model, prices and fallback', () => {
+    const laneSettings = readLaneSettings(
       {
         LANE_PROVIDER: 'openai-compatible',
         LANE_BASE_URL: 'http://127.0.0.1:11434/v1/',
@@ -451,8 +444,8 @@ describe('settings from the environment', () => {
       },
       agents,
     )!
-    expect(read.retries).toBe(2)
-    expect(read.providers).toMatchObject([
+    expect(laneSettings.retries).toBe(2)
+    expect(laneSettings.providers).toMatchObject([
       {
         name: '127.0.0.1:11434',
         baseUrl: 'http://127.0.0.1:11434/v1',
@@ -465,7 +458,7 @@ describe('settings from the environment', () => {
     ])
   })
 
-  test('what cannot work is said before anything is sold', () => {
+  test('invalid settings are refused at startup', () => {
     expect(() => readLaneSettings({ LANE_PROVIDER: 'oracle' }, agents)).toThrow(/LANE_PROVIDER must be/)
     expect(() => readLaneSettings({ LANE_PROVIDER: 'openai-compatible', LANE_MODEL: 'm' }, agents)).toThrow(
       /LANE_BASE_URL/,

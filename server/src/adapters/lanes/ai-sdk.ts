@@ -1,8 +1,9 @@
 import type { LanguageModel } from 'ai'
 import type { Lane, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
+import { type CircuitBreaker, createCircuitBreaker } from '../../platform/circuit-breaker.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { type CallOutcome, callModel, openModel } from './model-call.ts'
-import { type Breaker, createBreaker, pause, pauseBefore } from './resilience.ts'
+import { retryDelayMs, sleep } from './retry.ts'
 import {
   LANE_DEFAULTS,
   LANE_TUNING,
@@ -13,107 +14,112 @@ import {
 
 export type LiveLaneDeps = {
   clock: Clock
-  /** The model an operator has set for a lane in the catalog; it goes before the provider's own choice. */
-  modelOf?: (agentId: string) => string | null | undefined
-  /** Does the work when every provider has failed. Left out, the run fails uncharged instead. */
+  /** The model an operator has set for a lane in the catalog; it overrides the provider's setting. */
+  findModel?: (agentId: string) => string | null | undefined
+  /** Executes the task when every provider has failed. Without it, the run fails and is not charged. */
   lastResort?: Lane
 }
 
 type Fallback = { provider: string; model: string; reason: string }
-type Failed = Extract<CallOutcome, { ok: false }>
+type FailedCall = Extract<CallOutcome, { ok: false }>
 
-/** Lanes that ask a model: any OpenAI-compatible server or Anthropic, with retries, fallbacks and a breaker for each. */
+/** Lanes that call a model: any OpenAI-compatible server or Anthropic, with retries, fallbacks and a circuit breaker for each provider. */
 export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDeps): Lane {
-  const routes = settings.providers.map((provider, at) => ({
+  const routes = settings.providers.map((provider, index) => ({
     provider,
-    breaker: createBreaker({ clock: deps.clock, ...settings.breaker }),
+    breaker: createCircuitBreaker({ clock: deps.clock, ...settings.breaker }),
     modelFor: (agentId: string) =>
-      (at === 0 ? deps.modelOf?.(agentId) : undefined) ?? provider.models[agentId] ?? provider.model,
+      (index === 0 ? deps.findModel?.(agentId) : undefined) ?? provider.models[agentId] ?? provider.model,
   }))
-  const opened = new Map<string, Promise<LanguageModel>>()
+  const models = new Map<string, Promise<LanguageModel>>()
 
-  const modelOn = (provider: ProviderSettings, name: string) => {
-    const key = `${provider.name}\n${name}`
-    const known = opened.get(key)
-    if (known) return known
-    const opening = openModel(provider, name)
-    opened.set(key, opening)
-    return opening
+  const openCachedModel = (provider: ProviderSettings, modelName: string) => {
+    const key = `${provider.name}\n${modelName}`
+    const existing = models.get(key)
+    if (existing) return existing
+    const model = openModel(provider, modelName)
+    models.set(key, model)
+    return model
   }
 
   const execute = async (task: LaneTask): Promise<LaneResult> => {
     if (task.signal.aborted)
-      return failed({
+      return toFailedResult({
         ok: false,
         reason: 'timeout',
-        message: 'The run was over before the lane started.',
+        message: 'The run ended before the lane started.',
         retryable: true,
       })
     const fallbacks: Fallback[] = []
-    let last: Failed = { ok: false, reason: 'unavailable', message: 'No model provider is ready.', retryable: true }
+    let lastFailure: FailedCall = {
+      ok: false,
+      reason: 'unavailable',
+      message: 'No model provider is available.',
+      retryable: true,
+    }
     for (const { provider, breaker, modelFor } of routes) {
-      const name = modelFor(task.agentId)
-      if (!breaker.admits()) {
-        fallbacks.push({ provider: provider.name, model: name, reason: 'Left alone after repeated failures.' })
+      const modelName = modelFor(task.agentId)
+      if (!breaker.allowsCall()) {
+        fallbacks.push({ provider: provider.name, model: modelName, reason: 'Skipped after repeated failures.' })
         continue
       }
-      const outcome = await tryProvider(await modelOn(provider, name), provider, breaker, task)
+      const outcome = await tryProvider(await openCachedModel(provider, modelName), provider, breaker, task)
       if (outcome.ok)
         return {
           ok: true,
           output: outcome.text,
           provider: provider.name,
-          model: name,
+          model: modelName,
           mode: 'live',
           usage: outcome.usage,
           fallbacks,
         }
-      if (task.signal.aborted) return failed(outcome)
-      last = outcome
-      fallbacks.push({ provider: provider.name, model: name, reason: outcome.message })
+      if (task.signal.aborted) return toFailedResult(outcome)
+      lastFailure = outcome
+      fallbacks.push({ provider: provider.name, model: modelName, reason: outcome.message })
     }
-    return deps.lastResort ? withFallbacks(await deps.lastResort.execute(task), fallbacks) : failed(last)
+    return deps.lastResort ? addFallbacks(await deps.lastResort.execute(task), fallbacks) : toFailedResult(lastFailure)
   }
 
   const tryProvider = async (
     model: LanguageModel,
     provider: ProviderSettings,
-    breaker: Breaker,
+    breaker: CircuitBreaker,
     task: LaneTask,
   ): Promise<CallOutcome> => {
-    const tuning = tuningFor(settings, task.agentId)
+    const tuning = resolveTuning(settings, task.agentId)
     for (let attempt = 0; ; attempt++) {
       const outcome = await callModel(model, provider, tuning, task, settings)
-      tellBreaker(breaker, outcome, task.signal.aborted)
+      recordOutcome(breaker, outcome, task.signal.aborted)
       if (outcome.ok || !outcome.retryable || attempt >= settings.retries) return outcome
-      const wait = pauseBefore(attempt + 1, outcome.retryAfterMs)
-      const enough = deps.clock.now().getTime() + wait < task.deadline.getTime()
-      if (!enough || !(await pause(wait, task.signal)) || !breaker.admits()) return outcome
+      const delayMs = retryDelayMs(attempt + 1, outcome.retryAfterMs)
+      const fitsDeadline = deps.clock.now().getTime() + delayMs < task.deadline.getTime()
+      if (!fitsDeadline || !(await sleep(delayMs, task.signal)) || !breaker.allowsCall()) return outcome
     }
   }
 
   return { name: 'live', mode: 'live', execute }
 }
 
-/** Silence, errors and broken answers speak against a provider; a refused task or a run that ran out of time do not. */
-function tellBreaker(breaker: Breaker, outcome: CallOutcome, ranOut: boolean): void {
-  if (outcome.ok || outcome.reason === 'refused') breaker.succeeded()
-  else if (ranOut) breaker.undecided()
-  else breaker.failed()
+/** Timeouts, errors and invalid outputs count as failures of the provider; a refused task or an aborted run does not. */
+function recordOutcome(breaker: CircuitBreaker, outcome: CallOutcome, runAborted: boolean): void {
+  if (outcome.ok || outcome.reason === 'refused') breaker.recordSuccess()
+  else if (runAborted) breaker.abandonProbe()
+  else breaker.recordFailure()
 }
 
-const tuningFor = (settings: LaneProviderSettings, agentId: string): LaneTuning => ({
+const resolveTuning = (settings: LaneProviderSettings, agentId: string): LaneTuning => ({
   ...(LANE_TUNING[agentId] ?? LANE_DEFAULTS),
   ...settings.lanes[agentId],
 })
 
-const failed = ({ reason, message, retryable }: Failed): LaneResult => ({
+const toFailedResult = ({ reason, message, retryable }: FailedCall): LaneResult => ({
   ok: false,
   reason,
   message,
-  // A deadline says nothing against trying again; a refusal and bad credentials do.
+  // The caller may retry after a deadline, but not after a refusal or rejected credentials.
   retryable: retryable || reason === 'timeout',
 })
 
-const withFallbacks = (result: LaneResult, fallbacks: readonly Fallback[]): LaneResult =>
+const addFallbacks = (result: LaneResult, fallbacks: readonly Fallback[]): LaneResult =>
   result.ok ? { ...result, fallbacks: [...fallbacks, ...result.fallbacks] } : result

@@ -3,7 +3,7 @@ import { createTestClock } from '../../../test/clock.ts'
 import type { Lane } from '../../modules/runs/lane.ts'
 import { verifyOutput } from '../../modules/runs/verify-output.ts'
 import { systemClock } from '../../platform/clock.ts'
-import { type BenchmarkTask, holds, readBenchmarkSuite, runBenchmark } from './benchmark.ts'
+import { type BenchmarkTask, passesCheck, readBenchmarkSuite, runBenchmark } from './benchmark.ts'
 import { createOfflineLane } from './offline.ts'
 
 const LANES = [
@@ -17,11 +17,11 @@ const LANES = [
   'default',
 ].map((agentId) => ({ agentId, priceUsdc: 0.01 }))
 
-const scripted = (outputs: Record<string, string | undefined>, tick: () => void): Lane => ({
+const createScriptedLane = (outputs: Record<string, string | undefined>, onTask: () => void): Lane => ({
   name: 'scripted',
   mode: 'live',
   execute: async (task) => {
-    tick()
+    onTask()
     const output = outputs[task.task]
     return output === undefined
       ? { ok: false, reason: 'unavailable', message: 'Down.', retryable: true }
@@ -37,7 +37,7 @@ const scripted = (outputs: Record<string, string | undefined>, tick: () => void)
   },
 })
 
-test('the suite covers every lane with several tasks, each with checks and an id of its own', () => {
+test('the suite has several tasks for every lane, each with checks and a unique id', () => {
   const { tasks } = readBenchmarkSuite()
   for (const { agentId } of LANES)
     expect(tasks.filter((task) => task.agent_id === agentId).length).toBeGreaterThanOrEqual(6)
@@ -45,7 +45,7 @@ test('the suite covers every lane with several tasks, each with checks and an id
   expect(new Set(tasks.map((task) => task.id)).size).toBe(tasks.length)
 })
 
-test('the offline lanes do real work: most of the suite succeeds, and nothing empty would', async () => {
+test('the offline lanes pass most of the suite, and trivial answers do not', async () => {
   const suite = readBenchmarkSuite()
   const results = await runBenchmark(
     { lane: createOfflineLane(), clock: systemClock, verify: verifyOutput },
@@ -59,28 +59,30 @@ test('the offline lanes do real work: most of the suite succeeds, and nothing em
       true,
       true,
     ])
-  const mute = await runBenchmark(
+  const trivialResults = await runBenchmark(
     {
-      lane: scripted(Object.fromEntries(suite.tasks.map((task) => [task.task, 'Yes.'])), () => {}),
+      lane: createScriptedLane(Object.fromEntries(suite.tasks.map((task) => [task.task, 'Yes.'])), () => {}),
       clock: systemClock,
       verify: verifyOutput,
     },
     LANES,
     suite,
   )
-  for (const result of mute) expect(result.success_rate).toBeLessThanOrEqual(0.2)
+  for (const result of trivialResults) expect(result.success_rate).toBeLessThanOrEqual(0.2)
 })
 
-test('rates, interval, median latency and price of a success are what they say', async () => {
+test('success rate, interval, median latency and price per success are computed correctly', async () => {
   const clock = createTestClock()
-  const waits = [10, 30, 20, 40]
+  const latencies = [10, 30, 20, 40]
   const tasks: BenchmarkTask[] = ['a', 'b', 'c', 'd'].map((task) => ({
     id: task,
     agent_id: 'x',
     task,
     checks: [{ contains: 'river' }, { min_words: 2 }],
   }))
-  const lane = scripted({ a: 'A river.', b: 'No stream.', c: 'Two rivers.' }, () => clock.advance(waits.shift()!))
+  const lane = createScriptedLane({ a: 'A river.', b: 'No stream.', c: 'Two rivers.' }, () =>
+    clock.advance(latencies.shift()!),
+  )
   const verify = async () => ({ verified: true, score: 1 })
   const [result] = await runBenchmark({ lane, clock, verify }, [{ agentId: 'x', priceUsdc: 0.02 }], {
     suite_version: 't',
@@ -92,7 +94,7 @@ test('rates, interval, median latency and price of a success are what they say',
     success_rate: 0.5,
     score: { mean: 0.625 },
     latency_ms: 30,
-    // The last task was never done and so never charged.
+    // The last task failed and is not charged.
     price_per_verified_success_usdc: 0.03,
   })
   const [low, high] = result!.score.ci95
@@ -100,19 +102,19 @@ test('rates, interval, median latency and price of a success are what they say',
   expect(high).toBe(1)
 })
 
-test('a lane that did everything right is not said to be perfect', async () => {
-  const tasks = Array.from({ length: 12 }, (_, at) => ({ id: `t${at}`, agent_id: 'x', task: 'a', checks: [] }))
-  const lane = scripted({ a: 'A river.' }, () => {})
+test('a perfect score keeps a confidence interval', async () => {
+  const tasks = Array.from({ length: 12 }, (_, i) => ({ id: `t${i}`, agent_id: 'x', task: 'a', checks: [] }))
+  const lane = createScriptedLane({ a: 'A river.' }, () => {})
   const verify = async () => ({ verified: true, score: 1 })
   const suite = { suite_version: 't', tasks }
   const [result] = await runBenchmark({ lane, clock: systemClock, verify }, [{ agentId: 'x', priceUsdc: 1 }], suite)
   expect(result!.score).toEqual({ mean: 1, ci95: [0.7575, 1] })
 })
 
-test('what is not verified is no success, and a lane without one has no price of success', async () => {
+test('an unverified output is no success, and without a success there is no price per success', async () => {
   const tasks: BenchmarkTask[] = [{ id: 'a', agent_id: 'x', task: 'a', checks: [{ contains: 'river' }] }]
   const deps = {
-    lane: scripted({ a: 'A river.' }, () => {}),
+    lane: createScriptedLane({ a: 'A river.' }, () => {}),
     clock: systemClock,
     verify: async () => ({ verified: false, score: 0.4 }),
   }
@@ -122,13 +124,13 @@ test('what is not verified is no success, and a lane without one has no price of
 })
 
 test('each check can fail', () => {
-  expect(holds({ contains: 'Rhine' }, 'the rhine')).toBe(true)
-  expect(holds({ contains: 'Rhine' }, 'the Elbe')).toBe(false)
-  expect(holds({ lacks: 'elbe' }, 'the Elbe')).toBe(false)
-  expect(holds({ matches: '\\b18\\b' }, '180')).toBe(false)
-  expect(holds({ json: true }, '{"a":1')).toBe(false)
-  expect(holds({ list: true }, 'one, two')).toBe(false)
-  expect(holds({ list: true }, 'Here:\n- one')).toBe(true)
-  expect(holds({ max_words: 2 }, 'one two three')).toBe(false)
-  expect(holds({ min_words: 3 }, 'one two')).toBe(false)
+  expect(passesCheck({ contains: 'Rhine' }, 'the rhine')).toBe(true)
+  expect(passesCheck({ contains: 'Rhine' }, 'the Elbe')).toBe(false)
+  expect(passesCheck({ lacks: 'elbe' }, 'the Elbe')).toBe(false)
+  expect(passesCheck({ matches: '\\b18\\b' }, '180')).toBe(false)
+  expect(passesCheck({ json: true }, '{"a":1')).toBe(false)
+  expect(passesCheck({ list: true }, 'one, two')).toBe(false)
+  expect(passesCheck({ list: true }, 'Here:\n- one')).toBe(true)
+  expect(passesCheck({ max_words: 2 }, 'one two three')).toBe(false)
+  expect(passesCheck({ min_words: 3 }, 'one two')).toBe(false)
 })

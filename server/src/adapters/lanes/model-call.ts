@@ -1,31 +1,31 @@
 import type { LanguageModel } from 'ai'
 import type { LaneTask, LaneUsage } from '../../modules/runs/lane.ts'
-import { readWish } from './offline/brief.ts'
+import { readOutputFormat } from './offline/brief.ts'
 import type { LaneTuning, ProviderSettings } from './settings.ts'
 
-/** One attempt at one provider: text and usage, or why there is none. */
+/** The result of one attempt at one provider: text and usage, or the reason of the failure. */
 export type CallOutcome =
   | { ok: true; text: string; usage: LaneUsage }
   | {
       ok: false
       reason: 'timeout' | 'refused' | 'unavailable' | 'invalid_output'
-      /** For the caller, in our own words: what a provider says may hold a secret. */
+      /** Shown to the caller, so it never repeats a provider's message, which may contain a secret. */
       message: string
-      /** Trying the same provider again may help. */
+      /** Whether a retry at the same provider may succeed. */
       retryable: boolean
       retryAfterMs?: number
     }
 
 export type CallLimits = { attemptTimeoutMs: number; stallTimeoutMs: number }
 
-const MAX_OUTPUT = 60_000
+const MAX_OUTPUT_CHARACTERS = 60_000
 const MAX_RETRY_AFTER_SECONDS = 30
 
-/** The SDK and its providers are loaded on first use: a service with offline lanes never pays for them. */
+/** The SDK is loaded on first use, so that a service with offline lanes does not pay for it. */
 export async function openModel(provider: ProviderSettings, model: string): Promise<LanguageModel> {
   if (provider.kind === 'anthropic') {
     const { createAnthropic } = await import('@ai-sdk/anthropic')
-    // Without a key of ours the SDK would look for one in the environment by itself; that must not happen silently.
+    // Without a key the SDK would silently read one from the environment.
     return createAnthropic({ baseURL: provider.baseUrl, apiKey: provider.apiKey ?? 'none' })(model)
   }
   const { createOpenAICompatible } = await import('@ai-sdk/openai-compatible')
@@ -33,7 +33,7 @@ export async function openModel(provider: ProviderSettings, model: string): Prom
   return createOpenAICompatible({ name: 'lane', baseURL: provider.baseUrl, includeUsage: true, ...key })(model)
 }
 
-/** Streams one answer and judges how it ended. Never throws for what the provider does. */
+/** Streams one response and classifies how it ended. Never throws on a provider failure. */
 export async function callModel(
   model: LanguageModel,
   provider: ProviderSettings,
@@ -43,70 +43,71 @@ export async function callModel(
 ): Promise<CallOutcome> {
   const { streamText } = await import('ai')
   const attempt = new AbortController()
-  const watch = startWatch(attempt, limits)
-  const stop = () => attempt.abort(new Error('The run ended.'))
-  task.signal.addEventListener('abort', stop, { once: true })
+  const timeouts = startTimeouts(attempt, limits)
+  const abortAttempt = () => attempt.abort(new Error('The run ended.'))
+  task.signal.addEventListener('abort', abortAttempt, { once: true })
   let text = ''
   try {
-    const answer = streamText({
+    const stream = streamText({
       model,
       instructions: tuning.systemPrompt,
-      messages: messagesFor(task),
+      messages: buildMessages(task),
       temperature: tuning.temperature,
       maxOutputTokens: tuning.maxOutputTokens,
       maxRetries: 0,
       abortSignal: attempt.signal,
       onError: () => {},
     })
-    for await (const part of answer.fullStream) {
-      watch.heard()
+    for await (const part of stream.fullStream) {
+      timeouts.restartStallTimer()
       if (part.type === 'text-delta') {
         text += part.text
-        if (text.length > MAX_OUTPUT) return bad('The model did not stop talking.')
+        if (text.length > MAX_OUTPUT_CHARACTERS)
+          return invalidOutput(`The model's output exceeded ${MAX_OUTPUT_CHARACTERS} characters.`)
       } else if (part.type === 'error') {
-        return failureOf(part.error)
+        return toFailure(part.error)
       } else if (part.type === 'abort') {
-        return stopped(task, watch.why())
+        return toTimeout(task, timeouts.reason())
       } else if (part.type === 'finish') {
-        return finished(text, part.finishReason, usageOf(part.totalUsage, provider, task, text), task)
+        return toOutcome(text, part.finishReason, toUsage(part.totalUsage, provider, task, text), task)
       }
     }
-    return bad('The answer broke off.')
+    return invalidOutput('The response ended early.')
   } catch (error) {
-    return attempt.signal.aborted ? stopped(task, watch.why()) : failureOf(error)
+    return attempt.signal.aborted ? toTimeout(task, timeouts.reason()) : toFailure(error)
   } finally {
-    watch.end()
-    task.signal.removeEventListener('abort', stop)
-    // Whatever way this ends, the connection must not go on streaming to nobody.
+    timeouts.clear()
+    task.signal.removeEventListener('abort', abortAttempt)
+    // However this ends, close the connection so that it does not keep streaming.
     attempt.abort()
   }
 }
 
-/** Ends the attempt after its whole time, or after too long a silence. */
-function startWatch(attempt: AbortController, limits: CallLimits) {
-  let why = ''
-  const give = (reason: string) => {
-    why = reason
+/** Aborts the attempt after its total time, or when no data arrives for too long. */
+function startTimeouts(attempt: AbortController, limits: CallLimits) {
+  let abortReason = ''
+  const abortWith = (reason: string) => {
+    abortReason = reason
     attempt.abort(new Error(reason))
   }
-  const whole = setTimeout(() => give('The model took too long.'), limits.attemptTimeoutMs)
-  let silence = setTimeout(() => give('The model fell silent.'), limits.stallTimeoutMs)
+  const attemptTimer = setTimeout(() => abortWith('The model took too long.'), limits.attemptTimeoutMs)
+  let stallTimer = setTimeout(() => abortWith('The model stopped responding.'), limits.stallTimeoutMs)
   return {
-    heard() {
-      clearTimeout(silence)
-      silence = setTimeout(() => give('The model fell silent.'), limits.stallTimeoutMs)
+    restartStallTimer() {
+      clearTimeout(stallTimer)
+      stallTimer = setTimeout(() => abortWith('The model stopped responding.'), limits.stallTimeoutMs)
     },
-    why: () => why,
-    end() {
-      clearTimeout(whole)
-      clearTimeout(silence)
+    reason: () => abortReason,
+    clear() {
+      clearTimeout(attemptTimer)
+      clearTimeout(stallTimer)
     },
   }
 }
 
-/** Memory stands in a message of its own, named as what it is, so that it cannot pass for the task. */
-function messagesFor(task: LaneTask): { role: 'user'; content: string }[] {
-  const memory =
+/** Memories are sent as a separate, labelled message, so that they cannot be mistaken for the task. */
+function buildMessages(task: LaneTask): { role: 'user'; content: string }[] {
+  const notes =
     task.context.length > 0
       ? [
           {
@@ -115,66 +116,71 @@ function messagesFor(task: LaneTask): { role: 'user'; content: string }[] {
           },
         ]
       : []
-  return [...memory, { role: 'user', content: task.task }]
+  return [...notes, { role: 'user', content: task.task }]
 }
 
-function finished(text: string, reason: string, usage: LaneUsage, task: LaneTask): CallOutcome {
+function toOutcome(text: string, reason: string, usage: LaneUsage, task: LaneTask): CallOutcome {
   if (reason === 'content-filter')
     return { ok: false, reason: 'refused', message: 'The model refused the task.', retryable: false }
-  if (reason !== 'stop' && reason !== 'length') return bad('The answer broke off.')
-  if (!/[\p{L}\p{N}]/u.test(text)) return bad('The model answered nothing.')
-  if (readWish(task.task).form !== 'json') return { ok: true, text, usage }
-  const json = bareJson(text)
+  if (reason !== 'stop' && reason !== 'length') return invalidOutput('The response ended early.')
+  if (!/[\p{L}\p{N}]/u.test(text)) return invalidOutput('The model returned no text.')
+  if (readOutputFormat(task.task).form !== 'json') return { ok: true, text, usage }
+  const json = extractJson(text)
   return json === undefined
-    ? bad('JSON was asked for and the model answered something else.')
+    ? invalidOutput('JSON was requested and the model returned something else.')
     : { ok: true, text: json, usage }
 }
 
-/** The JSON of an answer, out of the fence models like to put around it; undefined when it does not parse. */
-function bareJson(text: string): string | undefined {
-  const bare = text
+/** The JSON of an answer without the code fence models often add; undefined when it does not parse. */
+function extractJson(text: string): string | undefined {
+  const jsonText = text
     .trim()
     .replace(/^```(?:json)?[ \t]*\n/, '')
     .replace(/\n?```$/, '')
   try {
-    JSON.parse(bare)
-    return bare
+    JSON.parse(jsonText)
+    return jsonText
   } catch {
     return undefined
   }
 }
 
-const bad = (message: string): CallOutcome => ({ ok: false, reason: 'invalid_output', message, retryable: true })
+const invalidOutput = (message: string): CallOutcome => ({
+  ok: false,
+  reason: 'invalid_output',
+  message,
+  retryable: true,
+})
 
-const stopped = (task: LaneTask, why: string): CallOutcome =>
+const toTimeout = (task: LaneTask, reason: string): CallOutcome =>
   task.signal.aborted
     ? { ok: false, reason: 'timeout', message: 'The run reached its deadline.', retryable: false }
-    : { ok: false, reason: 'timeout', message: why || 'The attempt was stopped.', retryable: true }
+    : { ok: false, reason: 'timeout', message: reason || 'The attempt was stopped.', retryable: true }
 
-type ProviderFault = { name?: string; statusCode?: number; responseHeaders?: Record<string, string> }
+type ProviderError = { name?: string; statusCode?: number; responseHeaders?: Record<string, string> }
 
-function failureOf(error: unknown): CallOutcome {
-  const { name, statusCode, responseHeaders } = (error ?? {}) as ProviderFault
+function toFailure(error: unknown): CallOutcome {
+  const { name, statusCode, responseHeaders } = (error ?? {}) as ProviderError
   if (statusCode === undefined || (statusCode >= 200 && statusCode < 300)) {
-    // The SDK reports a stream it cannot read, or that ended early, by these; the rest never reached the provider.
-    const broken =
+    // The SDK uses these for a stream that is unreadable or ended early; with other errors the provider was not reached.
+    const isInvalidResponse =
       statusCode !== undefined ||
       name === 'AI_InvalidResponseDataError' ||
       name === 'AI_JSONParseError' ||
       name === 'AI_TypeValidationError' ||
       name === 'AI_NoOutputGeneratedError'
-    return broken
-      ? bad('The answer broke off or could not be read.')
+    return isInvalidResponse
+      ? invalidOutput('The response ended early or could not be read.')
       : { ok: false, reason: 'unavailable', message: 'The model provider could not be reached.', retryable: true }
   }
   if (statusCode === 429 || statusCode === 408 || statusCode >= 500) {
-    const wait = retryAfter(responseHeaders?.['retry-after'])
+    const retryAfterMs = parseRetryAfterMs(responseHeaders?.['retry-after'])
     return {
       ok: false,
       reason: 'unavailable',
       message: `The model provider answered ${statusCode}.`,
       retryable: true,
-      ...(wait === undefined ? {} : { retryAfterMs: wait }),
+      ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
     }
   }
   if (statusCode === 401 || statusCode === 403 || statusCode === 404) {
@@ -193,22 +199,22 @@ function failureOf(error: unknown): CallOutcome {
   }
 }
 
-function retryAfter(header: string | undefined): number | undefined {
+function parseRetryAfterMs(header: string | undefined): number | undefined {
   const seconds = Number(header)
   return header && Number.isFinite(seconds) && seconds >= 0
     ? Math.min(seconds, MAX_RETRY_AFTER_SECONDS) * 1000
     : undefined
 }
 
-/** A provider that does not count tokens is counted for: four characters a token, so that the cost is never nothing. */
-function usageOf(
+/** When a provider reports no usage, it is estimated at four characters per token, so that the cost is never zero. */
+function toUsage(
   usage: { inputTokens: number | undefined; outputTokens: number | undefined },
   provider: ProviderSettings,
   task: LaneTask,
   text: string,
 ): LaneUsage {
-  const asked = task.task.length + task.context.reduce((sum, note) => sum + note.length, 0)
-  const inputTokens = usage.inputTokens ?? Math.ceil(asked / 4)
+  const inputCharacters = task.task.length + task.context.reduce((sum, note) => sum + note.length, 0)
+  const inputTokens = usage.inputTokens ?? Math.ceil(inputCharacters / 4)
   const outputTokens = usage.outputTokens ?? Math.ceil(text.length / 4)
   const cost = (inputTokens * provider.usdPerMillionInput + outputTokens * provider.usdPerMillionOutput) / 1_000_000
   return { inputTokens, outputTokens, costUsd: Number(cost.toFixed(8)) }

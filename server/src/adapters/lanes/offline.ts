@@ -2,33 +2,33 @@ import type { Lane, LaneTask } from '../../modules/runs/lane.ts'
 import type { Brief } from './offline/brief.ts'
 import { readBrief } from './offline/brief.ts'
 import type { Report } from './offline/report.ts'
-import { render } from './offline/report.ts'
+import { renderReport } from './offline/report.ts'
 
-/** Raised whenever any offline lane could give other bytes for the same task: a verifier compares within one version. */
+/** Increased whenever an offline lane may give a different output for the same task: a verifier compares within one version. */
 const VERSION = 2
 
 type Worker = (brief: Brief) => Report | Promise<Report>
 
-/** Each worker is loaded when its first task arrives, so that starting the service costs nothing for them. */
+/** Each worker is loaded on its first task, so that it costs nothing at startup. */
 const WORKERS: Readonly<Record<string, () => Promise<Worker>>> = {
-  analyst: async () => (await import('./offline/analyst.ts')).analyse,
-  coder: async () => (await import('./offline/coder.ts')).review,
-  comedian: async () => (await import('./offline/comedian.ts')).amuse,
-  researcher: async () => (await import('./offline/researcher.ts')).research,
-  strategist: async () => (await import('./offline/strategist.ts')).strategise,
-  support: async () => (await import('./offline/support.ts')).support,
-  writer: async () => (await import('./offline/writer.ts')).write,
-  default: async () => (await import('./offline/general.ts')).help,
+  analyst: async () => (await import('./offline/analyst.ts')).analyseData,
+  coder: async () => (await import('./offline/coder.ts')).reviewCode,
+  comedian: async () => (await import('./offline/comedian.ts')).writeJokes,
+  researcher: async () => (await import('./offline/researcher.ts')).researchText,
+  strategist: async () => (await import('./offline/strategist.ts')).evaluateOptions,
+  support: async () => (await import('./offline/support.ts')).triageSupport,
+  writer: async () => (await import('./offline/writer.ts')).writeText,
+  default: async () => (await import('./offline/general.ts')).answerGeneral,
 }
 
-/** "coder-v1" and a later "coder-v2" are both the coder; an agent nobody wrote a worker for gets the general one. */
+/** The version suffix is ignored, so "coder-v1" and "coder-v2" use the same worker; an unknown agent uses the general one. */
 const workerName = (agentId: string) => {
   const name = agentId.replace(/-v\d+$/, '')
   return Object.hasOwn(WORKERS, name) ? name : 'default'
 }
 
 /**
- * The lanes that need no model: deterministic, so that anyone can run a task again and compare the hash of the output.
+ * The lanes that need no model. They are deterministic, so that anyone can run a task again and compare the output hash.
  * They are the default when no provider is configured.
  */
 export function createOfflineLane(): Lane {
@@ -46,7 +46,7 @@ export function createOfflineLane(): Lane {
       const name = workerName(task.agentId)
       const brief = readBrief(task.task, task.context)
       const worker = await WORKERS[name]!()
-      const output = render(await worker(brief), brief.wish)
+      const output = renderReport(await worker(brief), brief.format)
       return {
         ok: true,
         output,

@@ -127,7 +127,7 @@ export function catalogRoutes(app: App, catalog: Catalog) {
         estimated_cost_usd: 0,
       }
       reply.code(201)
-      return catalog.createLane({ ...defaults, ...lane, base_price_micro: priceOf(base_price_usdc) })
+      return catalog.createLane({ ...defaults, ...lane, base_price_micro: parsePriceMicro(base_price_usdc) })
     },
   )
   app.patch(
@@ -145,13 +145,13 @@ export function catalogRoutes(app: App, catalog: Catalog) {
     },
     async (request) => {
       const { base_price_usdc, ...change } = request.body
-      const price = base_price_usdc === undefined ? {} : { base_price_micro: priceOf(base_price_usdc) }
+      const price = base_price_usdc === undefined ? {} : { base_price_micro: parsePriceMicro(base_price_usdc) }
       return catalog.updateLane(request.params.agent_id, { ...change, ...price })
     },
   )
 }
 
-function priceOf(usdc: number): number {
+function parsePriceMicro(usdc: number): number {
   const micro = microFromUsdc(usdc)
   if (micro === undefined) throw invalid('base_price_usdc has more than six decimals.')
   return Number(micro)

@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Notifications } from '../../platform/notifications.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import { wilsonInterval } from '../../platform/wilson.ts'
 import { changeLane, readLaneChanges, readLaneStats, readLaneTrust } from './catalog.store.ts'
 import { buildPriceList, type Lane, type LaneChange, type PriceList, priceRecord } from './price-list.ts'
 
@@ -21,16 +22,16 @@ const TRUSTED_RECEIPTS = 10
 const TRUSTED_SCORE = 0.9
 
 export async function createCatalog(deps: CatalogDeps) {
-  let list: PriceList = buildPriceList(await readLaneChanges(deps.db))
+  let priceList: PriceList = buildPriceList(await readLaneChanges(deps.db))
   const reload = async () => {
-    list = buildPriceList(await readLaneChanges(deps.db))
+    priceList = buildPriceList(await readLaneChanges(deps.db))
   }
   deps.notifications.listen('catalog', () => void reload().catch(() => {}))
 
   const find = (agentId: string): Lane | undefined =>
-    agentId === 'default' ? list.fallback : list.lanes.find((lane) => lane.agentId === agentId)
+    agentId === 'default' ? priceList.fallback : priceList.lanes.find((lane) => lane.agentId === agentId)
 
-  /** Writes a change and waits until this process serves it; the others hear of it at once. */
+  /** Writes a change and reloads the price list; other processes are notified by the database. */
   const write = async (change: LaneChange) => {
     await changeLane(deps.db, change, deps.clock.now())
     await reload()
@@ -38,24 +39,24 @@ export async function createCatalog(deps: CatalogDeps) {
   }
 
   return {
-    version: () => list.version,
-    /** The lanes that take work, without the fallback. */
-    active: () => list.lanes.filter((lane) => lane.status === 'active'),
-    all: () => list.lanes,
-    fallback: () => list.fallback,
+    version: () => priceList.version,
+    /** The lanes that accept runs, without the fallback lane. */
+    active: () => priceList.lanes.filter((lane) => lane.status === 'active'),
+    all: () => priceList.lanes,
+    fallback: () => priceList.fallback,
     find,
     reload,
 
     async agents() {
       const stats = new Map((await readLaneStats(deps.db)).map((row) => [row.agent_id, row]))
-      return list.lanes.map((lane) => ({
+      return priceList.lanes.map((lane) => ({
         ...priceRecord(lane),
         status: lane.status,
         stats: stats.get(lane.agentId) ?? { runs: 0, success_rate: null, p50_ms: null, p95_ms: null },
       }))
     },
 
-    lanes: () => list.lanes.map(laneRecord),
+    lanes: () => priceList.lanes.map(laneRecord),
 
     lane(agentId: string) {
       const lane = find(agentId)
@@ -74,16 +75,16 @@ export async function createCatalog(deps: CatalogDeps) {
       return write({ agent_id: agentId, ...change })
     },
 
-    /** Our own lanes as providers. Trust comes from logged receipts and nothing else. */
+    /** Our own lanes as providers. Trust is computed from logged receipts only. */
     async providers(query: ProviderQuery) {
       const trust = new Map((await readLaneTrust(deps.db)).map((row) => [row.agent_id, row]))
-      const accepts = [{ scheme: 'exact', ...deps.settlement }].map(({ payTo, ...rest }) => ({
-        ...rest,
+      const accepts = [{ scheme: 'exact', ...deps.settlement }].map(({ payTo, ...settlement }) => ({
+        ...settlement,
         pay_to: payTo,
       }))
-      const providers = list.lanes.map((lane) => {
-        const seen = trust.get(lane.agentId)
-        const score = seen ? wilsonLowerBound(seen.succeeded, seen.receipts) : 0
+      const providers = priceList.lanes.map((lane) => {
+        const laneTrust = trust.get(lane.agentId)
+        const score = laneTrust ? trustScore(laneTrust.succeeded, laneTrust.receipts) : 0
         return {
           id: lane.agentId,
           name: lane.displayName,
@@ -92,12 +93,12 @@ export async function createCatalog(deps: CatalogDeps) {
           category: lane.category,
           network: deps.settlement.network,
           tags: [lane.tier, lane.category],
-          trusted: (seen?.receipts ?? 0) >= TRUSTED_RECEIPTS && score >= TRUSTED_SCORE,
+          trusted: (laneTrust?.receipts ?? 0) >= TRUSTED_RECEIPTS && score >= TRUSTED_SCORE,
           trust: {
             score,
-            receipts: seen?.receipts ?? 0,
-            success_rate: seen ? seen.succeeded / seen.receipts : null,
-            last_seen_at: seen?.last_seen_at.toISOString() ?? null,
+            receipts: laneTrust?.receipts ?? 0,
+            success_rate: laneTrust ? laneTrust.succeeded / laneTrust.receipts : null,
+            last_seen_at: laneTrust?.last_seen_at.toISOString() ?? null,
           },
           pricing: {
             scheme: 'exact',
@@ -105,7 +106,7 @@ export async function createCatalog(deps: CatalogDeps) {
             to_usdc: usdcFromMicro(lane.priceMicro),
           },
           accepts,
-          updated_at: (seen?.last_seen_at ?? deps.clock.now()).toISOString(),
+          updated_at: (laneTrust?.last_seen_at ?? deps.clock.now()).toISOString(),
         }
       })
       return providers
@@ -119,12 +120,6 @@ export async function createCatalog(deps: CatalogDeps) {
 
 const laneRecord = (lane: Lane) => ({ ...priceRecord(lane), status: lane.status, model: lane.model })
 
-/** What the success rate is at least, with 95 % confidence: three good receipts are not yet a reputation. */
-function wilsonLowerBound(successes: number, total: number): number {
-  if (total === 0) return 0
-  const z = 1.96
-  const rate = successes / total
-  const centre = rate + (z * z) / (2 * total)
-  const spread = z * Math.sqrt((rate * (1 - rate) + (z * z) / (4 * total)) / total)
-  return Math.round(((centre - spread) / (1 + (z * z) / total)) * 10_000) / 10_000
-}
+/** The lower bound of the success rate with 95 % confidence: three good receipts are not yet a reputation. */
+const trustScore = (succeeded: number, receipts: number) =>
+  receipts === 0 ? 0 : Math.round(wilsonInterval(succeeded / receipts, receipts).low * 10_000) / 10_000

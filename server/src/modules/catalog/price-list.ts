@@ -3,7 +3,7 @@ import { join } from 'node:path'
 import { canonicalJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 
-/** A lane as the price list knows it. Prices are micro-USDC; the estimated cost is a model's figure, not money that moves. */
+/** A lane in the price list. Prices are micro-USDC; the estimated cost comes from a cost model and is not charged. */
 export type Lane = {
   agentId: string
   displayName: string
@@ -19,7 +19,7 @@ export type Lane = {
   model: string | null
 }
 
-/** What an operator may change of a lane, or add as a new one. Kept as a row beside the shipped list. */
+/** An operator's change to a lane, or a new lane. Stored as a row that overrides the shipped price list. */
 export type LaneChange = {
   agent_id: string
   display_name?: string
@@ -33,36 +33,36 @@ export type LaneChange = {
   model?: string | null
 }
 
-type ShippedLane = Required<Omit<LaneChange, 'status' | 'model'>>
-type Shipped = {
+type PriceListEntry = Required<Omit<LaneChange, 'status' | 'model'>>
+type PriceListFile = {
   pricing_version: string
   cost_model: string
   orchestration_fee_micro: number
-  lanes: ShippedLane[]
-  default: ShippedLane
+  lanes: PriceListEntry[]
+  default: PriceListEntry
 }
 
-const shipped: Shipped = JSON.parse(
+const priceListFile: PriceListFile = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../data/catalog/price-list.json'), 'utf8'),
 )
 
-export const FEE_MICRO = BigInt(shipped.orchestration_fee_micro)
-export const costModel = shipped.cost_model
+export const FEE_MICRO = BigInt(priceListFile.orchestration_fee_micro)
+export const costModel = priceListFile.cost_model
 
 export type PriceList = { version: string; lanes: Lane[]; fallback: Lane }
 
 export function buildPriceList(changes: readonly LaneChange[]): PriceList {
-  const byId = new Map<string, ShippedLane & LaneChange>(shipped.lanes.map((lane) => [lane.agent_id, lane]))
+  const byId = new Map<string, PriceListEntry & LaneChange>(priceListFile.lanes.map((lane) => [lane.agent_id, lane]))
   for (const change of changes) byId.set(change.agent_id, { ...byId.get(change.agent_id)!, ...change })
-  const changed = changes.length > 0 ? `+${sha256(canonicalJson(changes)).slice(7, 15)}` : ''
+  const changesSuffix = changes.length > 0 ? `+${sha256(canonicalJson(changes)).slice(7, 15)}` : ''
   return {
-    version: shipped.pricing_version + changed,
+    version: priceListFile.pricing_version + changesSuffix,
     lanes: [...byId.values()].map(toLane),
-    fallback: toLane(shipped.default),
+    fallback: toLane(priceListFile.default),
   }
 }
 
-function toLane(row: ShippedLane & LaneChange): Lane {
+function toLane(row: PriceListEntry & LaneChange): Lane {
   const basePriceMicro = BigInt(row.base_price_micro)
   return {
     agentId: row.agent_id,
@@ -80,7 +80,7 @@ function toLane(row: ShippedLane & LaneChange): Lane {
   }
 }
 
-/** The record that `/api/pricing`, `/api/agents` and `/api/lanes` all show. */
+/** The price record in the responses of `/api/pricing`, `/api/agents` and `/api/lanes`. */
 export function priceRecord(lane: Lane) {
   const costMicro = BigInt(Math.round(lane.estimatedCostUsd * 1e6))
   const marginMicro = lane.priceMicro - costMicro

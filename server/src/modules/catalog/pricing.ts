@@ -44,16 +44,16 @@ export const capabilities = () => ({
   paid_endpoints: ['POST /api/run', 'POST /api/loop'],
 })
 
-/** The whole pricing resource, computed from the price list in force: no price stands here twice. */
+/** The response of `/api/pricing`, computed from the current price list. */
 export function pricingSurface(version: string, lanes: readonly Lane[], fallback: Lane) {
   const records = lanes.map(priceRecord)
-  const cheapest = lanes.reduce((least, lane) => (lane.priceMicro < least.priceMicro ? lane : least), fallback)
-  const dearest = lanes.reduce((most, lane) => (lane.priceMicro > most.priceMicro ? lane : most), fallback)
+  const cheapest = lanes.reduce((a, b) => (b.priceMicro < a.priceMicro ? b : a), fallback)
+  const mostExpensive = lanes.reduce((a, b) => (b.priceMicro > a.priceMicro ? b : a), fallback)
   const testLane = lanes.find((lane) => lane.agentId === 'comedian-v1') ?? cheapest
   const min = usdcFromMicro(cheapest.priceMicro)
-  const max = usdcFromMicro(dearest.priceMicro)
+  const max = usdcFromMicro(mostExpensive.priceMicro)
   const loopFrom = usdcFromMicro(cheapest.basePriceMicro)
-  const loopTo = usdcFromMicro(dearest.basePriceMicro)
+  const loopTo = usdcFromMicro(mostExpensive.basePriceMicro)
   return {
     pricing_version: version,
     cost_model: costModel,

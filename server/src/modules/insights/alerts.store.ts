@@ -32,22 +32,22 @@ export async function markRead(tx: Tx, tenantId: string, id: string, at: Date): 
     .executeTakeFirst()
 }
 
-/** True when it is new; a cause that is known already is at most sharpened. */
+/** Returns true when the alert is new. For an existing cause it only raises the severity, if the new one is higher. */
 export const raiseAlert = (tx: Tx, alert: NewAlert): Promise<boolean> => callStep(tx, raiseAlertStep, alert)
 
 export async function readAlert(tx: Tx, id: string): Promise<AlertRow> {
   return tx.selectFrom('alerts').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
 }
 
-/** How bad the known causes were said to be. */
-export async function readKnownCauses(
+/** The causes that have an alert already, with its severity. */
+export async function readExistingCauses(
   tx: Tx,
   causes: readonly { tenantId: string; cause: string }[],
 ): Promise<{ tenant_id: string; cause: string; severity: Severity }[]> {
   const { rows } = await sql<{ tenant_id: string; cause: string; severity: Severity }>`
-    select a.tenant_id, a.cause, a.severity
-    from jsonb_to_recordset(${JSON.stringify(causes)}::jsonb) as c("tenantId" text, cause text)
-    join alerts a on a.tenant_id = c."tenantId" and a.cause = c.cause
+    select alert.tenant_id, alert.cause, alert.severity
+    from jsonb_to_recordset(${JSON.stringify(causes)}::jsonb) as finding("tenantId" text, cause text)
+    join alerts alert on alert.tenant_id = finding."tenantId" and alert.cause = finding.cause
   `.execute(tx)
   return rows
 }

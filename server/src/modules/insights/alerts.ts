@@ -17,7 +17,7 @@ export type AlertsDeps = {
   hasFeature: Tenants['hasFeature']
 }
 
-/** What the service saw by itself. `cause` names it: the same cause is told once. */
+/** A condition the service detected by itself. `cause` identifies it: one cause raises one alert. */
 export type Finding = {
   tenantId: string
   severity: store.Severity
@@ -30,16 +30,20 @@ export type Finding = {
 export type Alerts = ReturnType<typeof createAlerts>
 
 export function createAlerts(deps: AlertsDeps) {
-  const fresh = () => ({ id: deps.ids.next('alr'), event_id: deps.ids.next('evt'), at: deps.clock.now().toISOString() })
+  const newAlertIds = () => ({
+    id: deps.ids.next('alr'),
+    event_id: deps.ids.next('evt'),
+    at: deps.clock.now().toISOString(),
+  })
 
   return {
-    /** Reading is a feature of the plan; writing and marking are not. */
+    /** Listing alerts needs a plan with the feature; creating and marking them does not. */
     async list(caller: TenantCaller, query: { severity?: string; cursor?: string; limit?: number }) {
       await deps.needFeature(caller, 'predictive_alerts')
       const limit = query.limit ?? 50
       const rows = await store.listAlerts(deps.db, caller.tenantId, { ...query, limit })
       const { rows: alerts, ...paging } = toPage(rows, limit)
-      return { alerts: alerts.map(alertRecord), ...paging }
+      return { alerts: alerts.map(toAlertRecord), ...paging }
     },
 
     create(
@@ -47,49 +51,51 @@ export function createAlerts(deps: AlertsDeps) {
       key: string | undefined,
       body: { severity: store.Severity; type: string; message: string; data?: Record<string, unknown> },
     ) {
-      const asked = { scope: `tenant:${caller.tenantId}`, route: 'POST /api/predictive/alerts', key, body }
-      return deps.idempotency.once(asked, async (tx) => {
+      const request = { scope: `tenant:${caller.tenantId}`, route: 'POST /api/predictive/alerts', key, body }
+      return deps.idempotency.once(request, async (tx) => {
         const { severity, type, message, data = {} } = body
-        const alert = { ...fresh(), tenant_id: caller.tenantId, severity, type, message, data, cause: null }
+        const alert = { ...newAlertIds(), tenant_id: caller.tenantId, severity, type, message, data, cause: null }
         await store.raiseAlert(tx, alert)
-        return { status: 201, body: alertRecord(await store.readAlert(tx, alert.id)) }
+        return { status: 201, body: toAlertRecord(await store.readAlert(tx, alert.id)) }
       })
     },
 
-    /** Reading twice is the same as once. */
+    /** Idempotent: marking an alert read again keeps the first time. */
     async markRead(caller: TenantCaller, id: string) {
       const row = await store.markRead(deps.db, caller.tenantId, id, deps.clock.now())
       if (!row) throw notFound('alert')
-      return alertRecord(row)
+      return toAlertRecord(row)
     },
 
-    /** Tells what is new or worse than it was told; answers how many alerts there are more. */
+    /** Raises an alert for each finding that is new or more severe than before; returns the number of new alerts. */
     async raise(findings: readonly Finding[]): Promise<number> {
-      const known = await store.readKnownCauses(
+      const existingAlerts = await store.readExistingCauses(
         deps.db,
         findings.map(({ tenantId, cause }) => ({ tenantId, cause })),
       )
-      const told = new Map(known.map((row) => [`${row.tenant_id} ${row.cause}`, rank(row.severity)]))
-      let raised = 0
+      const severityByCause = new Map(
+        existingAlerts.map((row) => [`${row.tenant_id} ${row.cause}`, severityRank(row.severity)]),
+      )
+      let raisedCount = 0
       for (const { tenantId, ...finding } of findings) {
-        if (rank(finding.severity) <= (told.get(`${tenantId} ${finding.cause}`) ?? -1)) continue
-        if (await store.raiseAlert(deps.db, { ...fresh(), tenant_id: tenantId, ...finding })) raised += 1
+        if (severityRank(finding.severity) <= (severityByCause.get(`${tenantId} ${finding.cause}`) ?? -1)) continue
+        if (await store.raiseAlert(deps.db, { ...newAlertIds(), tenant_id: tenantId, ...finding })) raisedCount += 1
       }
-      return raised
+      return raisedCount
     },
 
-    /** For the control tower: what nobody has read yet, newest first; nothing where the plan does not let them be read. */
-    async unread(caller: TenantCaller, most: number) {
+    /** For the control tower: unread alerts, newest first. Empty when the plan does not include alerts. */
+    async listUnread(caller: TenantCaller, limit: number) {
       if (!(await deps.hasFeature(caller, 'predictive_alerts'))) return []
-      const rows = await store.listAlerts(deps.db, caller.tenantId, { limit: most, unread: true })
-      return rows.slice(0, most).map(alertRecord)
+      const rows = await store.listAlerts(deps.db, caller.tenantId, { limit, unread: true })
+      return rows.slice(0, limit).map(toAlertRecord)
     },
   }
 }
 
-const rank = (severity: store.Severity) => ['info', 'warning', 'critical'].indexOf(severity)
+const severityRank = (severity: store.Severity) => ['info', 'warning', 'critical'].indexOf(severity)
 
-export const alertRecord = (row: store.AlertRow) => ({
+export const toAlertRecord = (row: store.AlertRow) => ({
   id: row.id,
   severity: row.severity as store.Severity,
   type: row.type,

@@ -2,52 +2,52 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import { type LatencyBucket, readLanes, readLatencies, readSeries, type Sums } from './analytics.store.ts'
-import type { LaneCosts } from './run-facts.ts'
+import { type LatencyBucket, type RunSums, readLanes, readLatencies, readSeries } from './analytics.store.ts'
+import type { LaneCosts } from './run-totals.ts'
 
 const HOUR_MS = 3_600_000
 const DAY_MS = 24 * HOUR_MS
 
 export const analyticsWindows = {
-  '24h': { length: DAY_MS, bucket: 'hour' },
-  '7d': { length: 7 * DAY_MS, bucket: 'day' },
-  '30d': { length: 30 * DAY_MS, bucket: 'day' },
-  '90d': { length: 90 * DAY_MS, bucket: 'day' },
+  '24h': { lengthMs: DAY_MS, bucket: 'hour' },
+  '7d': { lengthMs: 7 * DAY_MS, bucket: 'day' },
+  '30d': { lengthMs: 30 * DAY_MS, bucket: 'day' },
+  '90d': { lengthMs: 90 * DAY_MS, bucket: 'day' },
 } as const
 export type AnalyticsWindow = keyof typeof analyticsWindows
 
-/** Each bucket of the histogram is a tenth wider than the one before; the SQL that fills it says the same. */
-const GROWTH = 1.1
+/** Each bucket of the latency histogram is 1.1 times as wide as the one before; the SQL that fills it uses the same factor. */
+const BUCKET_GROWTH = 1.1
 
 export type Analytics = ReturnType<typeof createAnalytics>
 
 export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }) {
   return {
     async read(caller: TenantCaller, name: AnalyticsWindow) {
-      const { length, bucket } = analyticsWindows[name]
+      const { lengthMs, bucket } = analyticsWindows[name]
       const until = deps.clock.now()
-      // Windows begin with a whole hour or day, since that is what is summed.
-      const since = floorTo(new Date(until.getTime() - length), bucket === 'hour' ? HOUR_MS : DAY_MS)
-      const asked = { tenantId: caller.tenantId, since, until: new Date(until.getTime() + 1), costs: deps.costs() }
+      // Windows begin at a whole hour or day, because totals are stored by the hour.
+      const since = floorTo(new Date(until.getTime() - lengthMs), bucket === 'hour' ? HOUR_MS : DAY_MS)
+      const filter = { tenantId: caller.tenantId, since, until: new Date(until.getTime() + 1), costs: deps.costs() }
       const [lanes, series, latencies] = await Promise.all([
-        readLanes(deps.db, asked),
-        readSeries(deps.db, asked, bucket),
-        readLatencies(deps.db, asked),
+        readLanes(deps.db, filter),
+        readSeries(deps.db, filter, bucket),
+        readLatencies(deps.db, filter),
       ])
       return {
         window: { name, since: since.toISOString(), until: until.toISOString(), bucket },
-        totals: sumsRecord(addUp(lanes)),
+        totals: toSumsRecord(addSums(lanes)),
         by_agent: lanes.map(({ agent_id, ...sums }) => ({
           agent_id,
-          ...sumsRecord(sums),
-          success_rate: rateOf(sums),
+          ...toSumsRecord(sums),
+          success_rate: successRate(sums),
         })),
         latency_ms: {
           p50: percentile(latencies, 0.5),
           p95: percentile(latencies, 0.95),
           p99: percentile(latencies, 0.99),
         },
-        series: series.map(({ at, ...sums }) => ({ at: at.toISOString(), ...sumsRecord(sums) })),
+        series: series.map(({ at, ...sums }) => ({ at: at.toISOString(), ...toSumsRecord(sums) })),
       }
     },
   }
@@ -55,9 +55,9 @@ export function createAnalytics(deps: { db: Db; clock: Clock; costs: LaneCosts }
 
 const floorTo = (at: Date, step: number) => new Date(Math.floor(at.getTime() / step) * step)
 
-const nothing: Sums = { runs: 0n, completed: 0n, blocked: 0n, failed: 0n, spend_micro: 0n, cost_micro: 0n }
+const ZERO_SUMS: RunSums = { runs: 0n, completed: 0n, blocked: 0n, failed: 0n, spend_micro: 0n, cost_micro: 0n }
 
-export const addUp = (rows: readonly Sums[]): Sums =>
+export const addSums = (rows: readonly RunSums[]): RunSums =>
   rows.reduce(
     (sum, row) => ({
       runs: sum.runs + row.runs,
@@ -67,10 +67,10 @@ export const addUp = (rows: readonly Sums[]): Sums =>
       spend_micro: sum.spend_micro + row.spend_micro,
       cost_micro: sum.cost_micro + row.cost_micro,
     }),
-    nothing,
+    ZERO_SUMS,
   )
 
-export const sumsRecord = (sums: Sums) => ({
+export const toSumsRecord = (sums: RunSums) => ({
   runs: Number(sums.runs),
   completed: Number(sums.completed),
   blocked: Number(sums.blocked),
@@ -80,17 +80,17 @@ export const sumsRecord = (sums: Sums) => ({
   margin_usd: usdcFromMicro(sums.spend_micro - sums.cost_micro),
 })
 
-const rateOf = ({ completed, failed }: Sums) =>
+const successRate = ({ completed, failed }: RunSums) =>
   completed + failed === 0n ? null : Math.round((Number(completed) / Number(completed + failed)) * 10_000) / 10_000
 
-/** Within a bucket the runs are taken as evenly spread, so the answer is off by a tenth at most. */
+/** Runs are assumed to be spread evenly within a bucket, so the result is off by at most a tenth. */
 export function percentile(buckets: readonly LatencyBucket[], share: number): number | null {
   const total = buckets.reduce((sum, { runs }) => sum + Number(runs), 0)
-  let before = 0
+  let runsBefore = 0
   for (const { bucket, runs } of buckets) {
-    const within = (share * total - before) / Number(runs)
-    if (within <= 1) return Math.round(GROWTH ** (bucket + Math.max(0, within)))
-    before += Number(runs)
+    const bucketFraction = (share * total - runsBefore) / Number(runs)
+    if (bucketFraction <= 1) return Math.round(BUCKET_GROWTH ** (bucket + Math.max(0, bucketFraction)))
+    runsBefore += Number(runs)
   }
   return null
 }

@@ -3,7 +3,7 @@ import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 
-/** How one lane did on the suite. */
+/** One lane's results on the benchmark suite. */
 export type LaneBenchmark = {
   agent_id: string
   n: number
@@ -17,21 +17,21 @@ export type BenchmarkRun = { suite_version: string; mode: 'live' | 'offline'; la
 
 export type Benchmark = ReturnType<typeof createBenchmark>
 
-const KEPT = 20
+const MAX_STORED_RESULTS = 20
 
-/** The committed suite's results: kept by `main.ts benchmark`, told by `/api/benchmark`. */
+/** Results of the committed suite: saved by `main.ts benchmark`, served by `/api/benchmark`. */
 export function createBenchmark({ db, clock, ids }: { db: Db; clock: Clock; ids: Ids }) {
   return {
-    keep: ({ suite_version, mode, lanes }: BenchmarkRun) =>
+    save: ({ suite_version, mode, lanes }: BenchmarkRun) =>
       db.transaction().execute(async (tx) => {
         const row = { id: ids.next('bmk'), suite_version, mode, as_of: clock.now(), lanes: JSON.stringify(lanes) }
         await tx.insertInto('benchmarks').values(row).execute()
-        await sql`delete from benchmarks where id in (select id from benchmarks order by id desc offset ${KEPT})`.execute(
+        await sql`delete from benchmarks where id in (select id from benchmarks order by id desc offset ${MAX_STORED_RESULTS})`.execute(
           tx,
         )
       }),
 
-    /** The newest results; before the first there are none, and it says so. */
+    /** The newest results; every field is null or empty before the first benchmark. */
     async read() {
       const newest = await db.selectFrom('benchmarks').selectAll().orderBy('id', 'desc').limit(1).executeTakeFirst()
       if (!newest) return { as_of: null, suite_version: null, mode: null, lanes: [] }

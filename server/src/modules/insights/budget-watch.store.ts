@@ -19,30 +19,30 @@ export type WatchedBudget = {
 
 type Row = Omit<WatchedBudget, 'samples'> & { samples: [number, string][] | null }
 
-/** The budgets whose present window has seen spending, with how they came there. `periods` names each window's present one. */
+/** The budgets with spending in their current window, with their samples. `periods` holds the current period of each window. */
 export async function readWatchedBudgets(
   tx: Tx,
   periods: Record<string, string>,
-  most: number,
+  limit: number,
   tenantId?: string,
 ): Promise<WatchedBudget[]> {
   const { rows } = await sql<Row>`
-    select b.tenant_id, b.budget_id, b.scope, b.scope_type, b.scope_id, b."window", d.limit_micro,
-           l.period, l.spent_micro, l.reserved_micro, h.period as history_period, h.samples
-    from budgets b
-    join limit_definitions d on d.scope = b.scope
-    join limits l on l.scope = b.scope and l.period = ${JSON.stringify(periods)}::jsonb->>b."window"
-    left join spend_history h on h.scope = b.scope
-    where ${tenantId === undefined ? sql`true` : sql`b.tenant_id = ${tenantId}`}
-    order by b.tenant_id, b.budget_id limit ${most}
+    select budget.tenant_id, budget.budget_id, budget.scope, budget.scope_type, budget.scope_id, budget."window", definition.limit_micro,
+           counter.period, counter.spent_micro, counter.reserved_micro, history.period as history_period, history.samples
+    from budgets budget
+    join limit_definitions definition on definition.scope = budget.scope
+    join limits counter on counter.scope = budget.scope and counter.period = ${JSON.stringify(periods)}::jsonb->>budget."window"
+    left join spend_history history on history.scope = budget.scope
+    where ${tenantId === undefined ? sql`true` : sql`budget.tenant_id = ${tenantId}`}
+    order by budget.tenant_id, budget.budget_id limit ${limit}
   `.execute(tx)
   return rows.map((row) => ({
     ...row,
-    samples: (row.samples ?? []).map(([at, taken]): Sample => [at, BigInt(taken)]),
+    samples: (row.samples ?? []).map(([at, usedMicro]): Sample => [at, BigInt(usedMicro)]),
   }))
 }
 
-export async function keepHistories(
+export async function saveHistories(
   tx: Tx,
   histories: readonly { scope: string; period: string; samples: readonly Sample[] }[],
   at: Date,
@@ -50,11 +50,11 @@ export async function keepHistories(
   const rows = histories.map(({ scope, period, samples }) => ({
     scope,
     period,
-    samples: samples.map(([when, taken]) => [when, taken.toString()]),
+    samples: samples.map(([sampledAt, usedMicro]) => [sampledAt, usedMicro.toString()]),
   }))
   await sql`
     insert into spend_history (scope, period, samples, updated_at)
-    select scope, period, samples, ${at} from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(scope text, period text, samples jsonb)
+    select scope, period, samples, ${at} from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as history(scope text, period text, samples jsonb)
     on conflict (scope) do update set period = excluded.period, samples = excluded.samples, updated_at = excluded.updated_at
   `.execute(tx)
 }

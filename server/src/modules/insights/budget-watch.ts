@@ -2,20 +2,20 @@ import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { budgetWindows, endOf, periodOf } from '../governance/windows.ts'
 import type { Finding } from './alerts.ts'
-import { keepHistories, readWatchedBudgets, type WatchedBudget } from './budget-watch.store.ts'
+import { readWatchedBudgets, saveHistories, type WatchedBudget } from './budget-watch.store.ts'
 import { addSample, type Forecast, forecastExhaustion } from './forecast.ts'
 
-/** A budget as it stands, and when it will be used up if spending goes on as it did. */
+/** A budget's current use, and when it will be exhausted at the present pace. */
 export type BudgetOutlook = {
   budget: WatchedBudget
-  takenMicro: bigint
+  usedMicro: bigint
   resetsAt: Date | null
   forecast: Forecast | undefined
 }
 
-const SAMPLE_EVERY_MS = 5_000
-const MOST_BUDGETS = 20_000
-// Beyond this nobody is warned: so much can change until then.
+const SAMPLE_INTERVAL_MS = 5_000
+const MAX_BUDGETS = 20_000
+// A forecast further ahead than this raises no alert, because too much can change until then.
 const HORIZON_MS = 7 * 24 * 3_600_000
 const CRITICAL_MS = 3_600_000
 
@@ -23,62 +23,65 @@ export async function readOutlooks(db: Db, now: Date, tenantId?: string): Promis
   const periods = Object.fromEntries(
     budgetWindows.flatMap((window) => (window === 'run' ? [] : [[window, periodOf(window, now)]])),
   )
-  const budgets = await readWatchedBudgets(db, periods, MOST_BUDGETS, tenantId)
-  return budgets.map((budget) => outlookOf(budget, now))
+  const budgets = await readWatchedBudgets(db, periods, MAX_BUDGETS, tenantId)
+  return budgets.map((budget) => toOutlook(budget, now))
 }
 
-function outlookOf(budget: WatchedBudget, now: Date): BudgetOutlook {
-  const takenMicro = budget.spent_micro + budget.reserved_micro
+function toOutlook(budget: WatchedBudget, now: Date): BudgetOutlook {
+  const usedMicro = budget.spent_micro + budget.reserved_micro
   const history = budget.history_period === budget.period ? budget.samples : []
-  // The present moment counts too: an hour in which nothing was spent is part of the pace.
-  const samples = [...history.filter(([at]) => at < now.getTime()), [now.getTime(), takenMicro] as const]
+  // The present moment is a sample too: an hour without spending is part of the pace.
+  const samples = [...history.filter(([at]) => at < now.getTime()), [now.getTime(), usedMicro] as const]
   return {
     budget,
-    takenMicro,
+    usedMicro,
     resetsAt: endOf(budget.window, now),
     forecast: forecastExhaustion(samples, budget.limit_micro, now),
   }
 }
 
-/** Writes down how the counters stand, where they moved: the history that the next forecasts rest on. */
+/** Saves a sample of each counter that changed; later forecasts are computed from these samples. */
 export async function sampleBudgets(db: Db, outlooks: readonly BudgetOutlook[], now: Date) {
-  const moved = outlooks.flatMap(({ budget, takenMicro }) => {
+  const histories = outlooks.flatMap(({ budget, usedMicro }) => {
     const history = budget.history_period === budget.period ? budget.samples : []
-    const last = history.at(-1)
-    const still = last && (last[1] === takenMicro || now.getTime() - last[0] < SAMPLE_EVERY_MS)
-    if (still) return []
-    return [{ scope: budget.scope, period: budget.period, samples: addSample(history, [now.getTime(), takenMicro]) }]
+    const lastSample = history.at(-1)
+    const unchanged = lastSample && (lastSample[1] === usedMicro || now.getTime() - lastSample[0] < SAMPLE_INTERVAL_MS)
+    if (unchanged) return []
+    return [{ scope: budget.scope, period: budget.period, samples: addSample(history, [now.getTime(), usedMicro]) }]
   })
-  if (moved.length > 0) await keepHistories(db, moved, now)
+  if (histories.length > 0) await saveHistories(db, histories, now)
 }
 
-/** A warning when a budget is about to run out before its window ends; critical within the hour, or when it is gone. */
-export function findingOf({ budget, takenMicro, resetsAt, forecast }: BudgetOutlook, now: Date): Finding | undefined {
+/** A warning when the budget will be exhausted before its window ends; critical within an hour, or when it is exhausted. */
+export function toBudgetFinding(
+  { budget, usedMicro, resetsAt, forecast }: BudgetOutlook,
+  now: Date,
+): Finding | undefined {
   if (!forecast) return undefined
-  const left = forecast.exhaustedAt.getTime() - now.getTime()
+  const msUntilExhausted = forecast.exhaustedAt.getTime() - now.getTime()
   if (resetsAt && forecast.exhaustedAt >= resetsAt) return undefined
-  if (left > HORIZON_MS) return undefined
-  const gone = takenMicro >= budget.limit_micro
+  if (msUntilExhausted > HORIZON_MS) return undefined
+  const exhausted = usedMicro >= budget.limit_micro
   return {
     tenantId: budget.tenant_id,
-    severity: left <= CRITICAL_MS ? 'critical' : 'warning',
+    severity: msUntilExhausted <= CRITICAL_MS ? 'critical' : 'warning',
     type: 'budget_exhaustion',
-    message: gone
+    message: exhausted
       ? `Budget '${budget.budget_id}' is used up.`
       : `Budget '${budget.budget_id}' will be used up at about ${forecast.exhaustedAt.toISOString()} at the present pace.`,
-    data: { ...outlookRecord({ budget, takenMicro, resetsAt, forecast }) },
+    data: { ...toOutlookRecord({ budget, usedMicro, resetsAt, forecast }) },
     cause: `budget_exhaustion:${budget.budget_id}:${budget.period}`,
   }
 }
 
-export const outlookRecord = ({ budget, takenMicro, resetsAt, forecast }: BudgetOutlook) => ({
+export const toOutlookRecord = ({ budget, usedMicro, resetsAt, forecast }: BudgetOutlook) => ({
   budget_id: budget.budget_id,
   scope: { type: budget.scope_type, id: budget.scope_id },
   window: budget.window,
   limit_usdc: usdcFromMicro(budget.limit_micro),
   spent_usdc: usdcFromMicro(budget.spent_micro),
   reserved_usdc: usdcFromMicro(budget.reserved_micro),
-  remaining_usdc: usdcFromMicro(budget.limit_micro > takenMicro ? budget.limit_micro - takenMicro : 0n),
+  remaining_usdc: usdcFromMicro(budget.limit_micro > usedMicro ? budget.limit_micro - usedMicro : 0n),
   resets_at: resetsAt?.toISOString() ?? null,
   forecast: forecast
     ? {

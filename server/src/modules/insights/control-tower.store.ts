@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 
-export type Waiting = {
+export type PendingWork = {
   executing: number
   escalated_runs: number
   approvals_pending: number
@@ -15,9 +15,9 @@ export type Waiting = {
   oldest_delivery: Date | null
 }
 
-/** Everything that waits for something, each through an index that holds only what waits. */
-export async function readWaiting(tx: Tx, tenantId: string): Promise<Waiting> {
-  const { rows } = await sql<Waiting>`
+/** Counts of all unfinished work. Each is read through a partial index that holds only unfinished rows. */
+export async function readPendingWork(tx: Tx, tenantId: string): Promise<PendingWork> {
+  const { rows } = await sql<PendingWork>`
     select
       (select count(*)::int from runs where tenant_id = ${tenantId} and outcome = 'pending' and state in ('executing', 'settling')) as executing,
       (select count(*)::int from runs where tenant_id = ${tenantId} and outcome = 'escalated') as escalated_runs,
@@ -29,12 +29,13 @@ export async function readWaiting(tx: Tx, tenantId: string): Promise<Waiting> {
       (select count(*)::int from webhook_subscriptions where tenant_id = ${tenantId} and deleted_at is null and is_active) as webhooks_active,
       (select count(*)::int from webhook_subscriptions where tenant_id = ${tenantId} and deleted_at is null
         and (failing_since is not null or disabled_reason is not null)) as webhooks_failing,
-      d.pending as deliveries_pending, d.oldest as oldest_delivery
+      deliveries.pending as deliveries_pending, deliveries.oldest as oldest_delivery
     from (
-      select count(*)::int as pending, min(d.created_at) as oldest
-      from webhook_subscriptions s join webhook_deliveries d on d.subscription_id = s.id and d.state = 'pending'
-      where s.tenant_id = ${tenantId} and s.deleted_at is null and s.is_active
-    ) d
+      select count(*)::int as pending, min(delivery.created_at) as oldest
+      from webhook_subscriptions subscription
+      join webhook_deliveries delivery on delivery.subscription_id = subscription.id and delivery.state = 'pending'
+      where subscription.tenant_id = ${tenantId} and subscription.deleted_at is null and subscription.is_active
+    ) deliveries
   `.execute(tx)
   return rows[0]!
 }

@@ -6,15 +6,15 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Alerts } from './alerts.ts'
 import { readTotals } from './analytics.store.ts'
-import { outlookRecord, readOutlooks } from './budget-watch.ts'
-import { readWaiting } from './control-tower.store.ts'
+import { readOutlooks, toOutlookRecord } from './budget-watch.ts'
+import { readPendingWork } from './control-tower.store.ts'
 import { deleteFrozen, type FrozenAgents, writeFrozen } from './frozen-agents.ts'
 
 export type ControlTowerDeps = {
   db: Db
   clock: Clock
   audit: Outbox['audit']
-  alerts: Pick<Alerts, 'unread'>
+  alerts: Pick<Alerts, 'listUnread'>
   frozen: FrozenAgents
   /** The newest checkpoint of the public log, or null while the log is empty. */
   logCheckpoint(): Promise<string | null>
@@ -23,29 +23,29 @@ export type ControlTowerDeps = {
 export type ControlTower = ReturnType<typeof createControlTower>
 
 const DAY_MS = 24 * 3_600_000
-const MOST_ALERTS = 20
-const MOST_FROZEN = 1_000
-// A budget with this share taken is shown, whatever the pace.
-const NEARLY_GONE = 80n
+const MAX_ALERTS = 20
+const MAX_FROZEN = 1_000
+// A budget used to this share is shown, whatever the pace.
+const AT_RISK_PERCENT = 80n
 
 export function createControlTower(deps: ControlTowerDeps) {
-  const view = async (caller: TenantCaller) => {
+  const read = async (caller: TenantCaller) => {
     const { tenantId } = caller
     const now = deps.clock.now()
-    const sumsSince = (since: Date) =>
+    const readTotalsSince = (since: Date) =>
       readTotals(deps.db, { tenantId, since, until: new Date(now.getTime() + 1), costs: {} })
     const dayStart = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS)
     const monthStart = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1))
-    const [today, month, waiting, outlooks, alerts, frozen, checkpoint] = await Promise.all([
-      sumsSince(dayStart),
-      sumsSince(monthStart),
-      readWaiting(deps.db, tenantId),
+    const [today, month, pending, outlooks, alerts, frozen, checkpoint] = await Promise.all([
+      readTotalsSince(dayStart),
+      readTotalsSince(monthStart),
+      readPendingWork(deps.db, tenantId),
       readOutlooks(deps.db, now, tenantId),
-      deps.alerts.unread(caller, MOST_ALERTS),
+      deps.alerts.listUnread(caller, MAX_ALERTS),
       deps.frozen.list(tenantId),
       deps.logCheckpoint(),
     ])
-    const ageOf = (since: Date | null) =>
+    const ageInSeconds = (since: Date | null) =>
       since ? Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000)) : null
     return {
       as_of: now.toISOString(),
@@ -56,28 +56,28 @@ export function createControlTower(deps: ControlTowerDeps) {
         completed_today: Number(today.completed),
         blocked_today: Number(today.blocked),
         failed_today: Number(today.failed),
-        executing: waiting.executing,
-        escalated: waiting.escalated_runs,
+        executing: pending.executing,
+        escalated: pending.escalated_runs,
       },
-      approvals_pending: waiting.approvals_pending,
+      approvals_pending: pending.approvals_pending,
       preauth: {
-        open: waiting.preauths_open,
-        escalated: waiting.preauths_escalated,
-        oldest_age_s: ageOf(waiting.oldest_preauth),
+        open: pending.preauths_open,
+        escalated: pending.preauths_escalated,
+        oldest_age_s: ageInSeconds(pending.oldest_preauth),
       },
-      settlements_unknown: waiting.settlements_unknown,
+      settlements_unknown: pending.settlements_unknown,
       webhooks: {
-        active: waiting.webhooks_active,
-        failing: waiting.webhooks_failing,
-        pending_deliveries: waiting.deliveries_pending,
-        oldest_pending_age_s: ageOf(waiting.oldest_delivery),
+        active: pending.webhooks_active,
+        failing: pending.webhooks_failing,
+        pending_deliveries: pending.deliveries_pending,
+        oldest_pending_age_s: ageInSeconds(pending.oldest_delivery),
       },
       budgets_at_risk: outlooks
-        .filter(({ budget, takenMicro, resetsAt, forecast }) => {
-          const nearlyGone = takenMicro * 100n >= budget.limit_micro * NEARLY_GONE
-          return nearlyGone || (forecast !== undefined && (resetsAt === null || forecast.exhaustedAt < resetsAt))
+        .filter(({ budget, usedMicro, resetsAt, forecast }) => {
+          const nearlyExhausted = usedMicro * 100n >= budget.limit_micro * AT_RISK_PERCENT
+          return nearlyExhausted || (forecast !== undefined && (resetsAt === null || forecast.exhaustedAt < resetsAt))
         })
-        .map(outlookRecord),
+        .map(toOutlookRecord),
       alerts,
       frozen_agents: frozen.map((agent) => ({ ...agent, frozen_at: agent.frozen_at.toISOString() })),
       log_checkpoint: checkpoint,
@@ -85,15 +85,18 @@ export function createControlTower(deps: ControlTowerDeps) {
   }
 
   return {
-    view,
+    view: read,
 
-    /** Stops an agent everywhere at once, or lets it go on; the answer is the tower as it stands then. */
-    async steer(caller: TenantCaller, body: { action: 'freeze' | 'unfreeze'; agent_id: string; reason?: string }) {
+    /** Freezes or unfreezes an agent in every process at once, and returns the control tower as it is after that. */
+    async applyAction(
+      caller: TenantCaller,
+      body: { action: 'freeze' | 'unfreeze'; agent_id: string; reason?: string },
+    ) {
       const { tenantId, keyId } = caller
       const { action, agent_id, reason } = body
       if (action === 'freeze' && !reason) throw invalid('A freeze needs a reason.')
-      if (action === 'freeze' && (await deps.frozen.list(tenantId)).length >= MOST_FROZEN)
-        throw invalid(`At most ${MOST_FROZEN} agents can be frozen.`)
+      if (action === 'freeze' && (await deps.frozen.list(tenantId)).length >= MAX_FROZEN)
+        throw invalid(`At most ${MAX_FROZEN} agents can be frozen.`)
       const at = deps.clock.now()
       await deps.frozen.change(tenantId, async (tx) => {
         if (action === 'freeze')
@@ -102,7 +105,7 @@ export function createControlTower(deps: ControlTowerDeps) {
         const type = action === 'freeze' ? 'agent.frozen' : 'agent.unfrozen'
         await deps.audit(tx, { tenantId, type, actor: keyId, subject: agent_id, at, data: { reason: reason ?? null } })
       })
-      return view(caller)
+      return read(caller)
     },
   }
 }

@@ -7,14 +7,14 @@ export type EnvCheck = {
 }
 
 const MISSING = '[missing]'
-// Shown even where no setting belongs to them yet: a reader of the report may count on these.
+// Always in the report, even without a setting: readers may rely on these groups.
 const groups = ['admin', 'database', 'cache', 'payments', 'signing', 'lanes', 'brokerage', 'basis', 'billing']
 
 /**
- * Which settings the service has, never what they are. `made` are those it made itself (keys, a payee), with their
- * length (0 where there is no text to count): to the operator they count as set. In production the settings marked so are required and must be given.
+ * Reports which settings are set, never their values. `generated` holds the settings the service generated itself (keys, a
+ * payee) with their length (0 where there is no text); they count as set. In production, settings marked `production` are required.
  */
-export function envCheck(config: Config, made: ReadonlyMap<SettingName, number>): EnvCheck {
+export function checkEnv(config: Config, generated: ReadonlyMap<SettingName, number>): EnvCheck {
   const services: EnvCheck['services'] = Object.fromEntries(
     groups.map((group) => [group, { required: {}, optional: {} }]),
   )
@@ -27,16 +27,21 @@ export function envCheck(config: Config, made: ReadonlyMap<SettingName, number>)
     }
     const required = config.NODE_ENV === 'production' && production === true
     services[group] ??= { required: {}, optional: {} }
-    const shown = show(config, made, name, secret === true)
-    services[group][required ? 'required' : 'optional'][name] = shown
-    if (required && shown === MISSING) missing.push(name)
+    const description = describeSetting(config, generated, name, secret === true)
+    services[group][required ? 'required' : 'optional'][name] = description
+    if (required && description === MISSING) missing.push(name)
   }
   return { status: missing.length === 0 ? 'ok' : 'incomplete', missing_required: missing, services }
 }
 
-function show(config: Config, made: ReadonlyMap<SettingName, number>, name: SettingName, secret: boolean): string {
-  const given = config.provided.has(name)
-  const length = given ? String(config[name]).length : made.get(name)
+function describeSetting(
+  config: Config,
+  generated: ReadonlyMap<SettingName, number>,
+  name: SettingName,
+  secret: boolean,
+): string {
+  const isSet = config.provided.has(name)
+  const length = isSet ? String(config[name]).length : generated.get(name)
   if (length === undefined) return MISSING
   return secret && length > 0 ? `[set, ${length} chars]` : '[set]'
 }

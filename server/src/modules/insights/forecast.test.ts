@@ -8,7 +8,7 @@ const steady = (count: number, perMinute: bigint): Sample[] =>
   Array.from({ length: count }, (_, n) => [start + n * MINUTE, BigInt(n) * perMinute])
 const at = (samples: Sample[]) => new Date(samples.at(-1)![0])
 
-test('an even pace ends when arithmetic says so, with no band to speak of', () => {
+test('an even pace gives an exact forecast with almost no interval', () => {
   const samples = steady(11, 10_000n)
   const forecast = forecastExhaustion(samples, 400_000n, at(samples))!
   expect(forecast.ratePerHourMicro).toBe(600_000n)
@@ -25,13 +25,13 @@ test('too little history gives no forecast', () => {
   expect(forecastExhaustion(steady(5, 0n), 100n, now)).toBeUndefined()
 })
 
-test('a limit that is reached is reached now', () => {
+test('a limit that is already reached is forecast for now', () => {
   const samples = steady(5, 100n)
   const now = at(samples)
   expect(forecastExhaustion(samples, 400n, now)).toMatchObject({ exhaustedAt: now, earliest: now, latest: now })
 })
 
-test('spending in bursts has a wider band than the same spending at an even pace', () => {
+test('spending in bursts has a wider interval than the same spending at an even pace', () => {
   const bursts: Sample[] = Array.from({ length: 11 }, (_, n) => [
     start + n * MINUTE,
     n < 5 ? 0n : n < 10 ? 50_000n : 100_000n,
@@ -43,7 +43,7 @@ test('spending in bursts has a wider band than the same spending at an even pace
   expect(uneven.latest?.getTime() ?? Number.POSITIVE_INFINITY).toBeGreaterThan(even.latest!.getTime())
 })
 
-test('the band always holds the expected moment, and a larger limit is never reached earlier', () => {
+test('the interval contains the forecast, and a larger limit is never reached earlier', () => {
   const history = fc.array(fc.tuple(fc.integer({ min: 1_000, max: 600_000 }), fc.bigInt(0n, 50_000n)), {
     minLength: 3,
     maxLength: 40,
@@ -68,8 +68,8 @@ test('the band always holds the expected moment, and a larger limit is never rea
   )
 })
 
-test('nine of ten times the truth lies in the band', () => {
-  // Spending as it is: purchases at random moments, of random size, with a fixed seed.
+test('the interval contains the true time in about nine of ten cases', () => {
+  // Simulated purchases at random times and of random size, with a fixed seed.
   let state = 42
   const random = () => {
     state = (state * 1_103_515_245 + 12_345) % 2_147_483_648
@@ -101,7 +101,7 @@ test('nine of ten times the truth lies in the band', () => {
   expect(inside / rounds).toBeLessThan(0.98)
 })
 
-test('a long history stays short and keeps its ends', () => {
+test('a long history is thinned to a bounded number of samples and keeps its ends', () => {
   let samples: Sample[] = []
   for (let n = 0; n < 5_000; n += 1) samples = addSample(samples, [start + n, BigInt(n)])
   expect(samples.length).toBeLessThanOrEqual(64)

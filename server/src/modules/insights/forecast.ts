@@ -1,11 +1,11 @@
-/** A counter as it stood at a moment: milliseconds since the epoch, and micro-USDC taken by then. */
-export type Sample = readonly [at: number, takenMicro: bigint]
+/** A counter's value at a point in time: milliseconds since the epoch, and micro-USDC used by then. */
+export type Sample = readonly [at: number, usedMicro: bigint]
 
 export type Forecast = {
   /** Micro-USDC an hour, over the samples. */
   ratePerHourMicro: bigint
   exhaustedAt: Date
-  /** With nine chances in ten it happens between these two; null when it may well not happen at all. */
+  /** The 90 % interval. `latest` is null when exhaustion may not happen at all. */
   earliest: Date
   latest: Date | null
 }
@@ -13,58 +13,59 @@ export type Forecast = {
 const Z_90 = 1.645
 const HOUR_MS = 3_600_000
 const MIN_SAMPLES = 3
-// A burst of a few seconds says nothing about an hour.
+// A burst of a few seconds does not predict an hour.
 const MIN_SPAN_MS = 60_000
 const HORIZON_MS = 400 * 24 * HOUR_MS
 
 /**
- * When the rest will be used up if spending goes on as it did. Spending is taken as a steady rate with noise: after a time
- * t the further amount is about rate·t, give or take the noise of the spending itself (growing with √t) and our ignorance
- * of the true rate (growing with t). The band is where that cone meets what remains. Undefined when too little is known.
+ * When the remaining amount will be used up at the present pace. Spending is modelled as a steady rate with noise: after a
+ * time t the expected amount is rate·t, with an error from the noise of the spending (growing with √t) and one from the
+ * estimate of the rate (growing with t). The interval is where these bounds reach the remaining amount. Undefined when
+ * there are too few samples.
  */
 export function forecastExhaustion(samples: readonly Sample[], limitMicro: bigint, now: Date): Forecast | undefined {
   if (samples.length < MIN_SAMPLES) return undefined
-  const [firstAt, firstTaken] = samples[0]!
-  const [lastAt, lastTaken] = samples.at(-1)!
+  const [firstAt, firstUsedMicro] = samples[0]!
+  const [lastAt, lastUsedMicro] = samples.at(-1)!
   const span = lastAt - firstAt
-  const grown = Number(lastTaken - firstTaken)
-  if (span < MIN_SPAN_MS || grown <= 0) return undefined
-  const rate = grown / span
-  const noise = noiseOf(samples, rate)
-  const doubt = Math.sqrt(noise / span)
-  const remaining = Number(limitMicro - lastTaken)
+  const increase = Number(lastUsedMicro - firstUsedMicro)
+  if (span < MIN_SPAN_MS || increase <= 0) return undefined
+  const rate = increase / span
+  const variancePerMs = estimateVariancePerMs(samples, rate)
+  const rateError = Math.sqrt(variancePerMs / span)
+  const remaining = Number(limitMicro - lastUsedMicro)
   const ratePerHourMicro = BigInt(Math.round(rate * HOUR_MS))
   if (remaining <= 0) return { ratePerHourMicro, exhaustedAt: now, earliest: now, latest: now }
-  const spread = (t: number) => Z_90 * Math.sqrt(noise * t + doubt * doubt * t * t)
-  const later = (ms: number) => new Date(lastAt + Math.round(ms))
-  const latest = firstTime((t) => rate * t - spread(t) >= remaining)
+  const spread = (t: number) => Z_90 * Math.sqrt(variancePerMs * t + rateError * rateError * t * t)
+  const afterLastSample = (ms: number) => new Date(lastAt + Math.round(ms))
+  const latest = findFirstTime((t) => rate * t - spread(t) >= remaining)
   return {
     ratePerHourMicro,
-    exhaustedAt: later(Math.min(remaining / rate, HORIZON_MS)),
-    earliest: later(firstTime((t) => rate * t + spread(t) >= remaining) ?? HORIZON_MS),
-    latest: latest === undefined ? null : later(latest),
+    exhaustedAt: afterLastSample(Math.min(remaining / rate, HORIZON_MS)),
+    earliest: afterLastSample(findFirstTime((t) => rate * t + spread(t) >= remaining) ?? HORIZON_MS),
+    latest: latest === undefined ? null : afterLastSample(latest),
   }
 }
 
-/** How far the steps stray from an even pace, squared, per millisecond. */
-function noiseOf(samples: readonly Sample[], rate: number): number {
-  let strayed = 0
+/** The squared deviation of the steps from an even pace, per millisecond. */
+function estimateVariancePerMs(samples: readonly Sample[], rate: number): number {
+  let squaredDeviation = 0
   for (let index = 1; index < samples.length; index += 1) {
-    const [before, takenBefore] = samples[index - 1]!
-    const [at, taken] = samples[index]!
-    strayed += (Number(taken - takenBefore) - rate * (at - before)) ** 2
+    const [previousAt, usedBefore] = samples[index - 1]!
+    const [at, used] = samples[index]!
+    squaredDeviation += (Number(used - usedBefore) - rate * (at - previousAt)) ** 2
   }
-  return strayed / (samples.at(-1)![0] - samples[0]![0])
+  return squaredDeviation / (samples.at(-1)![0] - samples[0]![0])
 }
 
-/** The first time at which something holds that, once true, stays true; undefined beyond the horizon. */
-function firstTime(holds: (ms: number) => boolean): number | undefined {
-  if (!holds(HORIZON_MS)) return undefined
+/** Binary search for the first time at which a monotonic condition holds; undefined beyond the horizon. */
+function findFirstTime(isReached: (ms: number) => boolean): number | undefined {
+  if (!isReached(HORIZON_MS)) return undefined
   let low = 0
   let high = HORIZON_MS
   while (high - low > 1) {
     const middle = (low + high) / 2
-    if (holds(middle)) high = middle
+    if (isReached(middle)) high = middle
     else low = middle
   }
   return high
@@ -72,7 +73,7 @@ function firstTime(holds: (ms: number) => boolean): number | undefined {
 
 const MAX_SAMPLES = 64
 
-/** Adds a sample and keeps the list short: the older half is thinned, so that the far past is coarse and the near past fine. */
+/** Adds a sample. A full list drops every second sample of its older half, so that recent history is the most detailed. */
 export function addSample(samples: readonly Sample[], sample: Sample): Sample[] {
   const all = [...samples, sample]
   if (all.length <= MAX_SAMPLES) return all

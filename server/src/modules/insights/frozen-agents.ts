@@ -4,11 +4,11 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Notifications } from '../../platform/notifications.ts'
 
 /**
- * Agents that a tenant has stopped. Every process keeps the sets it has asked for and hears of a change at once; the short
- * life of a set is the second net. A change moves the tenant's rules on as well, so that what was judged a moment
- * before it, anywhere, is judged anew at admission.
+ * Agents that a tenant has frozen. Every process caches the tenants it has read and is notified of a change at once; the
+ * short cache lifetime covers a missed notification. A change also raises the version of the tenant's rules, so that a
+ * decision made just before it, in any process, is made again at admission.
  */
-const LIFE_MS = 2_000
+const CACHE_TTL_MS = 2_000
 const MAX_TENANTS = 50_000
 const CHANNEL = 'frozen_agents'
 
@@ -16,28 +16,28 @@ export type FrozenAgents = ReturnType<typeof createFrozenAgents>
 export type FrozenAgent = { agent_id: string; reason: string; frozen_by: string; frozen_at: Date }
 
 export function createFrozenAgents(deps: { db: Db; clock: Clock; notifications: Pick<Notifications, 'listen'> }) {
-  const known = new Map<string, { agents: ReadonlyMap<string, string>; until: number }>()
+  const cache = new Map<string, { reasons: ReadonlyMap<string, string>; expiresAt: number }>()
   let generation = 0
 
-  const forget = (tenantId: string | undefined) => {
+  const invalidate = (tenantId: string | undefined) => {
     generation += 1
-    if (tenantId === undefined) known.clear()
-    else known.delete(tenantId)
+    if (tenantId === undefined) cache.clear()
+    else cache.delete(tenantId)
   }
-  deps.notifications.listen(CHANNEL, forget)
+  deps.notifications.listen(CHANNEL, invalidate)
 
-  const agentsOf = async (tenantId: string): Promise<ReadonlyMap<string, string>> => {
+  const readReasons = async (tenantId: string): Promise<ReadonlyMap<string, string>> => {
     const now = deps.clock.now().getTime()
-    const kept = known.get(tenantId)
-    if (kept && kept.until > now) return kept.agents
-    const before = generation
-    const agents = new Map((await listFrozen(deps.db, tenantId)).map(({ agent_id, reason }) => [agent_id, reason]))
-    // A set read before a change must not be kept after it.
-    if (generation === before) {
-      if (known.size >= MAX_TENANTS) known.delete(known.keys().next().value!)
-      known.set(tenantId, { agents, until: now + LIFE_MS })
+    const cached = cache.get(tenantId)
+    if (cached && cached.expiresAt > now) return cached.reasons
+    const generationBefore = generation
+    const reasons = new Map((await listFrozen(deps.db, tenantId)).map(({ agent_id, reason }) => [agent_id, reason]))
+    // Rows read before a change must not be cached after it.
+    if (generation === generationBefore) {
+      if (cache.size >= MAX_TENANTS) cache.delete(cache.keys().next().value!)
+      cache.set(tenantId, { reasons, expiresAt: now + CACHE_TTL_MS })
     }
-    return agents
+    return reasons
   }
 
   const change = async (tenantId: string, write: (tx: Tx) => Promise<unknown>) => {
@@ -46,18 +46,18 @@ export function createFrozenAgents(deps: { db: Db; clock: Clock; notifications: 
       await sql`select rules_changed(${tenantId})`.execute(tx)
       await sql`select pg_notify(${CHANNEL}, ${tenantId})`.execute(tx)
     })
-    forget(tenantId)
+    invalidate(tenantId)
   }
 
   return {
-    /** For a judgement that has to be made anew because the rules moved: it must not rest on what was kept before. */
-    forget,
+    /** For a decision that is made again because the rules changed: it must not use cached rows. */
+    forget: invalidate,
     /** Why an agent is frozen; undefined when it is not. */
-    async frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined> {
-      const reason = (await agentsOf(tenantId)).get(agentId)
+    async findFrozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined> {
+      const reason = (await readReasons(tenantId)).get(agentId)
       return reason === undefined ? undefined : { reason }
     },
-    isFrozen: async (tenantId: string, agentId: string) => (await agentsOf(tenantId)).has(agentId),
+    isFrozen: async (tenantId: string, agentId: string) => (await readReasons(tenantId)).has(agentId),
     list: (tenantId: string) => listFrozen(deps.db, tenantId),
     change,
   }
@@ -72,7 +72,7 @@ async function listFrozen(tx: Tx, tenantId: string): Promise<FrozenAgent[]> {
     .execute()
 }
 
-/** Freezing what is frozen keeps the first reason and time. */
+/** Freezing a frozen agent keeps the first reason and time. */
 export async function writeFrozen(
   tx: Tx,
   row: { tenant_id: string; agent_id: string; reason: string; frozen_by: string; frozen_at: Date },

@@ -3,11 +3,11 @@ import type { App } from '../../platform/http-app.ts'
 import type { EnvCheck } from './env-check.ts'
 import type { Health } from './health.ts'
 
-const PartState = Type.Union(
+const DependencyState = Type.Union(
   (['ok', 'embedded', 'not_configured', 'unreachable'] as const).map((state) => Type.Literal(state)),
 )
 
-const healthFields = { redis: PartState, supabase: PartState }
+const healthFields = { redis: DependencyState, supabase: DependencyState }
 const HealthResponse = Type.Object({
   status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
   ...healthFields,
@@ -38,7 +38,7 @@ export function healthRoutes(app: App, deps: { health: Health; envCheck: () => E
           503: { ...HealthResponse, description: 'A dependency cannot be reached.' },
         },
       },
-      // Probes come often and from one address; they must not be told to go away.
+      // Probes come often and from one address, and must not be rate-limited.
       config: { unmetered: true },
     },
     async (_request, reply) => {

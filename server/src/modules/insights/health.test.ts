@@ -1,12 +1,12 @@
 import { expect, test } from 'vitest'
 import { readConfig } from '../../platform/config.ts'
-import { envCheck } from './env-check.ts'
-import { createHealth, type PartState } from './health.ts'
+import { checkEnv } from './env-check.ts'
+import { createHealth, type DependencyState } from './health.ts'
 
-const healthOf = (redis: PartState, supabase: PartState) =>
+const healthOf = (redis: DependencyState, supabase: DependencyState) =>
   createHealth({ checks: { redis: async () => redis, supabase: async () => supabase } }).report()
 
-test('only what cannot be reached degrades', async () => {
+test('only an unreachable dependency degrades the service', async () => {
   expect(await healthOf('not_configured', 'embedded')).toEqual({
     status: 'ok',
     redis: 'not_configured',
@@ -17,30 +17,30 @@ test('only what cannot be reached degrades', async () => {
   expect((await healthOf('ok', 'unreachable')).status).toBe('degraded')
 })
 
-test('a check that fails or never answers counts as unreachable, in bounded time', async () => {
+test('a check that fails or never finishes counts as unreachable, in bounded time', async () => {
   const checks = {
-    redis: () => new Promise<PartState>(() => {}),
-    supabase: async (): Promise<PartState> => {
+    redis: () => new Promise<DependencyState>(() => {}),
+    supabase: async (): Promise<DependencyState> => {
       throw new Error('connection refused')
     },
   }
-  const report = await createHealth({ checks, patienceMs: 20 }).report()
+  const report = await createHealth({ checks, timeoutMs: 20 }).report()
   expect(report).toEqual({ status: 'degraded', redis: 'unreachable', supabase: 'unreachable' })
 })
 
-test('a crowd of probes is one look', async () => {
-  let looks = 0
-  const check = async (): Promise<PartState> => {
-    looks += 1
+test('concurrent probes share one check', async () => {
+  let checks = 0
+  const check = async (): Promise<DependencyState> => {
+    checks += 1
     return 'ok'
   }
   const health = createHealth({ checks: { redis: check, supabase: check } })
   await Promise.all(Array.from({ length: 50 }, () => health.report()))
-  expect(looks).toBe(2)
+  expect(checks).toBe(2)
 })
 
-test('with the embedded defaults nothing is required, and what the service made counts as set', () => {
-  const report = envCheck(readConfig({}), new Map([['SIGNING_KEY', 43]]))
+test('with the embedded defaults nothing is required, and generated settings count as set', () => {
+  const report = checkEnv(readConfig({}), new Map([['SIGNING_KEY', 43]]))
   expect([report.status, report.missing_required]).toEqual(['ok', []])
   expect(report.services.signing!.optional).toMatchObject({
     SIGNING_KEY: '[set, 43 chars]',
@@ -49,7 +49,7 @@ test('with the embedded defaults nothing is required, and what the service made 
 })
 
 test('in production the keys, the database and the payee are required', () => {
-  const report = envCheck(readConfig({ NODE_ENV: 'production' }), new Map())
+  const report = checkEnv(readConfig({ NODE_ENV: 'production' }), new Map())
   expect(report.status).toBe('incomplete')
   expect([...report.missing_required].sort()).toEqual(
     ['ADMIN_KEY', 'DATABASE_URL', 'ENCRYPTION_KEY', 'PAY_TO_ADDRESS', 'SIGNING_KEY'].sort(),
@@ -63,7 +63,7 @@ test('no value is ever shown, only the length of a secret', () => {
     STRIPE_SECRET_KEY: 'canary-stripe',
     PUBLIC_URL: 'https://canary.test',
   }
-  const text = JSON.stringify(envCheck(readConfig(env), new Map()))
+  const text = JSON.stringify(checkEnv(readConfig(env), new Map()))
   expect(text).not.toContain('canary')
   expect(text).toContain('"ADMIN_KEY":"[set, 27 chars]"')
   expect(text).toContain('"PUBLIC_URL":"[set]"')

@@ -1,46 +1,46 @@
-/** How a part that the service leans on is doing. Only `unreachable` degrades: what is not configured is not missed. */
-export type PartState = 'ok' | 'embedded' | 'not_configured' | 'unreachable'
-export type Check = () => Promise<PartState>
+/** The state of a dependency. Only `unreachable` degrades the service: `not_configured` is normal. */
+export type DependencyState = 'ok' | 'embedded' | 'not_configured' | 'unreachable'
+export type Check = () => Promise<DependencyState>
 /** The field names are the contract's: `redis` is the cache, `supabase` the database. */
 export type HealthChecks = { redis: Check; supabase: Check }
-export type HealthReport = { status: 'ok' | 'degraded'; redis: PartState; supabase: PartState }
+export type HealthReport = { status: 'ok' | 'degraded'; redis: DependencyState; supabase: DependencyState }
 
 export type Health = ReturnType<typeof createHealth>
 
-const PATIENCE_MS = 2_000
+const CHECK_TIMEOUT_MS = 2_000
 
-export function createHealth(deps: { checks: HealthChecks; patienceMs?: number }) {
-  const patienceMs = deps.patienceMs ?? PATIENCE_MS
-  let running: Promise<HealthReport> | undefined
+export function createHealth(deps: { checks: HealthChecks; timeoutMs?: number }) {
+  const timeoutMs = deps.timeoutMs ?? CHECK_TIMEOUT_MS
+  let pendingReport: Promise<HealthReport> | undefined
 
-  const look = async (): Promise<HealthReport> => {
+  const runChecks = async (): Promise<HealthReport> => {
     const [redis, supabase] = await Promise.all([
-      ask(deps.checks.redis, patienceMs),
-      ask(deps.checks.supabase, patienceMs),
+      runCheck(deps.checks.redis, timeoutMs),
+      runCheck(deps.checks.supabase, timeoutMs),
     ])
     const degraded = [redis, supabase].includes('unreachable')
     return { status: degraded ? 'degraded' : 'ok', redis, supabase }
   }
 
   return {
-    /** Callers that come while a look is under way share it: a crowd of probes must not become a crowd of queries. */
+    /** Concurrent callers share one report, so that many probes do not become many queries. */
     report(): Promise<HealthReport> {
-      running ??= look().finally(() => {
-        running = undefined
+      pendingReport ??= runChecks().finally(() => {
+        pendingReport = undefined
       })
-      return running
+      return pendingReport
     },
   }
 }
 
-/** A part that does not answer in time is as good as gone; its answer may still come and is not waited for. */
-async function ask(check: Check, patienceMs: number): Promise<PartState> {
+/** A check that does not finish in time counts as unreachable; it keeps running and its result is ignored. */
+async function runCheck(check: Check, timeoutMs: number): Promise<DependencyState> {
   let timer: NodeJS.Timeout | undefined
-  const tired = new Promise<PartState>((resolve) => {
-    timer = setTimeout(resolve, patienceMs, 'unreachable')
+  const timeout = new Promise<DependencyState>((resolve) => {
+    timer = setTimeout(resolve, timeoutMs, 'unreachable')
   })
   try {
-    return await Promise.race([check(), tired])
+    return await Promise.race([check(), timeout])
   } catch {
     return 'unreachable'
   } finally {

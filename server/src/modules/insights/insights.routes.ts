@@ -50,6 +50,6 @@ export function insightsRoutes(
       },
       config: { auth: 'tenant', scope: 'control' },
     },
-    async (request) => controlTower.steer(requireTenant(request.caller), request.body),
+    async (request) => controlTower.applyAction(requireTenant(request.caller), request.body),
   )
 }

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { nullableText, oneOf, timestamp } from '../../platform/schema.ts'
 import { defineStep, type StepInput } from '../../platform/step.ts'
 
-/** Answers true when the alert is new, false when an alert of the same cause exists already. */
+/** Returns true when the alert is new, false when an alert with the same cause exists. */
 export const raiseAlertStep = defineStep(
   'raise_alert',
   Type.Object({

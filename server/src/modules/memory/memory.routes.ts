@@ -8,9 +8,9 @@ import type { Memory } from './memory.ts'
 import { limits } from './run-memory.ts'
 
 const tags = ['Memory']
-const reads = { auth: 'tenant', scope: 'read' } as const
-// Whoever may run may leave a memory by it, so the same key may leave one without.
-const writes = { auth: 'tenant', scope: ['run', 'control'] } as const
+const readAccess = { auth: 'tenant', scope: 'read' } as const
+// A key that may run can write a memory through a run, so it may also write one directly.
+const writeAccess = { auth: 'tenant', scope: ['run', 'control'] } as const
 
 export function memoryRoutes(app: App, memory: Memory) {
   app.get(
@@ -24,7 +24,7 @@ export function memoryRoutes(app: App, memory: Memory) {
         querystring: schema.MemoryQuery,
         response: { 200: schema.MemoriesResponse },
       },
-      config: reads,
+      config: readAccess,
     },
     async (request) => memory.list(requireTenant(request.caller), request.query),
   )
@@ -35,11 +35,11 @@ export function memoryRoutes(app: App, memory: Memory) {
         operationId: 'createMemory',
         tags,
         summary: 'Remember something in a session',
-        description: `A session keeps its newest ${limits.inSession} memories and a tenant its newest ${limits.ofTenant}; older ones are forgotten. A run with \`options.include_memory\` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy.`,
+        description: `A session keeps its newest ${limits.perSession} memories and a tenant its newest ${limits.perTenant}; older ones are forgotten. A run with \`options.include_memory\` reads those of its session; they are material for the lane and decide nothing about price, lane, payee or policy.`,
         body: schema.MemoryCreate,
         response: { 201: schema.MemoryRecord, 409: ErrorResponse },
       },
-      config: writes,
+      config: writeAccess,
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)
@@ -61,7 +61,7 @@ export function memoryRoutes(app: App, memory: Memory) {
         body: schema.MemorySearch,
         response: { 200: schema.MemorySearchResponse },
       },
-      config: reads,
+      config: readAccess,
     },
     async (request) => memory.search(requireTenant(request.caller), request.body),
   )
@@ -75,7 +75,7 @@ export function memoryRoutes(app: App, memory: Memory) {
         querystring: schema.SessionQuery,
         response: { 200: schema.SessionDeleted },
       },
-      config: writes,
+      config: writeAccess,
     },
     async (request) => memory.removeSession(requireTenant(request.caller), request.query.session_id),
   )
@@ -89,7 +89,7 @@ export function memoryRoutes(app: App, memory: Memory) {
         params: schema.MemoryParams,
         response: { 200: schema.MemoryRecord },
       },
-      config: reads,
+      config: readAccess,
     },
     async (request) => memory.get(requireTenant(request.caller), request.params.id),
   )
@@ -103,7 +103,7 @@ export function memoryRoutes(app: App, memory: Memory) {
         params: schema.MemoryParams,
         response: { 200: schema.MemoryDeleted },
       },
-      config: writes,
+      config: writeAccess,
     },
     async (request) => memory.remove(requireTenant(request.caller), request.params.id),
   )

@@ -4,7 +4,7 @@ import { limits } from './run-memory.ts'
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
 const Time = Type.String({ format: 'date-time' })
-// Names are kept as they are given; a NUL is no part of one.
+// PostgreSQL text cannot hold a NUL.
 const name = (maxLength: number, description?: string) =>
   Type.String({ minLength: 1, maxLength, pattern: '^[^\\u0000]+$', ...(description && { description }) })
 const sessionId = name(120)

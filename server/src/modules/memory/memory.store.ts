@@ -4,7 +4,7 @@ import type { Tx } from '../../platform/db.ts'
 import type { Memories } from '../../platform/generated/db.ts'
 import { type NewMemory, writeMemoryStep } from './memory.steps.ts'
 
-/** The searched words repeat the content and stay in the database. */
+/** A row without `words`, the search vector of the content, which is only used inside the database. */
 export type MemoryRow = Omit<Selectable<Memories>, 'words'>
 
 export type MemoryFilter = { tenantId: string; now: Date; limit: number } & Partial<
@@ -23,8 +23,8 @@ const columns = [
   'expires_at',
 ] as const
 
-/** A word that everything holds would have everything ranked: of those it finds, the newest are. */
-const MOST_RANKED = 500
+/** A common word may match every memory; only the newest this many matches are ranked. */
+const MAX_RANKED = 500
 
 export const writeMemory = (tx: Tx, memory: NewMemory) => callStep(tx, writeMemoryStep, memory)
 
@@ -50,25 +50,25 @@ export async function listMemories(tx: Tx, filter: MemoryFilter): Promise<Memory
   return select.orderBy('id', 'desc').limit(filter.limit).execute()
 }
 
-/** The best first: how well the words fit, times how fresh it is. */
+/** Best match first: text rank times freshness. */
 export async function searchMemories(
   tx: Tx,
   filter: Omit<MemoryFilter, 'cursor' | 'run_id'> & { query: string },
 ): Promise<(MemoryRow & { score: number })[]> {
   const { tenantId, now, query, session_id = null, agent_id = null, limit } = filter
   const { rows } = await sql<MemoryRow & { score: number }>`
-    with asked as materialized (select any_word_of(${query}) as words),
-    found as (
-      select m.* from memories m, asked
-      where m.tenant_id = ${tenantId} and m.expires_at > ${now}
-        and m.words @@ (asked.words && ${`'${tenantId}'`}::tsquery)
-        and (${session_id}::text is null or m.session_id = ${session_id}::text)
-        and (${agent_id}::text is null or m.agent_id = ${agent_id}::text)
-      order by m.id desc limit ${MOST_RANKED}
+    with search as materialized (select any_word_of(${query}) as words),
+    matches as (
+      select memory.* from memories memory, search
+      where memory.tenant_id = ${tenantId} and memory.expires_at > ${now}
+        and memory.words @@ (search.words && ${`'${tenantId}'`}::tsquery)
+        and (${session_id}::text is null or memory.session_id = ${session_id}::text)
+        and (${agent_id}::text is null or memory.agent_id = ${agent_id}::text)
+      order by memory.id desc limit ${MAX_RANKED}
     )
-    select ${sql.raw(columns.map((name) => `found.${name}`).join(', '))},
-           ts_rank(found.words, asked.words, 1 | 32) * freshness(found.created_at, ${now}) as score
-    from found, asked order by score desc, found.id desc limit ${limit}`.execute(tx)
+    select ${sql.raw(columns.map((name) => `matches.${name}`).join(', '))},
+           ts_rank(matches.words, search.words, 1 | 32) * freshness(matches.created_at, ${now}) as score
+    from matches, search order by score desc, matches.id desc limit ${limit}`.execute(tx)
   return rows
 }
 
@@ -84,29 +84,29 @@ export async function deleteSession(tx: Tx, tenantId: string, sessionId: string)
   return Number(numDeletedRows)
 }
 
-export async function forgetExpired(tx: Tx, now: Date, most: number): Promise<number> {
+export async function deleteExpired(tx: Tx, now: Date, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     delete from memories where id in (
-      select id from memories where expires_at <= ${now} order by expires_at limit ${most} for update skip locked)`.execute(
+      select id from memories where expires_at <= ${now} order by expires_at limit ${limit} for update skip locked)`.execute(
     tx,
   )
   return Number(numAffectedRows)
 }
 
-/** Where more than `kept` belong together, the oldest go. */
-export async function forgetOldest(
+/** Deletes the oldest memories of every session or tenant that has more than `keepCount`. */
+export async function deleteOldest(
   tx: Tx,
-  belonging: 'session' | 'tenant',
-  kept: number,
-  most: number,
+  group: 'session' | 'tenant',
+  keepCount: number,
+  limit: number,
 ): Promise<number> {
-  const together = sql.raw(belonging === 'session' ? 'tenant_id, session_id' : 'tenant_id')
-  const sameSession = sql.raw(belonging === 'session' ? 'and m.session_id = crowded.session_id' : '')
+  const groupColumns = sql.raw(group === 'session' ? 'tenant_id, session_id' : 'tenant_id')
+  const sameSession = sql.raw(group === 'session' ? 'and memory.session_id = oversized.session_id' : '')
   const { numAffectedRows } = await sql`
-    with crowded as (select ${together} from memories group by ${together} having count(*) > ${kept} limit 100)
+    with oversized as (select ${groupColumns} from memories group by ${groupColumns} having count(*) > ${keepCount} limit 100)
     delete from memories where id in (
-      select beyond.id from crowded cross join lateral (
-        select m.id from memories m where m.tenant_id = crowded.tenant_id ${sameSession}
-        order by m.id desc offset ${kept} limit ${most}) as beyond)`.execute(tx)
+      select excess.id from oversized cross join lateral (
+        select memory.id from memories memory where memory.tenant_id = oversized.tenant_id ${sameSession}
+        order by memory.id desc offset ${keepCount} limit ${limit}) as excess)`.execute(tx)
   return Number(numAffectedRows)
 }

@@ -8,7 +8,7 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
 import * as store from './memory.store.ts'
-import { chooseRecalled, limits, memoryOfRun, type Recalled } from './run-memory.ts'
+import { limits, type RecalledMemory, selectRecalled, toRunMemory } from './run-memory.ts'
 
 export type MemoryDeps = {
   db: Db
@@ -16,7 +16,7 @@ export type MemoryDeps = {
   ids: Ids
   idempotency: Idempotency
   audit: Outbox['audit']
-  /** Whether a run is this tenant's; a memory may name no other. */
+  /** Whether a run belongs to the tenant: a memory may only refer to such a run. */
   ownsRun(tenantId: string, runId: string): Promise<boolean>
 }
 
@@ -29,16 +29,16 @@ export type MemoryCreate = {
   expires_at?: string
 }
 
-type Narrowed = { session_id?: string; agent_id?: string }
+type MemoryScope = { session_id?: string; agent_id?: string }
 
 export type Memory = ReturnType<typeof createMemory>
 
-const SWEEP = 1_000
+const SWEEP_BATCH_SIZE = 1_000
 
 export function createMemory(deps: MemoryDeps) {
   const { db, clock } = deps
 
-  const audited = (caller: TenantCaller, type: string, subject: string, data: Record<string, unknown>) => ({
+  const auditEvent = (caller: TenantCaller, type: string, subject: string, data: Record<string, unknown>) => ({
     tenantId: caller.tenantId,
     type,
     actor: caller.keyId,
@@ -48,23 +48,23 @@ export function createMemory(deps: MemoryDeps) {
   })
 
   return {
-    async list(caller: TenantCaller, query: Narrowed & { run_id?: string; cursor?: string; limit?: number }) {
-      const { limit = 50, ...where } = query
+    async list(caller: TenantCaller, query: MemoryScope & { run_id?: string; cursor?: string; limit?: number }) {
+      const { limit = 50, ...filter } = query
       const { tenantId } = caller
-      const rows = await store.listMemories(db, { ...where, tenantId, now: clock.now(), limit: limit + 1 })
+      const rows = await store.listMemories(db, { ...filter, tenantId, now: clock.now(), limit: limit + 1 })
       const { rows: memories, ...paging } = toPage(rows, limit)
-      return { memories: memories.map(record), ...paging }
+      return { memories: memories.map(toMemoryRecord), ...paging }
     },
 
     async get(caller: TenantCaller, id: string) {
       const row = await store.findMemory(db, caller.tenantId, id, clock.now())
       if (!row) throw notFound('memory')
-      return record(row)
+      return toMemoryRecord(row)
     },
 
-    async search(caller: TenantCaller, body: Narrowed & { query: string; limit?: number }) {
+    async search(caller: TenantCaller, body: MemoryScope & { query: string; limit?: number }) {
       const { query, session_id, agent_id, limit = 10 } = body
-      const found = await store.searchMemories(db, {
+      const rows = await store.searchMemories(db, {
         tenantId: caller.tenantId,
         now: clock.now(),
         query,
@@ -72,7 +72,7 @@ export function createMemory(deps: MemoryDeps) {
         ...(session_id !== undefined && { session_id }),
         ...(agent_id !== undefined && { agent_id }),
       })
-      return { memories: found.map((row) => ({ ...record(row), score: Number(row.score.toFixed(6)) })) }
+      return { memories: rows.map((row) => ({ ...toMemoryRecord(row), score: Number(row.score.toFixed(6)) })) }
     },
 
     create: (caller: TenantCaller, key: string | undefined, body: MemoryCreate) =>
@@ -96,13 +96,13 @@ export function createMemory(deps: MemoryDeps) {
             content,
             metadata,
             created_at: now.toISOString(),
-            expires_at: endOf(now, expires_at),
+            expires_at: resolveExpiry(now, expires_at),
           })
           const row = await store.findMemory(tx, caller.tenantId, id, now)
-          // The audit trail outlives the memory, so it knows the content by its hash alone.
-          const told = { session_id: row!.session_id, agent_id, content_hash: sha256(content) }
-          await deps.audit(tx, audited(caller, 'memory.created', id, told))
-          return { status: 201, body: record(row!) }
+          // The audit trail outlives the memory, so it holds only a hash of the content.
+          const data = { session_id: row!.session_id, agent_id, content_hash: sha256(content) }
+          await deps.audit(tx, auditEvent(caller, 'memory.created', id, data))
+          return { status: 201, body: toMemoryRecord(row!) }
         },
       ),
 
@@ -110,43 +110,43 @@ export function createMemory(deps: MemoryDeps) {
       db.transaction().execute(async (tx) => {
         const row = await store.deleteMemory(tx, caller.tenantId, id)
         if (!row || row.expires_at <= clock.now()) throw notFound('memory')
-        await deps.audit(tx, audited(caller, 'memory.deleted', id, { session_id: row.session_id }))
+        await deps.audit(tx, auditEvent(caller, 'memory.deleted', id, { session_id: row.session_id }))
         return { id, deleted: true }
       }),
 
-    /** Forgetting a session that is not there is no mistake: it is forgotten either way. */
+    /** Deleting a session that does not exist succeeds with a count of 0. */
     removeSession: (caller: TenantCaller, sessionId: string) =>
       db.transaction().execute(async (tx) => {
         const deleted_count = await store.deleteSession(tx, caller.tenantId, sessionId)
         if (deleted_count > 0)
-          await deps.audit(tx, audited(caller, 'memory.session_deleted', sessionId, { deleted_count }))
+          await deps.audit(tx, auditEvent(caller, 'memory.session_deleted', sessionId, { deleted_count }))
         return { session_id: sessionId, deleted_count }
       }),
 
-    /** What the session remembers that a task may need. It is read after lane, price and judgement stand, and is only ever text. */
-    async recall(of: { tenantId: string; sessionId: string; task: string }): Promise<Recalled[]> {
-      const where = { tenantId: of.tenantId, session_id: of.sessionId, now: clock.now() }
-      const [fitting, newest] = await Promise.all([
-        store.searchMemories(db, { ...where, query: of.task, limit: limits.recalledByWords }),
-        store.listMemories(db, { ...where, limit: limits.recalled }),
+    /** The memories of a session that a task may need. They are read after lane, price and policy are decided, and are only text for the lane. */
+    async recall(request: { tenantId: string; sessionId: string; task: string }): Promise<RecalledMemory[]> {
+      const filter = { tenantId: request.tenantId, session_id: request.sessionId, now: clock.now() }
+      const [matching, newest] = await Promise.all([
+        store.searchMemories(db, { ...filter, query: request.task, limit: limits.maxRecalledBySearch }),
+        store.listMemories(db, { ...filter, limit: limits.maxRecalled }),
       ])
-      return chooseRecalled(fitting, newest)
+      return selectRecalled(matching, newest)
     },
 
-    /** What transaction C writes for a run that asked to be remembered. */
-    ofRun: memoryOfRun,
+    /** The memory that transaction C writes for a run with `options.write_memory`. */
+    createRunMemory: toRunMemory,
 
-    /** Nothing expired is ever shown; here it is removed, and the oldest with it where there is too much. */
+    /** Deletes expired memories, and the oldest ones of sessions and tenants over their limit. */
     async sweep(now: Date): Promise<number> {
-      const expired = await store.forgetExpired(db, now, SWEEP)
-      const ofSessions = await store.forgetOldest(db, 'session', limits.inSession, SWEEP)
-      const ofTenants = await store.forgetOldest(db, 'tenant', limits.ofTenant, SWEEP)
-      return expired + ofSessions + ofTenants
+      const expired = await store.deleteExpired(db, now, SWEEP_BATCH_SIZE)
+      const overSessionLimit = await store.deleteOldest(db, 'session', limits.perSession, SWEEP_BATCH_SIZE)
+      const overTenantLimit = await store.deleteOldest(db, 'tenant', limits.perTenant, SWEEP_BATCH_SIZE)
+      return expired + overSessionLimit + overTenantLimit
     },
   }
 }
 
-const record = (row: store.MemoryRow) => ({
+const toMemoryRecord = (row: store.MemoryRow) => ({
   id: row.id,
   session_id: row.session_id,
   agent_id: row.agent_id,
@@ -157,10 +157,10 @@ const record = (row: store.MemoryRow) => ({
   expires_at: row.expires_at.toISOString(),
 })
 
-function endOf(now: Date, asked: string | undefined): string {
-  const end = asked === undefined ? now.getTime() + limits.defaultLifeMs : Date.parse(asked)
-  // A leap second has the form of a time and is none to JavaScript.
-  if (!(end > now.getTime())) throw invalid('body/expires_at must lie in the future.')
-  if (end > now.getTime() + limits.longestLifeMs) throw invalid('body/expires_at lies more than 365 days ahead.')
-  return new Date(end).toISOString()
+function resolveExpiry(now: Date, requested: string | undefined): string {
+  const expiresAt = requested === undefined ? now.getTime() + limits.defaultLifetimeMs : Date.parse(requested)
+  // A leap second passes the schema's format check but parses to NaN.
+  if (!(expiresAt > now.getTime())) throw invalid('body/expires_at must lie in the future.')
+  if (expiresAt > now.getTime() + limits.maxLifetimeMs) throw invalid('body/expires_at lies more than 365 days ahead.')
+  return new Date(expiresAt).toISOString()
 }

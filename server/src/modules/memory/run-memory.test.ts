@@ -1,32 +1,32 @@
 import { describe, expect, test } from 'vitest'
-import { chooseRecalled, limits, memoryOfRun } from './run-memory.ts'
+import { limits, selectRecalled, toRunMemory } from './run-memory.ts'
 
 const memory = (n: number, length = 10) => ({ id: `mem_${String(n).padStart(3, '0')}`, content: 'x'.repeat(length) })
 const idsOf = (memories: { id: string }[]) => memories.map(({ id }) => Number(id.slice(4)))
 
-describe('what is recalled', () => {
-  test('those that fit, then the newest, each once, told oldest first', () => {
+describe('selectRecalled', () => {
+  test('selects the matching memories, then the newest, each once, and returns them oldest first', () => {
     const newest = [12, 11, 10, 9, 8, 7, 6, 5].map((n) => memory(n))
-    expect(idsOf(chooseRecalled([memory(3), memory(11), memory(1)], newest))).toEqual([1, 3, 7, 8, 9, 10, 11, 12])
+    expect(idsOf(selectRecalled([memory(3), memory(11), memory(1)], newest))).toEqual([1, 3, 7, 8, 9, 10, 11, 12])
   })
 
-  test('those that fit leave room for what was said last', () => {
+  test('leaves room for the newest memories when many match', () => {
     const fitting = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => memory(n))
-    expect(idsOf(chooseRecalled(fitting, [memory(40), memory(39), memory(38), memory(37)]))).toEqual([
+    expect(idsOf(selectRecalled(fitting, [memory(40), memory(39), memory(38), memory(37)]))).toEqual([
       1, 2, 3, 4, 5, 38, 39, 40,
     ])
   })
 
-  test('never more than there is room for, and only whole memories', () => {
+  test('stays within the character limit and selects only whole memories', () => {
     const large = [memory(1, 5_000), memory(2, 5_000), memory(3, 3_000)]
-    const chosen = chooseRecalled(large, [memory(9, 1), memory(8, limits.contentCharacters)])
+    const chosen = selectRecalled(large, [memory(9, 1), memory(8, limits.contentCharacters)])
     expect(idsOf(chosen)).toEqual([1, 3])
-    expect(chooseRecalled([memory(1, limits.contentCharacters)], [])).toHaveLength(1)
-    expect(chooseRecalled([], [])).toEqual([])
+    expect(selectRecalled([memory(1, limits.contentCharacters)], [])).toHaveLength(1)
+    expect(selectRecalled([], [])).toEqual([])
   })
 })
 
-describe('what a run leaves behind', () => {
+describe('toRunMemory', () => {
   const run = {
     memoryId: 'mem_1',
     tenantId: 'ten_1',
@@ -39,8 +39,8 @@ describe('what a run leaves behind', () => {
     grade: 'A',
   }
 
-  test('task and outcome, for ninety days', () => {
-    expect(memoryOfRun(run, new Date('2026-01-01T00:00:00Z'))).toMatchObject({
+  test('holds task and outcome, for ninety days', () => {
+    expect(toRunMemory(run, new Date('2026-01-01T00:00:00Z'))).toMatchObject({
       id: 'mem_1',
       run_id: 'run_1',
       content: 'Task: Write.\n\nOutcome: Written.',
@@ -49,8 +49,8 @@ describe('what a run leaves behind', () => {
     })
   })
 
-  test('fits whatever was asked and answered, and cuts no character in half', () => {
-    const { content } = memoryOfRun(
+  test('stays within the limit for any task and output, and splits no surrogate pair', () => {
+    const { content } = toRunMemory(
       { ...run, task: `a${'\u{1f600}'.repeat(16_000)}`, output: `b${'\u{1f600}'.repeat(30_000)}` },
       new Date(),
     )

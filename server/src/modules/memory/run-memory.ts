@@ -1,16 +1,16 @@
 import type { NewMemory } from './memory.steps.ts'
 
-/** What may be remembered, for how long, and how much of it is put in front of a task. Everything has a limit. */
+/** Limits of what is stored, for how long, and how much of it is given to a run. */
 export const limits = {
   contentCharacters: 8_000,
   metadataCharacters: 4_000,
-  inSession: 1_000,
-  ofTenant: 10_000,
-  defaultLifeMs: 90 * 24 * 60 * 60 * 1000,
-  longestLifeMs: 365 * 24 * 60 * 60 * 1000,
-  recalled: 8,
-  recalledByWords: 5,
-  recalledCharacters: 8_000,
+  perSession: 1_000,
+  perTenant: 10_000,
+  defaultLifetimeMs: 90 * 24 * 60 * 60 * 1000,
+  maxLifetimeMs: 365 * 24 * 60 * 60 * 1000,
+  maxRecalled: 8,
+  maxRecalledBySearch: 5,
+  maxRecalledCharacters: 8_000,
 } as const
 
 const TASK_CHARACTERS = 2_000
@@ -28,8 +28,8 @@ export type FinishedRun = {
   grade: string
 }
 
-/** What a run leaves to those after it: what was asked and what came of it, each cut to a part of the whole. */
-export const memoryOfRun = (run: FinishedRun, at: Date): NewMemory => ({
+/** The memory of a finished run: its task and its outcome, each cut to a maximum length. */
+export const toRunMemory = (run: FinishedRun, at: Date): NewMemory => ({
   id: run.memoryId,
   tenant_id: run.tenantId,
   session_id: run.sessionId,
@@ -38,27 +38,30 @@ export const memoryOfRun = (run: FinishedRun, at: Date): NewMemory => ({
   content: `Task: ${clip(run.task, TASK_CHARACTERS)}\n\nOutcome: ${clip(run.output, OUTCOME_CHARACTERS)}`,
   metadata: { source: 'run', verified: run.verified, grade: run.grade },
   created_at: at.toISOString(),
-  expires_at: new Date(at.getTime() + limits.defaultLifeMs).toISOString(),
+  expires_at: new Date(at.getTime() + limits.defaultLifetimeMs).toISOString(),
 })
 
-/** No character is cut in half. */
-const clip = (text: string, most: number) =>
-  text.length <= most ? text : `${text.slice(0, most - 1).replace(/[\ud800-\udbff]$/, '')}…`
+/** Cuts a text without splitting a surrogate pair. */
+const clip = (text: string, maxLength: number) =>
+  text.length <= maxLength ? text : `${text.slice(0, maxLength - 1).replace(/[\ud800-\udbff]$/, '')}…`
 
-export type Recalled = { id: string; content: string }
+export type RecalledMemory = { id: string; content: string }
 
 /**
- * The memories that fit the task best, then the newest, as many as there is room for; whole ones only, so that an id in
- * `memory.read` stands for all of its content. Oldest first, as a conversation is read.
+ * The memories that match the task best, then the newest, as many as fit. Only whole ones, so that an id in `memory.read`
+ * means that all of its content was read. Returned oldest first, as a conversation is read.
  */
-export function chooseRecalled(fitting: readonly Recalled[], newest: readonly Recalled[]): Recalled[] {
-  const chosen = new Map<string, Recalled>()
-  let room: number = limits.recalledCharacters
-  for (const memory of [...fitting.slice(0, limits.recalledByWords), ...newest]) {
-    if (chosen.size >= limits.recalled) break
-    if (chosen.has(memory.id) || memory.content.length > room) continue
-    chosen.set(memory.id, { id: memory.id, content: memory.content })
+export function selectRecalled(
+  matching: readonly RecalledMemory[],
+  newest: readonly RecalledMemory[],
+): RecalledMemory[] {
+  const selected = new Map<string, RecalledMemory>()
+  let room: number = limits.maxRecalledCharacters
+  for (const memory of [...matching.slice(0, limits.maxRecalledBySearch), ...newest]) {
+    if (selected.size >= limits.maxRecalled) break
+    if (selected.has(memory.id) || memory.content.length > room) continue
+    selected.set(memory.id, { id: memory.id, content: memory.content })
     room -= memory.content.length
   }
-  return [...chosen.values()].sort((one, other) => (one.id < other.id ? -1 : 1))
+  return [...selected.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }

@@ -1,7 +1,7 @@
 import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { Problem } from '../../platform/problem.ts'
-import type { Advice, RouteBody } from './advise.ts'
+import type { RouteAdvice, RouteBody } from './route-advice.ts'
 import {
   RouteIntentRequest,
   RouteRequest,
@@ -10,7 +10,7 @@ import {
   RoutingIntelResponse,
 } from './routing.schema.ts'
 
-export function routingRoutes(app: App, advice: Advice) {
+export function routingRoutes(app: App, advice: RouteAdvice) {
   app.post(
     '/api/route',
     {
@@ -25,7 +25,7 @@ export function routingRoutes(app: App, advice: Advice) {
       },
       config: { auth: 'optional' },
     },
-    async (request) => advice.route(request.caller, request.body as RouteBody),
+    async (request) => advice.adviseRoute(request.caller, request.body as RouteBody),
   )
   app.post(
     '/api/routing-intel',
@@ -38,7 +38,7 @@ export function routingRoutes(app: App, advice: Advice) {
         response: { 200: RoutingIntelResponse },
       },
     },
-    async (request) => advice.intel(request.body.task),
+    async (request) => advice.adviseLane(request.body.task),
   )
   app.post(
     '/api/route-intent',

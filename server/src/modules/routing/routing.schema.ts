@@ -9,7 +9,9 @@ const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =
 const Constraints = Type.Object(
   {
     max_cost_usdc: Type.Optional(limit),
-    priority: Type.Optional(Type.Union(['cheapest', 'balanced', 'quality', 'fastest'].map((one) => Type.Literal(one)))),
+    priority: Type.Optional(
+      Type.Union(['cheapest', 'balanced', 'quality', 'fastest'].map((name) => Type.Literal(name))),
+    ),
     category: Type.Optional(Type.String({ minLength: 1, maxLength: 40 })),
   },
   { additionalProperties: false },
@@ -37,7 +39,7 @@ export const RouteRequest = Type.Object(
       Type.Object(
         {
           policy_ids: Type.Optional(Type.Array(shortText, { maxItems: 50 })),
-          mode: Type.Optional(Type.Union(['enforce', 'warn', 'shadow'].map((one) => Type.Literal(one)))),
+          mode: Type.Optional(Type.Union(['enforce', 'warn', 'shadow'].map((name) => Type.Literal(name)))),
         },
         { additionalProperties: false },
       ),
@@ -50,7 +52,7 @@ export const RouteRequest = Type.Object(
 )
 
 const Posture = Type.Union(
-  ['explicit', 'confident', 'leaning', 'constrained', 'fallback'].map((one) => Type.Literal(one)),
+  ['explicit', 'confident', 'leaning', 'constrained', 'fallback'].map((name) => Type.Literal(name)),
   {
     description:
       'Named by the caller, clear from the text, probable, narrowed by a limit, or too vague for a lane of its own.',

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import type { RoutableLane } from './choose.ts'
+import type { RoutableLane } from './choose-lane.ts'
 import { createRouting } from './routing.ts'
 
 const LANES: RoutableLane[] = [
@@ -14,10 +14,10 @@ const LANES: RoutableLane[] = [
 ]
 
 const routing = createRouting({ catalog: { all: () => LANES.slice(0, 7), fallback: () => LANES[7]! } })
-const choose = (task: string, rest: Omit<Parameters<typeof routing.choose>[0], 'task'> = {}) =>
-  routing.choose({ task, ...rest })
+const choose = (task: string, request: Omit<Parameters<typeof routing.choose>[0], 'task'> = {}) =>
+  routing.choose({ task, ...request })
 
-test('a clear task goes to its lane, with the words that spoke for it and every other lane explained', () => {
+test('a clear task goes to its lane, with signals and a reason against every other lane', () => {
   const choice = choose('Write a Python function that parses a CSV file and returns the rows as dicts')
   expect(choice).toMatchObject({
     agentId: 'coder-v1',
@@ -35,12 +35,12 @@ test('a clear task goes to its lane, with the words that spoke for it and every 
   for (const alternative of choice.alternatives) expect(alternative.why_not).toMatch(/\.$/)
 })
 
-test('a task that says too little goes to the general lane', () => {
+test('a vague task goes to the fallback lane', () => {
   for (const task of ['hello', 'asdf', 'do the thing', '???'])
     expect(choose(task)).toMatchObject({ agentId: 'default', posture: 'fallback', priceMicro: 10_000n })
 })
 
-test('an explicit lane is honoured, an unknown one is named as unknown', () => {
+test('an explicit lane is used, and an unknown one is reported', () => {
   expect(choose('Tell me a joke', { agentId: 'analyst-v1' })).toMatchObject({
     agentId: 'analyst-v1',
     posture: 'explicit',
@@ -50,7 +50,7 @@ test('an explicit lane is honoured, an unknown one is named as unknown', () => {
   expect(choose('Tell me a joke', { agentId: 'plumber-v9' })).toMatchObject({ agentId: null, problem: 'unknown_agent' })
 })
 
-test('a cost limit is kept: the best lane that fits is chosen and the answer says what was ruled out', () => {
+test('a cost limit is kept: the best lane within it is chosen, and the alternatives say what was excluded', () => {
   const choice = choose('Debug this TypeScript compile error in my function', {
     constraints: { maxCostMicro: 13_000n },
   })
@@ -72,7 +72,7 @@ test('a limit below every price chooses nothing', () => {
   })
 })
 
-test('a category narrows the field to its lanes', () => {
+test('a category restricts the choice to its lanes', () => {
   expect(choose('Tell me a joke', { constraints: { category: 'research' } })).toMatchObject({
     agentId: 'researcher-v2',
   })
@@ -80,21 +80,21 @@ test('a category narrows the field to its lanes', () => {
   expect(choose('Tell me a joke', { constraints: { category: 'astrology' } })).toMatchObject({ agentId: null })
 })
 
-test('asking for cheap or fast never leaves the lanes that can do the task', () => {
+test('a priority never selects a lane that cannot do the task', () => {
   const task = 'Fix the failing unit test in my Rust parser'
   for (const priority of ['cheapest', 'balanced', 'quality', 'fastest'] as const) {
     expect(choose(task, { constraints: { priority } })).toMatchObject({ agentId: 'coder-v1' })
   }
 })
 
-test('a lane that is switched off is not chosen', () => {
-  const off = LANES.map((lane) => (lane.agentId === 'coder-v1' ? { ...lane, status: 'paused' } : lane))
-  expect(routing.choose({ task: 'Fix the failing unit test in my Rust parser' }, off)).toMatchObject({
+test('a paused lane is not chosen', () => {
+  const lanes = LANES.map((lane) => (lane.agentId === 'coder-v1' ? { ...lane, status: 'paused' } : lane))
+  expect(routing.choose({ task: 'Fix the failing unit test in my Rust parser' }, lanes)).toMatchObject({
     posture: 'constrained',
   })
 })
 
-test('the same task gives the same answer', () => {
+test('the same task gives the same choice', () => {
   const task = 'Compare the evidence on cold showers and immunity'
   expect(choose(task)).toEqual(choose(task))
 })
@@ -105,31 +105,31 @@ test('a decision takes well under a tenth of a millisecond at the median, and lo
     `Summarise this:\n\n${'The river rose by three metres. '.repeat(900)}`,
   ]
   for (const task of tasks) {
-    for (let at = 0; at < 500; at++) choose(task)
+    for (let i = 0; i < 500; i++) choose(task)
     const times = Array.from({ length: 301 }, () => {
-      const started = performance.now()
+      const startedAt = performance.now()
       choose(task)
-      return performance.now() - started
+      return performance.now() - startedAt
     }).sort((a, b) => a - b)
-    // Generous, because the machine that runs this may be busy; `train-router.ts --evaluate` prints the real figure.
+    // A generous limit, because the machine may be busy; `train-router.ts --evaluate` prints the real figure.
     expect(times[150]!).toBeLessThan(0.4)
   }
 })
 
-test('a run gets the lane, the record of the choice and the alternatives that could take it over', () => {
-  const routed = routing.forRun('Tell me a joke about tax forms', { max_cost_usdc: 0.02 })
-  expect(routed.agentId).toBe('comedian-v1')
-  expect(routed.route).toMatchObject({ agent_id: 'comedian-v1', routing_version: routing.version })
-  expect(routed.alternatives.map((alternative) => alternative.agentId)).toContain('writer-v1')
-  expect(routed.alternatives.some((alternative) => alternative.agentId === 'coder-v1')).toBe(false)
+test('a run gets its lane, the record of the choice and the alternatives within its limit', () => {
+  const route = routing.routeRun('Tell me a joke about tax forms', { max_cost_usdc: 0.02 })
+  expect(route.agentId).toBe('comedian-v1')
+  expect(route.route).toMatchObject({ agent_id: 'comedian-v1', routing_version: routing.version })
+  expect(route.alternatives.map((alternative) => alternative.agentId)).toContain('writer-v1')
+  expect(route.alternatives.some((alternative) => alternative.agentId === 'coder-v1')).toBe(false)
 })
 
 test('a run whose own limit excludes every lane is refused as over budget, before anything is charged', () => {
-  expect(() => routing.forRun('Tell me a joke', { max_cost_usdc: 0.001 })).toThrow(/at most 0.001 USDC/)
-  expect(() => routing.forRun('Tell me a joke', { max_cost_usdc: 0.0000001 })).toThrow(/six decimals/)
-  // A limit is a budget's refusal; a category that there is not is a mistake of the request.
-  expect(() => routing.forRun('Tell me a joke', { category: 'juggling' })).toThrow(
+  expect(() => routing.routeRun('Tell me a joke', { max_cost_usdc: 0.001 })).toThrow(/at most 0.001 USDC/)
+  expect(() => routing.routeRun('Tell me a joke', { max_cost_usdc: 0.0000001 })).toThrow(/six decimals/)
+  // A limit that no lane meets is a budget refusal; an unknown category is an invalid request.
+  expect(() => routing.routeRun('Tell me a joke', { category: 'juggling' })).toThrow(
     expect.objectContaining({ error: 'invalid_request', options: expect.objectContaining({ status: 400 }) }),
   )
-  expect(routing.forRun('Tell me a joke', { category: 'fallback' }).agentId).toBe('default')
+  expect(routing.routeRun('Tell me a joke', { category: 'fallback' }).agentId).toBe('default')
 })

@@ -1,57 +1,57 @@
-import trained from '../../../data/routing/model.json' with { type: 'json' }
+import trainedModel from '../../../data/routing/model.json' with { type: 'json' }
 import { microFromUsdc } from '../../platform/money.ts'
 import { invalid, Problem } from '../../platform/problem.ts'
 import {
-  type Choice,
   chooseLane,
-  type NoChoice,
+  type LaneChoice,
+  type LaneRequest,
+  type NoLaneFits,
   type Priority,
   type RoutableLane,
-  type RouteAsk,
   type RouteConstraints,
-} from './choose.ts'
+} from './choose-lane.ts'
 import { createRouter, type RouterModel } from './model.ts'
 
-/** The constraints as a request body has them. */
+/** The constraints of a request body. */
 export type ConstraintsBody = { max_cost_usdc?: number; priority?: Priority; category?: string }
 
 export type RoutingDeps = {
-  /** The price list as it stands: asked anew for each choice, because lanes can be switched off and repriced. */
+  /** Read again for each choice, because lanes can be paused and repriced. */
   catalog: { all(): readonly RoutableLane[]; fallback(): RoutableLane }
-  /** Another model than the committed one, for tests. */
+  /** Replaces the committed model in tests. */
   model?: RouterModel
 }
 
-export type RoutedRun = {
+export type RunRoute = {
   agentId: string
-  /** What the answer and the receipt say about the choice. */
+  /** The record of the choice in the response and the receipt. */
   route: Record<string, unknown>
-  /** Lanes that may take over when the budget asks for a cheaper one, likeliest first. */
+  /** Lanes that may be used instead when the budget requires a cheaper one, most likely first. */
   alternatives: { agentId: string; score: number }[]
 }
 
 export type Routing = ReturnType<typeof createRouting>
 
 export function createRouting(deps: RoutingDeps) {
-  const router = createRouter(deps.model ?? (trained as RouterModel))
+  const router = createRouter(deps.model ?? (trainedModel as RouterModel))
 
-  /** Pure for a given price list: the same task, constraints and version always give the same answer. */
+  /** Deterministic: the same task, constraints, price list and model version give the same choice. */
   const choose = (
-    ask: RouteAsk,
+    request: LaneRequest,
     lanes: readonly RoutableLane[] = [...deps.catalog.all(), deps.catalog.fallback()],
-  ): Choice | NoChoice => chooseLane(router, ask, lanes)
+  ): LaneChoice | NoLaneFits => chooseLane(router, request, lanes)
 
   return {
     version: router.version,
     choose,
 
-    /** For a run that names no lane. A limit of the caller's own that no lane meets is a budget refusal. */
-    forRun(task: string, constraints?: ConstraintsBody): RoutedRun {
+    /** Chooses the lane of a run without an `agent_id`. When no lane meets the caller's limits, the run is refused as over budget. */
+    routeRun(task: string, constraints?: ConstraintsBody): RunRoute {
       const limits = readConstraints(constraints)
-      const offered = [...deps.catalog.all(), deps.catalog.fallback()]
-      if (limits.category !== undefined && !offered.some(({ category }) => category === limits.category))
+      const lanes = [...deps.catalog.all(), deps.catalog.fallback()]
+      if (limits.category !== undefined && !lanes.some(({ category }) => category === limits.category))
         throw invalid(`There is no category '${limits.category}'. GET /api/agents lists them.`)
-      const choice = choose({ task, constraints: limits }, offered)
+      const choice = choose({ task, constraints: limits }, lanes)
       if (choice.agentId === null)
         throw new Problem('budget_exceeded', choice.reason, {
           status: 429,
@@ -59,7 +59,7 @@ export function createRouting(deps: RoutingDeps) {
         })
       return {
         agentId: choice.agentId,
-        route: routeRecord(choice),
+        route: toRouteRecord(choice),
         alternatives: choice.alternatives
           .filter(
             (alternative) =>
@@ -71,7 +71,7 @@ export function createRouting(deps: RoutingDeps) {
   }
 }
 
-export const routeRecord = (choice: Choice): Record<string, unknown> => ({
+export const toRouteRecord = (choice: LaneChoice): Record<string, unknown> => ({
   agent_id: choice.agentId,
   confidence: choice.confidence,
   reason: choice.reason,

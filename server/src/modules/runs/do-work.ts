@@ -1,5 +1,5 @@
 import { sha256 } from '../../platform/canonical.ts'
-import type { Recalled } from '../memory/run-memory.ts'
+import type { RecalledMemory } from '../memory/run-memory.ts'
 import type { Lane, LaneResult } from './lane.ts'
 import type { Failure, Run, RunResult } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -68,7 +68,10 @@ async function execute(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
   }
 }
 
-async function recallMemories(deps: RunDeps, { id, tenantId, sessionId, request }: Run): Promise<Recalled[] | Failure> {
+async function recallMemories(
+  deps: RunDeps,
+  { id, tenantId, sessionId, request }: Run,
+): Promise<RecalledMemory[] | Failure> {
   if (!tenantId || !request.options?.include_memory) return []
   try {
     return await deps.memory.recall({ tenantId, sessionId, task: request.task })

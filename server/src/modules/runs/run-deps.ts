@@ -44,7 +44,7 @@ export type RunDeps = {
   /** A wallet of this tenant; throws `not_found` for any other. */
   findWallet(tenantId: string, walletId: string): Promise<{ available_micro: bigint }>
   offerReceipt: OfferReceipt
-  memory: Pick<Memory, 'recall' | 'ofRun'>
+  memory: Pick<Memory, 'recall' | 'createRunMemory'>
   lane: Lane
   verify(
     input: VerifyOutputInput,

@@ -56,7 +56,7 @@ function toMemory(deps: RunDeps, run: Run, result: RunResult) {
   const { id: runId, tenantId, sessionId, agentId, request } = run
   const { verified, grade } = result.verification
   const memory = { runId, tenantId, sessionId, agentId, task: request.task, output: result.output, verified, grade }
-  return deps.memory.ofRun({ memoryId: result.memory.written, ...memory }, deps.clock.now())
+  return deps.memory.createRunMemory({ memoryId: result.memory.written, ...memory }, deps.clock.now())
 }
 
 function buildRunCompletion(deps: RunDeps, run: Run, result: RunResult, settlement: SettlementSummary) {

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { readWish } from '../../adapters/lanes/offline/brief.ts'
+import { readOutputFormat } from '../../adapters/lanes/offline/brief.ts'
 import { createOfflineLane } from '../../adapters/lanes/offline.ts'
 import { type VerifyOutputInput, verifyOutput } from './verify-output.ts'
 
@@ -108,9 +108,9 @@ test('a task that only mentions JSON does not request it', async () => {
   const keepsFormat = async (task: string) =>
     !(await failedChecks({ agentId: 'coder-v1', task, output })).includes('format_kept')
   for (const task of MENTIONS_JSON)
-    expect([task, await keepsFormat(task), readWish(task).form]).toEqual([task, true, 'markdown'])
+    expect([task, await keepsFormat(task), readOutputFormat(task).form]).toEqual([task, true, 'markdown'])
   for (const task of REQUESTS_JSON)
-    expect([task, await keepsFormat(task), readWish(task).form]).toEqual([task, false, 'json'])
+    expect([task, await keepsFormat(task), readOutputFormat(task).form]).toEqual([task, false, 'json'])
 })
 
 const MENTIONS_JSON = [

@@ -1,13 +1,13 @@
-import { type Brief, topicOf } from './brief.ts'
+import { type Brief, extractTopic } from './brief.ts'
 import type { Report } from './report.ts'
-import { capitalise, chooser, clip, sentencesOf } from './text.ts'
+import { capitalise, clip, createPicker, splitSentences } from './text.ts'
 
 const METHOD =
   'Offline comedian: authored joke shapes around your topic, picked by a hash of the task, no language model and no refunds.'
 
-type Shape = (topic: string, detail: string) => string
+type JokeTemplate = (topic: string, detail: string) => string
 
-const ONE_LINERS: readonly Shape[] = [
+const ONE_LINERS: readonly JokeTemplate[] = [
   (topic) => `I finally understood ${topic}. Then I woke up, and the meeting was still going.`,
   (topic, detail) =>
     `They say you need character for ${topic}. I now have so much of it that ${detail} gave up a chair.`,
@@ -26,7 +26,7 @@ const ONE_LINERS: readonly Shape[] = [
   (topic) => `My five-year plan was ${topic}. It is year six, and we are still arguing about the font.`,
 ]
 
-const QUESTIONS: readonly Shape[] = [
+const QUESTIONS: readonly JokeTemplate[] = [
   (topic, detail) =>
     `Why did ${detail} break up with ${topic}?\nToo many dependencies, and not one of them did the dishes.`,
   (topic) =>
@@ -38,7 +38,7 @@ const QUESTIONS: readonly Shape[] = [
     `Why was ${detail} late?\nIt took the scenic route through ${topic} and nobody had written down the exit.`,
 ]
 
-const ROASTS: readonly Shape[] = [
+const ROASTS: readonly JokeTemplate[] = [
   (topic) => `Add ${topic} to any room and the Wi-Fi gets slower out of sympathy.`,
   (topic, detail) => `${capitalise(topic)}: all the confidence of a weather forecast, and ${detail} to match.`,
   (topic) => `I would say ${topic} peaked early, but that suggests a peak.`,
@@ -46,14 +46,14 @@ const ROASTS: readonly Shape[] = [
   (topic) => `Calling ${topic} “a work in progress” is unfair to work, and to progress.`,
 ]
 
-const KNOCKS: readonly Shape[] = [
+const KNOCK_KNOCKS: readonly JokeTemplate[] = [
   (topic) =>
     `Knock knock.\nWho is there?\nInterrupting ${topic}.\nInterrupting ${topic} wh—\nLet us take this offline.`,
   (topic, detail) =>
     `Knock knock.\nWho is there?\n${capitalise(detail)}.\n${capitalise(detail)} who?\n${capitalise(detail)} who was promised this would only take five minutes of ${topic}.`,
 ]
 
-const LIMERICKS: readonly Shape[] = [
+const LIMERICKS: readonly JokeTemplate[] = [
   (topic) =>
     `I dealt with ${topic} for most of a day,\nand begged, most politely, “Please, just go away.”\nThe answer came through:\n“I am living here too.”\nWe split up the rent now. I alone have to pay.`,
   (topic) =>
@@ -62,14 +62,14 @@ const LIMERICKS: readonly Shape[] = [
     `I once gave a lecture on ${topic} in Rome,\nand half of the audience asked to go home.\nThe other half slept,\nexcept one, who wept,\nand asked for the slides and the name of the gnome.`,
 ]
 
-/** Jokes about the topic, in the shape and number asked for. The same task always gets the same jokes. */
-export function amuse(brief: Brief): Report {
-  const topic = clip(topicFor(brief), 60)
-  const pick = chooser(brief.task)
-  const count = Math.min(brief.wish.items ?? (asksForOne(brief.instruction) ? 1 : 3), 10)
-  const shapes = inTurn(shapesFor(brief.instruction), count, brief.task)
-  const jokes = shapes.map((shape) =>
-    shape(topic, pick(['the spreadsheet', 'my toaster', 'the group chat', 'a very calm duck', 'the office plant'])),
+/** Jokes about the topic, in the requested form and number. The same task always gets the same jokes. */
+export function writeJokes(brief: Brief): Report {
+  const topic = clip(extractJokeTopic(brief), 60)
+  const pick = createPicker(brief.task)
+  const count = Math.min(brief.format.items ?? (asksForOne(brief.instruction) ? 1 : 3), 10)
+  const templates = pickWithoutRepeats(selectTemplates(brief.instruction), count, brief.task)
+  const jokes = templates.map((template) =>
+    template(topic, pick(['the spreadsheet', 'my toaster', 'the group chat', 'a very calm duck', 'the office plant'])),
   )
   return {
     lane: 'comedian',
@@ -83,7 +83,7 @@ export function amuse(brief: Brief): Report {
   }
 }
 
-const ASKING = new Set(
+const REQUEST_WORDS = new Set(
   'joke jokes funny write tell pun puns roast make give one-liner one-liners humor humour comedy limerick short stand-up knock hilarious laugh something anything clean'.split(
     ' ',
   ),
@@ -92,39 +92,39 @@ const ASKING = new Set(
 const asksForOne = (instruction: string) =>
   /\b(?:a|an|one|another)(?: [\w-]+){0,2} (?:joke|pun|riddle|one-liner|limerick)\b/i.test(instruction)
 
-function topicFor(brief: Brief): string {
-  const first = sentencesOf(brief.instruction || brief.task)[0]?.text ?? ''
-  const topic = topicOf({ ...brief, instruction: first }, 60)
-  const bare =
+function extractJokeTopic(brief: Brief): string {
+  const firstSentence = splitSentences(brief.instruction || brief.task)[0]?.text ?? ''
+  const topic = extractTopic({ ...brief, instruction: firstSentence }, 60)
+  const subjectText =
     /\b(?:joke|jokes|puns?|roast|one-liners?|limerick|bit|riddle|set)\b(?: me)?(?: (?:about|on|for|of|involving))?\s+(.{2,})$/i.exec(
       topic,
     )?.[1] ?? topic
-  const words = bare
+  const words = subjectText
     .split(', ')[0]!
     .replace(/ in (?:\w+ ){0,2}(?:jokes?|roasts?|puns?|one-liners?|lines?)$/i, '')
     .split(' ')
-    .filter((word) => !ASKING.has(word.toLowerCase()))
-  const told = words.join(' ').replace(/^(?:a|an|the|me|us|some|of|on|about)\s+/i, '')
-  // What is mine to the caller is yours to whoever tells the joke.
-  return told.replace(/\b(?:my|our)\b/gi, 'your').replace(/[.,;!?]+$/, '') || 'everyday life'
+    .filter((word) => !REQUEST_WORDS.has(word.toLowerCase()))
+  const subject = words.join(' ').replace(/^(?:a|an|the|me|us|some|of|on|about)\s+/i, '')
+  // The joke addresses the caller, so "my" becomes "your".
+  return subject.replace(/\b(?:my|our)\b/gi, 'your').replace(/[.,;!?]+$/, '') || 'everyday life'
 }
 
-function shapesFor(instruction: string): readonly Shape[] {
+function selectTemplates(instruction: string): readonly JokeTemplate[] {
   if (/\broast/i.test(instruction)) return ROASTS
   if (/\blimerick/i.test(instruction)) return LIMERICKS
-  if (/\bknock/i.test(instruction)) return KNOCKS
+  if (/\bknock/i.test(instruction)) return KNOCK_KNOCKS
   if (/\b(?:riddle|question|why did|how many)\b/i.test(instruction)) return QUESTIONS
   return [...ONE_LINERS, ...QUESTIONS]
 }
 
-/** `count` shapes without a repeat until all were used, starting where the task's hash points. */
-function inTurn(shapes: readonly Shape[], count: number, seed: string): Shape[] {
-  const pick = chooser(`${seed}#order`)
-  let left: Shape[] = []
+/** Picks `count` templates in a seeded order, without repeats until all were used. */
+function pickWithoutRepeats(templates: readonly JokeTemplate[], count: number, seed: string): JokeTemplate[] {
+  const pick = createPicker(`${seed}#order`)
+  let remaining: JokeTemplate[] = []
   return Array.from({ length: count }, () => {
-    if (left.length === 0) left = [...shapes]
-    const shape = pick(left)
-    left = left.filter((other) => other !== shape)
-    return shape
+    if (remaining.length === 0) remaining = [...templates]
+    const template = pick(remaining)
+    remaining = remaining.filter((candidate) => candidate !== template)
+    return template
   })
 }

@@ -1,25 +1,25 @@
-import { analyse } from './analyst.ts'
-import { type Brief, topicOf } from './brief.ts'
-import { review } from './coder.ts'
+import { analyseData } from './analyst.ts'
+import { type Brief, extractTopic } from './brief.ts'
+import { reviewCode } from './coder.ts'
 import type { Report } from './report.ts'
-import { research } from './researcher.ts'
-import { sourcesOf } from './source.ts'
+import { researchText } from './researcher.ts'
+import { findSources } from './source.ts'
 import { readTable } from './tables.ts'
-import { capitalise, clip, contentWordsOf, frequencies, sentencesOf, wordsOf } from './text.ts'
+import { capitalise, clip, countFrequencies, extractContentWords, splitSentences, splitWords } from './text.ts'
 
 const METHOD =
   'Offline general lane: does what the shape of the task allows (code, numbers, text) by rule, no language model.'
 
-/** The lane of last resort: it does what the task's own shape allows, and says which lane would do more. */
-export async function help(brief: Brief): Promise<Report> {
-  if (sourcesOf(brief).length > 0) return borrowed(await review(brief), 'coder-v1')
+/** The fallback lane: uses the coder, analyst or researcher when the material suits them, else describes the task. */
+export async function answerGeneral(brief: Brief): Promise<Report> {
+  if (findSources(brief).length > 0) return relabelReport(await reviewCode(brief), 'coder-v1')
   const table = readTable(brief)
-  if (table && table.rows >= 4) return borrowed(analyse(brief), 'analyst-v1')
-  if (sentencesOf(brief.material).length >= 3) return borrowed(research(brief), 'researcher-v2')
-  return orient(brief)
+  if (table && table.rows >= 4) return relabelReport(analyseData(brief), 'analyst-v1')
+  if (splitSentences(brief.material).length >= 3) return relabelReport(researchText(brief), 'researcher-v2')
+  return describeTask(brief)
 }
 
-const borrowed = (report: Report, lane: string): Report => ({
+const relabelReport = (report: Report, lane: string): Report => ({
   ...report,
   lane: 'default',
   sections: [
@@ -32,18 +32,18 @@ const borrowed = (report: Report, lane: string): Report => ({
   method: METHOD,
 })
 
-function orient(brief: Brief): Report {
-  const topic = topicOf(brief, 120)
-  const words = wordsOf(brief.task)
-  const keywords = frequencies(contentWordsOf(brief.task))
+function describeTask(brief: Brief): Report {
+  const topic = extractTopic(brief, 120)
+  const words = splitWords(brief.task)
+  const keywords = countFrequencies(extractContentWords(brief.task))
     .slice(0, 6)
     .map(([word]) => word)
-  const question = brief.task.includes('?')
+  const isQuestion = brief.task.includes('?')
   return {
     lane: 'default',
     title: clip(capitalise(topic.includes(' ') ? topic : brief.task), 80) || 'An empty task',
-    summary: question
-      ? `You asked: “${clip(sentencesOf(brief.task).find((sentence) => sentence.text.endsWith('?'))?.text ?? brief.task, 200)}” This lane has no model and no sources, so it will not guess an answer; it can help you get to one.`
+    summary: isQuestion
+      ? `You asked: “${clip(splitSentences(brief.task).find((sentence) => sentence.text.endsWith('?'))?.text ?? brief.task, 200)}” This lane has no model and no sources, so it will not guess an answer; it can help you get to one.`
       : `The task speaks of ${keywords.slice(0, 3).join(', ') || 'nothing in particular'} and does not say what kind of work it wants. Here is a way to get it done.`,
     sections: [
       {

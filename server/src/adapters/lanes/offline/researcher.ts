@@ -1,50 +1,56 @@
 import type { Brief } from './brief.ts'
-import { topicOf } from './brief.ts'
+import { extractTopic } from './brief.ts'
 import type { Report } from './report.ts'
-import { clip, contentWordsOf, frequencies, type Sentence, sentencesOf, stem } from './text.ts'
+import { clip, countFrequencies, extractContentWords, type Sentence, splitSentences, stem } from './text.ts'
 
 const METHOD =
   'Offline researcher: extracts from the text in your task, quotes verbatim, consults nothing else and no language model.'
 const DEFAULT_POINTS = 5
 
-/** Key points with quoted evidence from the material; without material, a plan that says what evidence would settle it. */
-export function research(brief: Brief): Report {
+/** Key points with quoted evidence from the material; without material, a research plan. */
+export function researchText(brief: Brief): Report {
   const source = [...brief.context, brief.material].filter(Boolean).join('\n\n')
-  const sentences = sentencesOf(source)
-  return sentences.length >= 2 ? fromMaterial(brief, sentences) : withoutMaterial(brief)
+  const sentences = splitSentences(source)
+  return sentences.length >= 2 ? reportFromMaterial(brief, sentences) : reportResearchPlan(brief)
 }
 
-function fromMaterial(brief: Brief, sentences: readonly Sentence[]): Report {
-  const asked = [...new Set(contentWordsOf(brief.instruction).map(stem))]
-  const picked = pick(sentences, asked, brief.wish.items ?? Math.min(DEFAULT_POINTS, Math.ceil(sentences.length / 2)))
-  const present = new Set(sentences.flatMap((sentence) => contentWordsOf(sentence.text).map(stem)))
-  const missing = [...new Set(contentWordsOf(brief.instruction))].filter(
-    (word) => word.length > 4 && !present.has(stem(word)) && !ASKING.has(word),
+function reportFromMaterial(brief: Brief, sentences: readonly Sentence[]): Report {
+  const queryTerms = [...new Set(extractContentWords(brief.instruction).map(stem))]
+  const keySentences = selectSentences(
+    sentences,
+    queryTerms,
+    brief.format.items ?? Math.min(DEFAULT_POINTS, Math.ceil(sentences.length / 2)),
   )
-  const hedged = sentences.filter((sentence) => HEDGES.test(sentence.text))
+  const presentStems = new Set(sentences.flatMap((sentence) => extractContentWords(sentence.text).map(stem)))
+  const missingWords = [...new Set(extractContentWords(brief.instruction))].filter(
+    (word) => word.length > 4 && !presentStems.has(stem(word)) && !REQUEST_WORDS.has(word),
+  )
+  const hedgedSentences = sentences.filter((sentence) => HEDGES.test(sentence.text))
   return {
     lane: 'researcher',
-    title: `Key points: ${topicOf(brief)}`,
-    summary: `${sentences.length} sentences read; ${picked.length} carry most of the content. The strongest: “${clip(picked[0]!.text, 300)}”`,
+    title: `Key points: ${extractTopic(brief)}`,
+    summary: `${sentences.length} sentences read; ${keySentences.length} carry most of the content. The strongest: “${clip(keySentences[0]!.text, 300)}”`,
     sections: [
       {
         heading: 'Key points, with evidence',
-        lines: picked.map(
-          (sentence) => `${pointOf(sentence.text)} — “${clip(sentence.text, 400)}” [sentence ${sentence.index}]`,
+        lines: keySentences.map(
+          (sentence) => `${formatKeyPoint(sentence.text)} — “${clip(sentence.text, 400)}” [sentence ${sentence.index}]`,
         ),
       },
-      { heading: 'Figures and dates in the text', lines: figuresOf(sentences) },
-      { heading: 'Names in the text', lines: namesOf(sentences) },
+      { heading: 'Figures and dates in the text', lines: listFigures(sentences) },
+      { heading: 'Names in the text', lines: listNames(sentences) },
       {
         heading: 'How sure the text is of itself',
         lines:
-          hedged.length > 0
-            ? hedged.slice(0, 4).map((sentence) => `Hedged: “${clip(sentence.text, 240)}” [sentence ${sentence.index}]`)
+          hedgedSentences.length > 0
+            ? hedgedSentences
+                .slice(0, 4)
+                .map((sentence) => `Hedged: “${clip(sentence.text, 240)}” [sentence ${sentence.index}]`)
             : ['No hedging words were found; the text states its claims flatly, which is not the same as proof.'],
       },
       {
         heading: 'Not covered by the text',
-        lines: missing.slice(0, 8).map((word) => `Nothing in the material mentions “${word}”.`),
+        lines: missingWords.slice(0, 8).map((word) => `Nothing in the material mentions “${word}”.`),
       },
     ],
     method: METHOD,
@@ -54,56 +60,59 @@ function fromMaterial(brief: Brief, sentences: readonly Sentence[]): Report {
 const HEDGES =
   /\b(?:may|might|could|suggests?|appears?|seems?|likely|unlikely|possibly|perhaps|reportedly|allegedly|estimated|approximately|unclear|preliminary)\b/i
 
-const ASKING = new Set(
+const REQUEST_WORDS = new Set(
   'summarize summarise explain compare research investigate evidence sources please points findings following article passage paper report quotes quote based given study studies extract claim claims state stated states identify list main below above against where each describe review tell mention mentions according'.split(
     ' ',
   ),
 )
 
 /**
- * A sentence weighs what its words weigh in the whole text, more when it answers the question or carries a figure,
- * less when it repeats what was already picked.
+ * Greedy selection. A sentence scores by the frequency of its terms in the whole text, higher when it matches the query or
+ * contains a figure, lower when it repeats selected terms.
  */
-function pick(sentences: readonly Sentence[], asked: readonly string[], count: number): Sentence[] {
-  const terms = sentences.map((sentence) => [...new Set(contentWordsOf(sentence.text).map(stem))])
-  const weights = new Map(frequencies(terms.flat()))
-  const score = (at: number, covered: ReadonlySet<string>) => {
-    const own = terms[at]!
-    if (own.length < 3) return 0
-    const content = own.reduce((sum, term) => sum + (covered.has(term) ? 0.25 : 1) * Math.min(weights.get(term)!, 6), 0)
-    const answers = own.filter((term) => asked.includes(term)).length
-    const figures = /\d/.test(sentences[at]!.text) ? 1.15 : 1
-    const lead = at === 0 ? 1.1 : 1
-    return (content / Math.sqrt(own.length)) * (1 + 0.35 * answers) * figures * lead
+function selectSentences(sentences: readonly Sentence[], queryTerms: readonly string[], count: number): Sentence[] {
+  const terms = sentences.map((sentence) => [...new Set(extractContentWords(sentence.text).map(stem))])
+  const weights = new Map(countFrequencies(terms.flat()))
+  const score = (i: number, covered: ReadonlySet<string>) => {
+    const sentenceTerms = terms[i]!
+    if (sentenceTerms.length < 3) return 0
+    const content = sentenceTerms.reduce(
+      (sum, term) => sum + (covered.has(term) ? 0.25 : 1) * Math.min(weights.get(term)!, 6),
+      0,
+    )
+    const matchCount = sentenceTerms.filter((term) => queryTerms.includes(term)).length
+    const figureFactor = /\d/.test(sentences[i]!.text) ? 1.15 : 1
+    const leadFactor = i === 0 ? 1.1 : 1
+    return (content / Math.sqrt(sentenceTerms.length)) * (1 + 0.35 * matchCount) * figureFactor * leadFactor
   }
-  const chosen: number[] = []
+  const selected: number[] = []
   const covered = new Set<string>()
-  while (chosen.length < Math.min(count, sentences.length)) {
-    let best = -1
+  while (selected.length < Math.min(count, sentences.length)) {
+    let bestIndex = -1
     let bestScore = 0
-    for (let at = 0; at < sentences.length; at++) {
-      if (chosen.includes(at)) continue
-      const value = score(at, covered)
+    for (let i = 0; i < sentences.length; i++) {
+      if (selected.includes(i)) continue
+      const value = score(i, covered)
       if (value > bestScore) {
-        best = at
+        bestIndex = i
         bestScore = value
       }
     }
-    if (best < 0) break
-    chosen.push(best)
-    for (const term of terms[best]!) covered.add(term)
+    if (bestIndex < 0) break
+    selected.push(bestIndex)
+    for (const term of terms[bestIndex]!) covered.add(term)
   }
-  return chosen.length > 0 ? chosen.map((at) => sentences[at]!) : sentences.slice(0, 1)
+  return selected.length > 0 ? selected.map((i) => sentences[i]!) : sentences.slice(0, 1)
 }
 
-/** The three heaviest words of a sentence, as a handle for the eye; the quote beside it is the evidence. */
-function pointOf(text: string): string {
-  const words = [...new Set(contentWordsOf(text))].sort((a, b) => b.length - a.length).slice(0, 3)
-  const order = contentWordsOf(text)
+/** The three longest content words of a sentence, as a label for its quote. */
+function formatKeyPoint(text: string): string {
+  const words = [...new Set(extractContentWords(text))].sort((a, b) => b.length - a.length).slice(0, 3)
+  const order = extractContentWords(text)
   return words.sort((a, b) => order.indexOf(a) - order.indexOf(b)).join(' · ') || 'Point'
 }
 
-function figuresOf(sentences: readonly Sentence[]): string[] {
+function listFigures(sentences: readonly Sentence[]): string[] {
   const lines: string[] = []
   for (const sentence of sentences) {
     const figures = sentence.text.match(
@@ -118,22 +127,22 @@ function figuresOf(sentences: readonly Sentence[]): string[] {
   return lines
 }
 
-function namesOf(sentences: readonly Sentence[]): string[] {
+function listNames(sentences: readonly Sentence[]): string[] {
   const names = sentences.flatMap(
     (sentence) =>
       sentence.text.slice(1).match(/\b\p{Lu}[\p{L}\p{N}]+(?: (?:of |the |de )?\p{Lu}[\p{L}\p{N}]+){0,3}/gu) ?? [],
   )
-  return frequencies(names)
+  return countFrequencies(names)
     .slice(0, 8)
     .map(([name, count]) => `${name} (${count}×)`)
 }
 
-function withoutMaterial(brief: Brief): Report {
-  const topic = topicOf(brief, 120)
-  const words = [...new Set(contentWordsOf(brief.instruction || brief.task))]
-    .filter((word) => !ASKING.has(word))
+function reportResearchPlan(brief: Brief): Report {
+  const topic = extractTopic(brief, 120)
+  const words = [...new Set(extractContentWords(brief.instruction || brief.task))]
+    .filter((word) => !REQUEST_WORDS.has(word))
     .slice(0, 6)
-  const compared = /\b(?:vs\.?|versus|compare|difference|between)\b/i.test(brief.task)
+  const isComparison = /\b(?:vs\.?|versus|compare|difference|between)\b/i.test(brief.task)
   return {
     lane: 'researcher',
     title: `Research plan: ${clip(topic, 80)}`,
@@ -145,7 +154,7 @@ function withoutMaterial(brief: Brief): Report {
         lines: [
           `What exactly is asked, in measurable terms: “${topic}”?`,
           ...words.slice(0, 3).map((word) => `How is “${word}” defined and measured, and by whom?`),
-          compared
+          isComparison
             ? 'Which measure applies to every side of the comparison, over the same period?'
             : 'What is the strongest evidence against the expected answer?',
           'What changed in the last two years that would make older sources misleading?',

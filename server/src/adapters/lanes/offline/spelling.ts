@@ -1,5 +1,5 @@
-/** Slips that are wrong wherever they stand. What depends on the meaning of a sentence is left to its author. */
-const MISSPELT: Readonly<Record<string, string>> = Object.fromEntries(
+/** Misspellings that are wrong in every context. */
+const MISSPELLINGS: Readonly<Record<string, string>> = Object.fromEntries(
   (
     'accomodate:accommodate acheive:achieve adress:address alot:a_lot aparent:apparent begining:beginning ' +
     'beleive:believe calender:calendar catagory:category collegue:colleague comittee:committee commited:committed ' +
@@ -22,8 +22,8 @@ const MISSPELT: Readonly<Record<string, string>> = Object.fromEntries(
     .map((pair) => pair.replace('_', ' ').split(':') as [string, string]),
 )
 
-/** Words that sound alike, where the neighbour decides which was meant. */
-const CONFUSED: readonly (readonly [RegExp, string])[] = [
+/** Words that are easily confused, where the next word shows which one was meant. */
+const CONFUSED_WORDS: readonly (readonly [RegExp, string])[] = [
   [/\btheir (?=(?:going|coming|trying|getting|leaving|not)\b)/gi, "they're "],
   [/\btheir (?=(?:is|are|was|were)\b)/gi, 'there '],
   [/\byour (?=(?:welcome|going|coming|right|wrong|not)\b(?! \w+(?:s|ed)\b))/gi, "you're "],
@@ -33,20 +33,24 @@ const CONFUSED: readonly (readonly [RegExp, string])[] = [
   [/\b(more|less|better|worse|rather|other|larger|smaller|higher|lower) then\b/gi, '$1 than'],
 ]
 
-/** The text with its plain slips mended, and each of them named. */
-export function correctSlips(text: string): { text: string; changes: string[] } {
+/** The corrected text, with a description of each change. */
+export function correctSpelling(text: string): { text: string; changes: string[] } {
   const changes: string[] = []
-  const noted = (before: string, after: string) => {
-    const kept = /^\p{Lu}/u.test(before) ? after.charAt(0).toUpperCase() + after.slice(1) : after
-    if (kept !== before) changes.push(`“${before.trim()}” → “${kept.trim()}”`)
-    return kept
+  const recordChange = (before: string, after: string) => {
+    const replacement = /^\p{Lu}/u.test(before) ? after.charAt(0).toUpperCase() + after.slice(1) : after
+    if (replacement !== before) changes.push(`“${before.trim()}” → “${replacement.trim()}”`)
+    return replacement
   }
-  let mended = text.replace(/\p{L}+/gu, (word) => {
-    const right = Object.hasOwn(MISSPELT, word.toLowerCase()) ? MISSPELT[word.toLowerCase()]! : undefined
-    return right === undefined ? word : noted(word, right)
+  let corrected = text.replace(/\p{L}+/gu, (word) => {
+    const correction = Object.hasOwn(MISSPELLINGS, word.toLowerCase()) ? MISSPELLINGS[word.toLowerCase()]! : undefined
+    return correction === undefined ? word : recordChange(word, correction)
   })
-  for (const [pattern, right] of CONFUSED)
-    mended = mended.replace(pattern, (found, first) => noted(found, right.replace('$1', String(first))))
-  mended = mended.replace(/\b(the|a|an|and|of|to|in|is|for|with|we|it) \1\b/gi, (found, word) => noted(found, word))
-  return { text: mended, changes }
+  for (const [pattern, correction] of CONFUSED_WORDS)
+    corrected = corrected.replace(pattern, (match, firstWord) =>
+      recordChange(match, correction.replace('$1', String(firstWord))),
+    )
+  corrected = corrected.replace(/\b(the|a|an|and|of|to|in|is|for|with|we|it) \1\b/gi, (match, word) =>
+    recordChange(match, word),
+  )
+  return { text: corrected, changes }
 }

@@ -1,56 +1,56 @@
-import { type Brief, topicOf } from './brief.ts'
-import { type Criterion, type Option, readChoice } from './choices.ts'
+import { type Brief, extractTopic } from './brief.ts'
+import { type Criterion, type Option, readDecision } from './decision.ts'
 import type { Report, Section } from './report.ts'
 import { clip, formatNumber, formatPercent, round } from './text.ts'
 
 const METHOD =
   'Offline strategist: a weighted matrix over the options and criteria in your task, arithmetic only, no language model.'
 
-/** An options × criteria matrix with weights, a ranking, and how far a weight must move before the answer changes. */
-export function strategise(brief: Brief): Report {
-  const { options, criteria, origin } = readChoice(brief)
+/** An options × criteria matrix with weights, a ranking, and how far a weight must change to change the result. */
+export function evaluateOptions(brief: Brief): Report {
+  const { options, criteria, origin } = readDecision(brief)
   const ranked = options
-    .map((option) => ({ option, total: total(option, criteria) }))
+    .map((option) => ({ option, total: weightedTotal(option, criteria) }))
     .sort((a, b) => b.total - a.total || options.indexOf(a.option) - options.indexOf(b.option))
-  const [best, second] = ranked as [Ranked, Ranked]
+  const [best, second] = ranked as [RankedOption, RankedOption]
   const margin = round(best.total - second.total, 4)
-  const settled =
+  const conclusionSections =
     margin > 0
       ? [
-          { heading: 'Sensitivity', lines: sensitivity(ranked, criteria) },
-          { heading: 'What would change the answer', lines: upsets(best, second, criteria, margin) },
-          plan(best.option, criteria),
+          { heading: 'Sensitivity', lines: describeSensitivity(ranked, criteria) },
+          { heading: 'What would change the answer', lines: describeUpsets(best, second, criteria, margin) },
+          describeNextSteps(best.option, criteria),
         ]
-      : [undecided(criteria)]
+      : [describeTie(criteria)]
   return {
     lane: 'strategist',
-    title: `Decision: ${clip(topicOf(brief), 70)}`,
+    title: `Decision: ${clip(extractTopic(brief), 70)}`,
     summary:
       margin > 0
         ? `“${best.option.name}” leads with ${formatNumber(round(best.total, 2))} of 5, ahead of “${second.option.name}” by ${formatNumber(margin)}.`
-        : `${levelNames(ranked)} are level at ${formatNumber(round(best.total, 2))} of 5: the evidence in the task does not decide between them.`,
+        : `${joinTiedNames(ranked)} are level at ${formatNumber(round(best.total, 2))} of 5: the evidence in the task does not decide between them.`,
     sections: [
-      matrix(ranked, criteria),
-      { heading: 'Where the scores come from', lines: originLines(origin, options) },
-      ...settled,
+      buildMatrix(ranked, criteria),
+      { heading: 'Where the scores come from', lines: describeScoreOrigin(origin, options) },
+      ...conclusionSections,
     ],
     method: METHOD,
   }
 }
 
-const levelNames = (ranked: readonly Ranked[]) => {
+const joinTiedNames = (ranked: readonly RankedOption[]) => {
   const names = ranked
     .filter(({ total: sum }) => round(ranked[0]!.total - sum, 4) === 0)
     .map(({ option }) => `“${option.name}”`)
   return `${names.slice(0, -1).join(', ')} and ${names.at(-1)}`
 }
 
-type Ranked = { option: Option; total: number }
+type RankedOption = { option: Option; total: number }
 
-const total = (option: Option, criteria: readonly Criterion[]) =>
-  criteria.reduce((sum, criterion, at) => sum + criterion.weight * option.scores[at]!, 0)
+const weightedTotal = (option: Option, criteria: readonly Criterion[]) =>
+  criteria.reduce((sum, criterion, i) => sum + criterion.weight * option.scores[i]!, 0)
 
-function matrix(ranked: readonly Ranked[], criteria: readonly Criterion[]): Section {
+function buildMatrix(ranked: readonly RankedOption[], criteria: readonly Criterion[]): Section {
   return {
     heading: 'Options × criteria (5 is best)',
     table: {
@@ -68,7 +68,7 @@ function matrix(ranked: readonly Ranked[], criteria: readonly Criterion[]): Sect
   }
 }
 
-function originLines(origin: 'given' | 'evidence' | 'defaults', options: readonly Option[]): string[] {
+function describeScoreOrigin(origin: 'given' | 'evidence' | 'defaults', options: readonly Option[]): string[] {
   if (origin === 'given') return ['The scores and weights are yours; larger scales were brought to 0–5.']
   if (origin === 'defaults') {
     return [
@@ -85,23 +85,25 @@ function originLines(origin: 'given' | 'evidence' | 'defaults', options: readonl
 }
 
 /**
- * One weight moves and the others keep their proportions. The weight at which the leader is caught is where the two
- * straight lines cross; no crossing between 0 and 1 means that this weight alone cannot change the answer.
+ * Changes one weight while the others keep their proportions. Both totals are linear in that weight, so the tie is where
+ * the lines cross; without a crossing between 0 and 1 this weight alone cannot change the result.
  */
-function sensitivity(ranked: readonly Ranked[], criteria: readonly Criterion[]): string[] {
+function describeSensitivity(ranked: readonly RankedOption[], criteria: readonly Criterion[]): string[] {
   const best = ranked[0]!.option
-  return criteria.map((criterion, at) => {
+  return criteria.map((criterion, i) => {
     const crossings = ranked.slice(1).flatMap(({ option }) => {
-      const rest = 1 - criterion.weight
-      if (rest <= 0) return []
-      const others = criteria.reduce(
-        (sum, other, index) =>
-          index === at ? sum : sum + (other.weight / rest) * (best.scores[index]! - option.scores[index]!),
+      const otherWeight = 1 - criterion.weight
+      if (otherWeight <= 0) return []
+      const weightedDifference = criteria.reduce(
+        (sum, otherCriterion, index) =>
+          index === i
+            ? sum
+            : sum + (otherCriterion.weight / otherWeight) * (best.scores[index]! - option.scores[index]!),
         0,
       )
-      const own = best.scores[at]! - option.scores[at]!
-      if (others === own) return []
-      const crossing = others / (others - own)
+      const difference = best.scores[i]! - option.scores[i]!
+      if (weightedDifference === difference) return []
+      const crossing = weightedDifference / (weightedDifference - difference)
       return crossing > 0 && crossing < 1 && Math.abs(crossing - criterion.weight) > 1e-9 ? [{ option, crossing }] : []
     })
     const nearest = crossings.sort(
@@ -113,20 +115,29 @@ function sensitivity(ranked: readonly Ranked[], criteria: readonly Criterion[]):
   })
 }
 
-function upsets(best: Ranked, second: Ranked, criteria: readonly Criterion[], margin: number): string[] {
+function describeUpsets(
+  best: RankedOption,
+  second: RankedOption,
+  criteria: readonly Criterion[],
+  margin: number,
+): string[] {
   return criteria
-    .map((criterion, at) => ({ criterion, needed: margin / criterion.weight, room: 5 - second.option.scores[at]! }))
-    .filter(({ needed, room, criterion }) => criterion.weight > 0 && needed <= room)
-    .sort((a, b) => a.needed - b.needed)
+    .map((criterion, i) => ({
+      criterion,
+      neededScore: margin / criterion.weight,
+      maxIncrease: 5 - second.option.scores[i]!,
+    }))
+    .filter(({ neededScore, maxIncrease, criterion }) => criterion.weight > 0 && neededScore <= maxIncrease)
+    .sort((a, b) => a.neededScore - b.neededScore)
     .slice(0, 3)
     .map(
-      ({ criterion, needed }) =>
-        `If “${clip(second.option.name, 40)}” scored ${formatNumber(round(needed, 2))} higher on ${criterion.name}, it would match “${clip(best.option.name, 40)}”.`,
+      ({ criterion, neededScore }) =>
+        `If “${clip(second.option.name, 40)}” scored ${formatNumber(round(neededScore, 2))} higher on ${criterion.name}, it would match “${clip(best.option.name, 40)}”.`,
     )
 }
 
-/** A tie has no leader to plan for: what is missing is evidence, heaviest criterion first. */
-function undecided(criteria: readonly Criterion[]): Section {
+/** For a tie: the evidence that would decide it, heaviest criterion first. */
+function describeTie(criteria: readonly Criterion[]): Section {
   return {
     heading: 'What would settle it',
     lines: [
@@ -138,9 +149,10 @@ function undecided(criteria: readonly Criterion[]): Section {
   }
 }
 
-function plan(best: Option, criteria: readonly Criterion[]): Section {
+function describeNextSteps(best: Option, criteria: readonly Criterion[]): Section {
   const heaviest = [...criteria].sort((a, b) => b.weight - a.weight)[0]!
-  const weakest = criteria[best.scores.reduce((low, score, at) => (score < best.scores[low]! ? at : low), 0)]!
+  const weakest =
+    criteria[best.scores.reduce((lowestIndex, score, i) => (score < best.scores[lowestIndex]! ? i : lowestIndex), 0)]!
   return {
     heading: 'Next steps',
     lines: [

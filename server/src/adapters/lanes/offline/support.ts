@@ -1,13 +1,19 @@
 import type { Brief } from './brief.ts'
 import type { Report } from './report.ts'
-import { clip, sentencesOf, wordsOf } from './text.ts'
+import { clip, splitSentences, splitWords } from './text.ts'
 
 const METHOD =
   'Offline support desk: triage by rule and word lists, no language model, no access to accounts or orders.'
 
 const MAX_TICKETS = 30
 
-type Category = { name: string; words: readonly string[]; steps: readonly string[]; ask: string; promise: string }
+type Category = {
+  name: string
+  words: readonly string[]
+  steps: readonly string[]
+  requestedInfo: string
+  commitment: string
+}
 
 const CATEGORIES: readonly Category[] = [
   {
@@ -30,8 +36,8 @@ const CATEGORIES: readonly Category[] = [
       'Check recent logins and payments; keep the evidence.',
       'Hand to the security team with the times noted.',
     ],
-    ask: 'when you first noticed it and what you saw',
-    promise: 'We are securing the account first and will tell you what we find.',
+    requestedInfo: 'when you first noticed it and what you saw',
+    commitment: 'We are securing the account first and will tell you what we find.',
   },
   {
     name: 'refund',
@@ -41,8 +47,8 @@ const CATEGORIES: readonly Category[] = [
       'If it qualifies, start the refund and note the reference.',
       'If it does not, offer credit or replacement and say why.',
     ],
-    ask: 'the order number and the date of purchase',
-    promise: 'Once we have those we will tell you whether a refund applies and when it would arrive.',
+    requestedInfo: 'the order number and the date of purchase',
+    commitment: 'Once we have those we will tell you whether a refund applies and when it would arrive.',
   },
   {
     name: 'billing',
@@ -67,8 +73,8 @@ const CATEGORIES: readonly Category[] = [
       'Look for a duplicate or a failed retry.',
       'Correct the invoice or explain the line item.',
     ],
-    ask: 'the invoice number or the last four digits and date of the charge',
-    promise: 'We will check the charge line by line and correct it if it is ours.',
+    requestedInfo: 'the invoice number or the last four digits and date of the charge',
+    commitment: 'We will check the charge line by line and correct it if it is ours.',
   },
   {
     name: 'damaged goods',
@@ -89,8 +95,8 @@ const CATEGORIES: readonly Category[] = [
       'Offer replacement, repair or refund; let the customer choose.',
       'Book the return at our cost and note the carrier for the claim.',
     ],
-    ask: 'the order number and a photo of the damage',
-    promise: 'Once we have those you choose between a replacement, a repair and a refund, as our terms allow.',
+    requestedInfo: 'the order number and a photo of the damage',
+    commitment: 'Once we have those you choose between a replacement, a repair and a refund, as our terms allow.',
   },
   {
     name: 'delivery',
@@ -115,8 +121,8 @@ const CATEGORIES: readonly Category[] = [
       'Open a trace with the carrier if the last scan is over two days old.',
       'Offer reshipment or refund if the trace fails.',
     ],
-    ask: 'the order or tracking number and the delivery address on file',
-    promise: 'We will trace the parcel and come back with its position.',
+    requestedInfo: 'the order or tracking number and the delivery address on file',
+    commitment: 'We will trace the parcel and come back with its position.',
   },
   {
     name: 'access',
@@ -140,8 +146,8 @@ const CATEGORIES: readonly Category[] = [
       'Send a fresh reset link; check that mail is not suppressed.',
       'If two-factor is lost, start the recovery path.',
     ],
-    ask: 'the e-mail address on the account and the message you see',
-    promise: 'We will send a fresh link and stay with you until you are in.',
+    requestedInfo: 'the e-mail address on the account and the message you see',
+    commitment: 'We will send a fresh link and stay with you until you are in.',
   },
   {
     name: 'fault',
@@ -174,8 +180,8 @@ const CATEGORIES: readonly Category[] = [
       'Check the status page and recent releases.',
       'Offer the workaround, then file the defect with the steps.',
     ],
-    ask: 'the version, the device and the exact error text',
-    promise: 'We will try to reproduce it and give you a workaround or a fix date.',
+    requestedInfo: 'the version, the device and the exact error text',
+    commitment: 'We will try to reproduce it and give you a workaround or a fix date.',
   },
   {
     name: 'cancellation',
@@ -195,8 +201,8 @@ const CATEGORIES: readonly Category[] = [
       'Say what is lost and what stays.',
       'Cancel, confirm in writing, ask for the reason once.',
     ],
-    ask: 'which subscription to cancel and from which date',
-    promise: 'We will confirm the cancellation in writing.',
+    requestedInfo: 'which subscription to cancel and from which date',
+    commitment: 'We will confirm the cancellation in writing.',
   },
   {
     name: 'how-to',
@@ -218,18 +224,18 @@ const CATEGORIES: readonly Category[] = [
       'Link the article that has pictures.',
       'Ask whether it worked.',
     ],
-    ask: 'which plan and device you use',
-    promise: 'We will send the exact steps for your version.',
+    requestedInfo: 'which plan and device you use',
+    commitment: 'We will send the exact steps for your version.',
   },
 ]
 
-/** What no rule here names; it is said rather than guessed. */
+/** For a message that matches no category. */
 const GENERAL: Category = {
   name: 'general',
   words: [],
   steps: ['Read it in full: no rule here names its kind.', 'Answer it, or tell the customer who will and by when.'],
-  ask: 'what you would like us to do',
-  promise: 'We will answer, or tell you who will and by when.',
+  requestedInfo: 'what you would like us to do',
+  commitment: 'We will answer, or tell you who will and by when.',
 }
 
 const NEGATIVE = new Set(
@@ -258,24 +264,24 @@ const NEGATIONS = new Set([
 
 type Ticket = {
   text: string
-  main: Category
-  also: readonly Category[]
-  matched: readonly string[]
-  mood: Mood
+  category: Category
+  otherCategories: readonly Category[]
+  matchedWords: readonly string[]
+  sentiment: Sentiment
   flags: readonly string[]
   priority: Priority
 }
 
-/** One message is triaged and answered; several are put in the order in which to take them. */
-export function support(brief: Brief): Report {
-  const several = ticketsOf(brief)
-  return several.length > 1 ? queue(several.map(triage)) : single(triage(brief.material || brief.task))
+/** Triages and answers one message, or orders several by priority. */
+export function triageSupport(brief: Brief): Report {
+  const tickets = splitTickets(brief)
+  return tickets.length > 1 ? reportQueue(tickets.map(triage)) : reportTicket(triage(brief.material || brief.task))
 }
 
-/** Messages listed one a line, when the request speaks of more than one. */
-function ticketsOf(brief: Brief): string[] {
-  const asked = brief.material ? brief.instruction : brief.task
-  if (!/\b(?:tickets|messages|requests|complaints|emails|e-mails|cases|reviews|enquiries|inquiries)\b/i.test(asked))
+/** Messages listed one per line, when the request mentions several. */
+function splitTickets(brief: Brief): string[] {
+  const request = brief.material ? brief.instruction : brief.task
+  if (!/\b(?:tickets|messages|requests|complaints|emails|e-mails|cases|reviews|enquiries|inquiries)\b/i.test(request))
     return []
   return (brief.material || brief.task)
     .split('\n')
@@ -286,46 +292,46 @@ function ticketsOf(brief: Brief): string[] {
 }
 
 function triage(text: string): Ticket {
-  const words = wordsOf(text.replace(/\b(?:my )?money back\b|\bpay me back\b/gi, 'refund'))
+  const words = splitWords(text.replace(/\b(?:my )?money back\b|\bpay me back\b/gi, 'refund'))
   const ranked = CATEGORIES.map((category) => ({
     category,
     hits: words.filter((word) => category.words.includes(word)),
   }))
     .filter((entry) => entry.hits.length > 0)
     .sort((a, b) => b.hits.length - a.hits.length)
-  const main = ranked[0]?.category ?? GENERAL
-  const flags = flagsOf(text)
-  const mood = moodOf(words, text, flags)
+  const category = ranked[0]?.category ?? GENERAL
+  const flags = detectFlags(text)
+  const sentiment = detectSentiment(words, text, flags)
   return {
     text,
-    main,
-    also: ranked.slice(1, 3).map((entry) => entry.category),
-    matched: [...new Set(ranked[0]?.hits ?? [])].slice(0, 6),
-    mood,
+    category,
+    otherCategories: ranked.slice(1, 3).map((entry) => entry.category),
+    matchedWords: [...new Set(ranked[0]?.hits ?? [])].slice(0, 6),
+    sentiment,
     flags,
-    priority: priorityOf(main, mood, flags),
+    priority: assignPriority(category, sentiment, flags),
   }
 }
 
-function queue(tickets: readonly Ticket[]): Report {
-  const ordered = tickets
-    .map((ticket, at) => ({ ...ticket, number: at + 1 }))
+function reportQueue(tickets: readonly Ticket[]): Report {
+  const orderedTickets = tickets
+    .map((ticket, i) => ({ ...ticket, number: i + 1 }))
     .sort((a, b) => (a.priority.level < b.priority.level ? -1 : a.priority.level > b.priority.level ? 1 : 0))
-  const first = ordered[0]!
+  const first = orderedTickets[0]!
   return {
     lane: 'support',
     title: `Queue of ${tickets.length} tickets, first: number ${first.number}`,
-    summary: `Take number ${first.number} first (${first.priority.level}, ${first.main.name}): ${first.priority.reason}`,
+    summary: `Take number ${first.number} first (${first.priority.level}, ${first.category.name}): ${first.priority.reason}`,
     sections: [
       {
         heading: 'In the order to take them',
         table: {
           columns: ['ticket', 'priority', 'category', 'sentiment', 'why', 'message'],
-          rows: ordered.map(({ number, priority, main, mood, text }) => [
+          rows: orderedTickets.map(({ number, priority, category, sentiment, text }) => [
             String(number),
             priority.level,
-            main.name,
-            mood.name,
+            category.name,
+            sentiment.name,
             priority.reason,
             clip(text, 100),
           ]),
@@ -333,9 +339,9 @@ function queue(tickets: readonly Ticket[]): Report {
       },
       {
         heading: 'First step for each',
-        lines: ordered.map(({ number, main, flags }) => {
+        lines: orderedTickets.map(({ number, category, flags }) => {
           const escalate = flags.length > 0 ? ` Escalate: ${flags.join(', ')}.` : ''
-          return `Ticket ${number}: ${main.steps[0]!}${escalate}`
+          return `Ticket ${number}: ${category.steps[0]!}${escalate}`
         }),
       },
     ],
@@ -343,25 +349,33 @@ function queue(tickets: readonly Ticket[]): Report {
   }
 }
 
-/** Category, priority, sentiment, the facts found, a reply to send and the steps behind it. */
-function single({ text, main, also, matched, mood, flags, priority }: Ticket): Report {
-  const facts = factsOf(text)
+/** Category, priority, sentiment, extracted facts, a reply to send and the steps for the agent. */
+function reportTicket({
+  text,
+  category,
+  otherCategories,
+  matchedWords,
+  sentiment,
+  flags: flagPatterns,
+  priority,
+}: Ticket): Report {
+  const facts = extractFacts(text)
   return {
     lane: 'support',
-    title: `Ticket: ${main.name}, ${priority.level}`,
-    summary: `${anA(mood.name)} ${mood.name} customer with ${anA(main.name).toLowerCase()} ${main.name} matter, priority ${priority.level}: ${priority.reason}`,
+    title: `Ticket: ${category.name}, ${priority.level}`,
+    summary: `${indefiniteArticle(sentiment.name)} ${sentiment.name} customer with ${indefiniteArticle(category.name).toLowerCase()} ${category.name} matter, priority ${priority.level}: ${priority.reason}`,
     sections: [
       {
         heading: 'Triage',
         table: {
           columns: ['field', 'value'],
           rows: [
-            ['category', main.name],
-            ['also touches', also.map(({ name }) => name).join(', ') || 'nothing else'],
-            ['matched words', matched.join(', ') || 'none'],
+            ['category', category.name],
+            ['also touches', otherCategories.map(({ name }) => name).join(', ') || 'nothing else'],
+            ['matched words', matchedWords.join(', ') || 'none'],
             ['priority', `${priority.level} (${priority.reason})`],
-            ['sentiment', `${mood.name} (${mood.negative} negative, ${mood.positive} positive words)`],
-            ['flags', flags.join(', ') || 'none'],
+            ['sentiment', `${sentiment.name} (${sentiment.negative} negative, ${sentiment.positive} positive words)`],
+            ['flags', flagPatterns.join(', ') || 'none'],
           ],
         },
       },
@@ -369,33 +383,33 @@ function single({ text, main, also, matched, mood, flags, priority }: Ticket): R
         heading: 'Facts in the message',
         lines: facts.length > 0 ? facts : ['No order number, amount, date or address was given.'],
       },
-      { heading: 'Reply to send', prose: replyTo(main, mood, facts, text) },
+      { heading: 'Reply to send', prose: writeReply(category, sentiment, facts, text) },
       {
         heading: 'Steps for the agent',
-        lines: [...main.steps, ...(flags.length > 0 ? [`Escalate: ${flags.join(', ')}.`] : [])],
+        lines: [...category.steps, ...(flagPatterns.length > 0 ? [`Escalate: ${flagPatterns.join(', ')}.`] : [])],
       },
     ],
     method: METHOD,
   }
 }
 
-const anA = (word: string) => (/^[aeiou]/.test(word) ? 'An' : 'A')
+const indefiniteArticle = (word: string) => (/^[aeiou]/.test(word) ? 'An' : 'A')
 
-type Mood = { name: 'upset' | 'unhappy' | 'neutral' | 'friendly'; negative: number; positive: number }
+type Sentiment = { name: 'upset' | 'unhappy' | 'neutral' | 'friendly'; negative: number; positive: number }
 
-/** A feeling word within two words after a negation counts for the other side. */
-function moodOf(words: readonly string[], text: string, flags: readonly string[]): Mood {
+/** A sentiment word within two words after a negation counts for the opposite side. */
+function detectSentiment(words: readonly string[], text: string, flags: readonly string[]): Sentiment {
   let negative = 0
   let positive = 0
-  words.forEach((word, at) => {
-    const turned = NEGATIONS.has(words[at - 1] ?? '') || NEGATIONS.has(words[at - 2] ?? '')
-    if (NEGATIVE.has(word)) turned && word !== 'never' ? positive++ : negative++
-    else if (POSITIVE.has(word)) turned ? negative++ : positive++
+  words.forEach((word, i) => {
+    const negated = NEGATIONS.has(words[i - 1] ?? '') || NEGATIONS.has(words[i - 2] ?? '')
+    if (NEGATIVE.has(word)) negated && word !== 'never' ? positive++ : negative++
+    else if (POSITIVE.has(word)) negated ? negative++ : positive++
   })
-  const shouting = (text.match(/\b[A-Z]{4,}\b/g)?.length ?? 0) >= 2 || (text.match(/!/g)?.length ?? 0) >= 3
-  // Whoever threatens with a bank or a lawyer is not neutral, however calm the words.
-  const threatens = flags.includes('legal threat') || flags.includes('chargeback risk')
-  const balance = negative + (shouting ? 2 : 0) + (threatens ? 2 : 0) - positive
+  const isShouting = (text.match(/\b[A-Z]{4,}\b/g)?.length ?? 0) >= 2 || (text.match(/!/g)?.length ?? 0) >= 3
+  // A threat of legal action or a chargeback counts as negative, however calm the words.
+  const hasThreat = flags.includes('legal threat') || flags.includes('chargeback risk')
+  const balance = negative + (isShouting ? 2 : 0) + (hasThreat ? 2 : 0) - positive
   return {
     name: balance >= 4 ? 'upset' : balance >= 1 ? 'unhappy' : balance <= -1 ? 'friendly' : 'neutral',
     negative,
@@ -403,7 +417,7 @@ function moodOf(words: readonly string[], text: string, flags: readonly string[]
   }
 }
 
-function flagsOf(text: string): string[] {
+function detectFlags(text: string): string[] {
   const flags: [string, RegExp][] = [
     ['legal threat', /\b(?:lawyer|attorney|sue|legal action|court|ombudsman|trading standards)\b/i],
     ['chargeback risk', /\b(?:chargeback|dispute (?:the|this) (?:charge|payment)|my bank)\b/i],
@@ -433,23 +447,23 @@ function flagsOf(text: string): string[] {
 
 type Priority = { level: 'P1' | 'P2' | 'P3' | 'P4'; reason: string }
 
-function priorityOf(category: Category, mood: Mood, flags: readonly string[]): Priority {
+function assignPriority(category: Category, sentiment: Sentiment, flags: readonly string[]): Priority {
   if (flags.includes('safety')) return { level: 'P1', reason: 'somebody may be harmed.' }
   if (flags.includes('outage')) return { level: 'P1', reason: 'it stops more than one customer.' }
   if (category.name === 'security') return { level: 'P1', reason: 'the account may be in other hands.' }
   if (flags.includes('legal threat') || flags.includes('chargeback risk'))
     return { level: 'P2', reason: `${flags.join(' and ')}.` }
-  if (mood.name === 'upset' || flags.includes('repeat contact'))
+  if (sentiment.name === 'upset' || flags.includes('repeat contact'))
     return { level: 'P2', reason: 'the customer is losing patience.' }
   if (flags.includes('data loss')) return { level: 'P2', reason: 'something of the customer’s may be lost.' }
   if (flags.includes('deadline')) return { level: 'P2', reason: 'the customer named a deadline.' }
-  if (category.name === 'how-to' && mood.name !== 'unhappy')
+  if (category.name === 'how-to' && sentiment.name !== 'unhappy')
     return { level: 'P4', reason: 'a question, nothing is broken.' }
   return { level: 'P3', reason: 'an ordinary case, answer the same day.' }
 }
 
-function factsOf(text: string): string[] {
-  const kinds: [string, RegExp][] = [
+function extractFacts(text: string): string[] {
+  const factPatterns: [string, RegExp][] = [
     [
       'Reference',
       /\b(?:order|ticket|invoice|case|booking|ref(?:erence)?|tracking)\s?(?:number|no\.?|id)?\s?[:#]?\s?#?([A-Z0-9-]{0,20}\d[A-Z0-9-]{0,20})/gi,
@@ -465,29 +479,29 @@ function factsOf(text: string): string[] {
     ['E-mail', /\b([\w.+-]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63}){1,4})\b/g],
     ['Error', /\b((?:error|code)\s?[:#]?\s?[A-Z]{0,6}[-_]?\d{2,6})\b/gi],
   ]
-  return kinds.flatMap(([name, pattern]) => {
-    const found = [...text.matchAll(pattern)].map((match) => match[1]!.trim())
-    return found.length > 0 ? [`${name}: ${[...new Set(found)].slice(0, 4).join(', ')}`] : []
+  return factPatterns.flatMap(([name, pattern]) => {
+    const matches = [...text.matchAll(pattern)].map((match) => match[1]!.trim())
+    return matches.length > 0 ? [`${name}: ${[...new Set(matches)].slice(0, 4).join(', ')}`] : []
   })
 }
 
-function replyTo(category: Category, mood: Mood, facts: readonly string[], text: string): string {
-  const openings: Record<Mood['name'], string> = {
+function writeReply(category: Category, sentiment: Sentiment, facts: readonly string[], text: string): string {
+  const openings: Record<Sentiment['name'], string> = {
     upset: 'I am sorry. You should not have had to write this, and I will see it through myself.',
     unhappy: 'I am sorry about the trouble, and thank you for telling us plainly.',
     neutral: 'Thank you for getting in touch.',
     friendly: 'Thank you for the kind words, and for getting in touch.',
   }
-  const restated = sentencesOf(text)[0]?.text.replace(/^["“]|["”]$/g, '')
-  const known =
+  const firstSentence = splitSentences(text)[0]?.text.replace(/^["“]|["”]$/g, '')
+  const factsLine =
     facts.length > 0
       ? `I have noted from your message: ${facts.join('; ')}.`
-      : `To start, please send me ${category.ask}.`
+      : `To start, please send me ${category.requestedInfo}.`
   return [
     'Hello,',
-    openings[mood.name],
-    restated ? `As I understand it: “${clip(restated, 200)}”` : '',
-    `${known} ${category.promise}`,
+    openings[sentiment.name],
+    firstSentence ? `As I understand it: “${clip(firstSentence, 200)}”` : '',
+    `${factsLine} ${category.commitment}`,
     'You can answer this message directly; it reaches me.',
     'Kind regards,\n[agent name]',
   ]

@@ -1,19 +1,19 @@
 import type { Brief } from './brief.ts'
 
-/** Named columns read out of a task. A numeric column has a number for every row; others are labels. */
+/** Named columns read from a task. A numeric column has `values`, any other has `labels`. */
 export type Table = { source: string; columns: readonly Column[]; rows: number; skipped: number }
 export type Column = {
   name: string
   values: readonly number[]
   labels: readonly string[]
-  /** Which row each value stands in, when some rows have none. */
+  /** The row of each value, when some rows have none. */
   rows?: readonly number[]
 }
 
 const MAX_ROWS = 2000
 const MAX_COLUMNS = 24
 
-/** The best reading of the numbers in a task: JSON first, then a delimited table, then labelled and bare numbers. */
+/** Reads the numbers in a task: as JSON, else as a delimited table, else as labelled or listed numbers. */
 export function readTable(brief: Brief): Table | undefined {
   const text = brief.material || brief.task
   return (
@@ -24,7 +24,7 @@ export function readTable(brief: Brief): Table | undefined {
     readSeries(brief.task) ??
     readPairs(text) ??
     readPairs(brief.task) ??
-    readBare(brief.task)
+    readListedNumbers(brief.task)
   )
 }
 
@@ -43,20 +43,20 @@ function readJson(text: string): Table | undefined {
 
 function tableFromJson(value: unknown): Table | undefined {
   if (Array.isArray(value)) {
-    if (value.length > 0 && value.every(isRecord)) return fromRecords(value.slice(0, MAX_ROWS))
-    const numbers = value.flatMap((item) => toNumber(item) ?? [])
+    if (value.length > 0 && value.every(isRecord)) return tableFromRecords(value.slice(0, MAX_ROWS))
+    const numbers = value.flatMap((item) => parseNumber(item) ?? [])
     return numbers.length >= 2
-      ? oneColumn('JSON array', 'value', numbers, [], value.length - numbers.length)
+      ? singleColumnTable('JSON array', 'value', numbers, [], value.length - numbers.length)
       : undefined
   }
   if (!isRecord(value)) return undefined
-  const nested = Object.entries(value).filter(([, item]) => Array.isArray(item)) as [string, unknown[]][]
-  const records = nested.find(([, items]) => items.length > 0 && items.every(isRecord))
-  if (records) return fromRecords((records[1] as Record<string, unknown>[]).slice(0, MAX_ROWS))
-  const series = nested
+  const arrays = Object.entries(value).filter(([, item]) => Array.isArray(item)) as [string, unknown[]][]
+  const records = arrays.find(([, items]) => items.length > 0 && items.every(isRecord))
+  if (records) return tableFromRecords((records[1] as Record<string, unknown>[]).slice(0, MAX_ROWS))
+  const series = arrays
     .map(([name, items]) => ({
       name,
-      values: items.slice(0, MAX_ROWS).flatMap((item) => toNumber(item) ?? []),
+      values: items.slice(0, MAX_ROWS).flatMap((item) => parseNumber(item) ?? []),
       labels: [],
     }))
     .filter((column) => column.values.length >= 2)
@@ -73,7 +73,7 @@ function tableFromJson(value: unknown): Table | undefined {
     typeof item === 'number' ? [[name, item] as const] : [],
   )
   if (pairs.length < 2) return undefined
-  return oneColumn(
+  return singleColumnTable(
     'JSON object',
     'value',
     pairs.map((pair) => pair[1]),
@@ -82,9 +82,9 @@ function tableFromJson(value: unknown): Table | undefined {
   )
 }
 
-function fromRecords(records: readonly Record<string, unknown>[]): Table | undefined {
+function tableFromRecords(records: readonly Record<string, unknown>[]): Table | undefined {
   const names = [...new Set(records.slice(0, 50).flatMap((record) => Object.keys(record)))].slice(0, MAX_COLUMNS)
-  return fromCells(
+  return buildTable(
     'JSON records',
     names,
     records.map((record) => names.map((name) => cellText(record[name]))),
@@ -94,37 +94,37 @@ function fromRecords(records: readonly Record<string, unknown>[]): Table | undef
 const cellText = (value: unknown) =>
   value === null || value === undefined ? '' : typeof value === 'object' ? '' : String(value)
 
-/** A delimited table is a run of lines that all split into the same number of cells, at least two of them. */
+/** A delimited table is a sequence of lines with the same number of cells, at least two. */
 function readDelimited(text: string): Table | undefined {
   const lines = text.split('\n').slice(0, MAX_ROWS + 200)
   for (const delimiter of [',', '\t', ';', '|']) {
-    const run = longestRun(lines, delimiter)
+    const run = findLongestRun(lines, delimiter)
     if (run.length < 3) continue
-    const [head, ...body] = run as [string[], ...string[][]]
-    const headed = head.every((cell) => toNumber(cell) === undefined)
-    const names = headed ? head : head.map((_, at) => `column ${at + 1}`)
-    const table = fromCells(delimiter === '|' ? 'table' : 'delimited text', names, headed ? body : run)
+    const [header, ...body] = run as [string[], ...string[][]]
+    const hasHeader = header.every((cell) => parseNumber(cell) === undefined)
+    const names = hasHeader ? header : header.map((_, i) => `column ${i + 1}`)
+    const table = buildTable(delimiter === '|' ? 'table' : 'delimited text', names, hasHeader ? body : run)
     if (table) return table
   }
   return undefined
 }
 
-function longestRun(lines: readonly string[], delimiter: string): string[][] {
-  let best: string[][] = []
+function findLongestRun(lines: readonly string[], delimiter: string): string[][] {
+  let longest: string[][] = []
   let current: string[][] = []
   for (const line of [...lines, '']) {
     const cells = splitCells(line, delimiter)
     if (delimiter === '|' && cells.every((cell) => /^[:\s-]*$/.test(cell)) && cells.length > 1) continue
-    const fits =
+    const matchesWidth =
       cells.length >= 2 && cells.length <= MAX_COLUMNS && (current.length === 0 || current[0]!.length === cells.length)
-    if (fits) {
+    if (matchesWidth) {
       current.push(cells)
     } else {
-      if (current.length > best.length) best = current
+      if (current.length > longest.length) longest = current
       current = cells.length >= 2 && cells.length <= MAX_COLUMNS ? [cells] : []
     }
   }
-  return best
+  return longest
 }
 
 function splitCells(line: string, delimiter: string): string[] {
@@ -132,32 +132,32 @@ function splitCells(line: string, delimiter: string): string[] {
   if (!body.includes('"')) return body.split(delimiter).map((cell) => cell.trim())
   const cells: string[] = []
   let cell = ''
-  let quoted = false
-  for (const mark of body) {
-    if (mark === '"') quoted = !quoted
-    else if (mark === delimiter && !quoted) {
+  let inQuotes = false
+  for (const character of body) {
+    if (character === '"') inQuotes = !inQuotes
+    else if (character === delimiter && !inQuotes) {
       cells.push(cell.trim())
       cell = ''
-    } else cell += mark
+    } else cell += character
   }
   return [...cells, cell.trim()]
 }
 
-/** A column counts as numeric when four fifths of its filled cells are numbers; the rest are reported as skipped. */
-function fromCells(source: string, names: readonly string[], rows: readonly (readonly string[])[]): Table | undefined {
+/** A column is numeric when at least 80 % of its filled cells are numbers; the other cells are counted as skipped. */
+function buildTable(source: string, names: readonly string[], rows: readonly (readonly string[])[]): Table | undefined {
   let skipped = 0
-  const columns = names.map((name, at) => {
-    const cells = rows.map((row) => row[at] ?? '')
-    const filled = cells.filter((cell) => cell !== '')
+  const columns = names.map((name, i) => {
+    const cells = rows.map((row) => row[i] ?? '')
+    const filledCells = cells.filter((cell) => cell !== '')
     const numbers = cells.flatMap((cell, row) => {
-      const value = toNumber(cell)
+      const value = parseNumber(cell)
       return value === undefined ? [] : [{ value, row }]
     })
-    const numeric = numbers.length >= 2 && numbers.length >= filled.length * 0.8
-    if (!numeric) return { name: name || `column ${at + 1}`, values: [], labels: cells }
+    const isNumeric = numbers.length >= 2 && numbers.length >= filledCells.length * 0.8
+    if (!isNumeric) return { name: name || `column ${i + 1}`, values: [], labels: cells }
     skipped += cells.length - numbers.length
     return {
-      name: name || `column ${at + 1}`,
+      name: name || `column ${i + 1}`,
       values: numbers.map(({ value }) => value),
       labels: [],
       ...(numbers.length < cells.length && { rows: numbers.map(({ row }) => row) }),
@@ -168,44 +168,44 @@ function fromCells(source: string, names: readonly string[], rows: readonly (rea
     : undefined
 }
 
-/** "Jan 120, Feb 131", "north: 40; south: 38", one pair a line: a word, then its number. */
+/** Reads "Jan 120, Feb 131", "north: 40; south: 38" or one such pair per line. */
 function readPairs(text: string): Table | undefined {
   const labels: string[] = []
   const values: number[] = []
   for (const raw of text.slice(0, 32_000).split(/[,;\n]+(?!\d{3}\b)/)) {
-    // One space between words and a short piece: the pattern below may then look back as often as it likes.
+    // Single spaces and a short piece bound the backtracking of the pattern below.
     const piece = raw.slice(0, 120).replace(/\s+/g, ' ').trim()
     const pair =
       /^\s*(?:[-*•]\s*|and\s+)?([\p{L}][\p{L}\p{N} '&/._-]{0,40}?)\s*(?:[:=]|is|was|are|were|at|\s)\s*([$€£]?-?\d[\d,]*(?:\.\d+)?\s?(?:%|[kKmMbB](?!\p{L}))?)(?:\s?(?:mm|cm|km|kg|g|lbs?|ms|s|sec|min|hours?|days?|mb|gb|pcs|units?|usd|eur|gbp))?\s*[.!]?\s*$/iu.exec(
         piece,
       )
-    const number = pair ? toNumber(pair[2]!) : undefined
+    const number = pair ? parseNumber(pair[2]!) : undefined
     if (number === undefined) continue
     labels.push(pair![1]!.trim())
     values.push(number)
     if (values.length >= MAX_ROWS) break
   }
-  return values.length >= 3 ? oneColumn('labelled numbers', 'value', values, labels, 0) : undefined
+  return values.length >= 3 ? singleColumnTable('labelled numbers', 'value', values, labels, 0) : undefined
 }
 
-/** "spend 10, 20, 30; revenue 14, 22, 35": several named rows of equally many numbers. */
+/** Reads "spend 10, 20, 30; revenue 14, 22, 35": several named series of equal length. */
 function readSeries(text: string): Table | undefined {
   const columns = text
     .slice(0, 32_000)
     .split(/[;\n]/, 10 * MAX_COLUMNS)
     .flatMap((raw) => {
       const piece = raw.slice(0, 4000).replace(/\s+/g, ' ').trim()
-      const first = piece.search(/\d/)
+      const firstDigit = piece.search(/\d/)
       const name = piece
-        .slice(0, Math.max(0, first))
+        .slice(0, Math.max(0, firstDigit))
         .replace(/[-:=$€£( ]+$/, '')
         .replace(/^.*[:,.] /, '')
         .trim()
       const cells = piece
-        .slice(Math.max(0, first - 1))
+        .slice(Math.max(0, firstDigit - 1))
         .replace(/[.)]+$/, '')
         .split(/, | and |,(?!\d{3}\b)| /)
-      const values = cells.filter(Boolean).map((cell) => toNumber(cell))
+      const values = cells.filter(Boolean).map((cell) => parseNumber(cell))
       if (!/^\p{L}[\p{L}\p{N} _/-]{0,40}$/u.test(name) || values.length < 3 || values.includes(undefined)) return []
       return [{ name, values: values as number[], labels: [] }]
     })
@@ -220,42 +220,44 @@ export type Figure = { text: string; value: number; start: number; end: number }
 
 const FIGURE = /(?<![\p{L}\d.#-])[$€£]?-?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?%|[kKmM]\b)?(?![\p{L}\d])/gu
 
-/** Every number that stands in a text, where it stands. */
-export function figuresIn(text: string): Figure[] {
-  const found: Figure[] = []
+/** Every number in a text, with its position. */
+export function findFigures(text: string): Figure[] {
+  const figures: Figure[] = []
   for (const match of text.slice(0, 32_000).matchAll(FIGURE)) {
-    const value = toNumber(match[0])
+    const value = parseNumber(match[0])
     if (value === undefined) continue
-    found.push({ text: match[0].trim(), value, start: match.index, end: match.index + match[0].length })
-    if (found.length === MAX_ROWS) break
+    figures.push({ text: match[0].trim(), value, start: match.index, end: match.index + match[0].length })
+    if (figures.length === MAX_ROWS) break
   }
-  return found
+  return figures
 }
 
-/** Numbers listed one after the other are a series; numbers strewn over sentences are not, whatever their mean. */
-function readBare(text: string): Table | undefined {
-  const figures = figuresIn(text)
-  let best: Figure[] = []
+/** The longest list of adjacent numbers. Numbers scattered over sentences are not a series. */
+function readListedNumbers(text: string): Table | undefined {
+  const figures = findFigures(text)
+  let longest: Figure[] = []
   let current: Figure[] = []
   for (const figure of figures) {
-    const last = current.at(-1)
-    const listed =
-      last && figure.start - last.end <= 8 && /^(?:[\s,;/|]|and)*$/i.test(text.slice(last.end, figure.start))
-    if (listed) current.push(figure)
+    const previous = current.at(-1)
+    const isAdjacent =
+      previous &&
+      figure.start - previous.end <= 8 &&
+      /^(?:[\s,;/|]|and)*$/i.test(text.slice(previous.end, figure.start))
+    if (isAdjacent) current.push(figure)
     else current = [figure]
-    if (current.length > best.length) best = current
+    if (current.length > longest.length) longest = current
   }
-  if (best.length < 3) return undefined
-  return oneColumn(
+  if (longest.length < 3) return undefined
+  return singleColumnTable(
     'numbers in the text',
     'value',
-    best.map(({ value }) => value),
+    longest.map(({ value }) => value),
     [],
     0,
   )
 }
 
-const oneColumn = (
+const singleColumnTable = (
   source: string,
   name: string,
   values: readonly number[],
@@ -273,14 +275,14 @@ const isRecord = (value: unknown): value is Record<string, unknown> =>
 
 const SCALES: Record<string, number> = { k: 1e3, m: 1e6, b: 1e9 }
 
-/** "1,234.5", "$12k", "(40)", "7 %": the number it stands for, or undefined. */
-export function toNumber(cell: unknown): number | undefined {
+/** Parses "1,234.5", "$12k", "(40)" or "7 %"; undefined when the cell is not a number. */
+export function parseNumber(cell: unknown): number | undefined {
   if (typeof cell === 'number') return Number.isFinite(cell) ? cell : undefined
   if (typeof cell !== 'string' || cell.length > 40) return undefined
-  const found = /^\(?\s*[$€£]?\s?([+-]?[$€£]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d{1,2})?)\s?([kmb%])?\s*\)?$/i.exec(
+  const match = /^\(?\s*[$€£]?\s?([+-]?[$€£]?\d[\d,]*(?:\.\d+)?(?:e[+-]?\d{1,2})?)\s?([kmb%])?\s*\)?$/i.exec(
     cell.trim(),
   )
-  if (!found) return undefined
-  const value = Number(found[1]!.replace(/[,$€£]/g, '')) * (SCALES[found[2]?.toLowerCase() ?? ''] ?? 1)
+  if (!match) return undefined
+  const value = Number(match[1]!.replace(/[,$€£]/g, '')) * (SCALES[match[2]?.toLowerCase() ?? ''] ?? 1)
   return Number.isFinite(value) ? (cell.trim().startsWith('(') ? -value : value) : undefined
 }

@@ -1,7 +1,7 @@
 /**
- * Plain text tools of the offline lanes. Nothing here may depend on locale, time or chance: the same text gives the
- * same bytes on every machine, which is what lets a verifier run a lane again and compare hashes.
- * Every pattern is linear in its input, because the text comes from strangers.
+ * Text functions of the offline lanes. Nothing here may depend on locale, time or randomness: the same text gives the
+ * same result on every machine, so that a verifier can run a lane again and compare hashes.
+ * Every pattern runs in linear time, because the input is untrusted.
  */
 
 const ABBREVIATIONS = new Set(
@@ -24,60 +24,60 @@ export const STOP_WORDS = new Set(
 export type Sentence = { text: string; index: number }
 
 /** Sentences in order. A line break that starts a bullet or follows a blank line ends a sentence too. */
-export function sentencesOf(text: string, limit = 400): Sentence[] {
-  const found: Sentence[] = []
+export function splitSentences(text: string, limit = 400): Sentence[] {
+  const sentences: Sentence[] = []
   for (const line of text.split(/\n+/)) {
     for (const piece of splitLine(line)) {
-      const clean = piece.replace(/^[\s>*•\-–]+/, '').trim()
-      if (clean.length < 2 || !/[\p{L}\p{N}]/u.test(clean)) continue
-      found.push({ text: clean, index: found.length + 1 })
-      if (found.length >= limit) return found
+      const cleaned = piece.replace(/^[\s>*•\-–]+/, '').trim()
+      if (cleaned.length < 2 || !/[\p{L}\p{N}]/u.test(cleaned)) continue
+      sentences.push({ text: cleaned, index: sentences.length + 1 })
+      if (sentences.length >= limit) return sentences
     }
   }
-  return found
+  return sentences
 }
 
 function splitLine(line: string): string[] {
   const pieces: string[] = []
   let start = 0
-  for (let at = 0; at < line.length; at++) {
-    const mark = line[at]!
-    if ('。！？'.includes(mark)) {
-      pieces.push(line.slice(start, at + 1))
-      start = at + 1
+  for (let i = 0; i < line.length; i++) {
+    const character = line[i]!
+    if ('。！？'.includes(character)) {
+      pieces.push(line.slice(start, i + 1))
+      start = i + 1
       continue
     }
-    if (mark !== '.' && mark !== '!' && mark !== '?') continue
-    let end = at + 1
+    if (character !== '.' && character !== '!' && character !== '?') continue
+    let end = i + 1
     while (end < line.length && '.!?"”’\')]'.includes(line[end]!)) end++
     if (end < line.length && line[end] !== ' ' && line[end] !== '\t') continue
-    if (mark === '.' && end === at + 1 && endsInAbbreviation(line, at)) continue
+    if (character === '.' && end === i + 1 && endsInAbbreviation(line, i)) continue
     pieces.push(line.slice(start, end))
     start = end
-    at = end - 1
+    i = end - 1
   }
   pieces.push(line.slice(start))
   return pieces
 }
 
-function endsInAbbreviation(line: string, dot: number): boolean {
-  let start = dot
-  while (start > 0 && line[start - 1] !== ' ' && dot - start < 8) start--
+function endsInAbbreviation(line: string, dotIndex: number): boolean {
+  let start = dotIndex
+  while (start > 0 && line[start - 1] !== ' ' && dotIndex - start < 8) start--
   const word = line
-    .slice(start, dot)
+    .slice(start, dotIndex)
     .toLowerCase()
     .replace(/^[("']/, '')
   return ABBREVIATIONS.has(word) || /^[a-z]$/.test(word) || /^\d{1,2}$/.test(word)
 }
 
-/** Lower-case words. Hyphens and apostrophes inside a word stay in it. */
-export const wordsOf = (text: string): string[] =>
+/** Lower-case words, including inner hyphens and apostrophes. */
+export const splitWords = (text: string): string[] =>
   text.toLowerCase().match(/[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu) ?? []
 
-export const contentWordsOf = (text: string): string[] =>
-  wordsOf(text).filter((word) => word.length > 2 && !STOP_WORDS.has(word))
+export const extractContentWords = (text: string): string[] =>
+  splitWords(text).filter((word) => word.length > 2 && !STOP_WORDS.has(word))
 
-/** A cheap stem, so that "refunds" finds "refund". It only has to agree with itself. */
+/** A simple stemmer, so that "refunds" matches "refund". Stems are only compared with each other. */
 export function stem(word: string): string {
   let root = word
   for (const ending of ['ations', 'ation', 'ments', 'ment', 'ings', 'ing', 'ies', 'ed', 'es', 's', 'ly']) {
@@ -89,25 +89,25 @@ export function stem(word: string): string {
   return root.endsWith('y') ? `${root.slice(0, -1)}i` : root
 }
 
-/** Counts in order of frequency, then of first appearance. */
-export function frequencies(words: readonly string[]): [string, number][] {
+/** Word counts, most frequent first, then in order of first appearance. */
+export function countFrequencies(words: readonly string[]): [string, number][] {
   const counts = new Map<string, number>()
   for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1)
   return [...counts].sort((a, b) => b[1] - a[1])
 }
 
-/** FNV-1a over UTF-16 units. It picks among authored variants; it is no secret and no proof. */
+/** FNV-1a over UTF-16 units. Only used to pick among variants; not a cryptographic hash. */
 export function textHash(text: string): number {
   let hash = 0x811c9dc5
-  for (let at = 0; at < text.length; at++) {
-    hash ^= text.charCodeAt(at)
+  for (let i = 0; i < text.length; i++) {
+    hash ^= text.charCodeAt(i)
     hash = Math.imul(hash, 0x01000193)
   }
   return hash >>> 0
 }
 
-/** A chooser that walks the variants in an order fixed by the seed, without repeating before it has to. */
-export function chooser(seed: string) {
+/** Picks variants pseudo-randomly, in a sequence determined by the seed. */
+export function createPicker(seed: string) {
   let state = textHash(seed)
   return <T>(variants: readonly T[]): T => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0
@@ -115,24 +115,24 @@ export function chooser(seed: string) {
   }
 }
 
-export function clip(text: string, limit: number): string {
-  if (text.length <= limit) return text
-  const cut = text.slice(0, limit - 1)
-  const space = cut.lastIndexOf(' ')
-  return `${(space > limit * 0.6 ? cut.slice(0, space) : cut).trimEnd()}…`
+export function clip(text: string, maxLength: number): string {
+  if (text.length <= maxLength) return text
+  const shortened = text.slice(0, maxLength - 1)
+  const space = shortened.lastIndexOf(' ')
+  return `${(space > maxLength * 0.6 ? shortened.slice(0, space) : shortened).trimEnd()}…`
 }
 
 export const capitalise = (text: string) => (text ? text[0]!.toUpperCase() + text.slice(1) : text)
 
-/** A number for reading: grouped thousands and at most four decimals, always with a point. */
+/** A readable number: grouped thousands and at most four decimals, always with a point. */
 export function formatNumber(value: number): string {
   if (!Number.isFinite(value)) return 'n/a'
   const size = Math.abs(value)
   const decimals = Number.isInteger(value) ? 0 : size >= 1000 ? 2 : size >= 1 ? 3 : 4
   const [whole, fraction = ''] = size.toFixed(decimals).split('.') as [string, string?]
   const grouped = whole.replace(/\B(?=(\d{3})+$)/g, ',')
-  const tail = fraction.replace(/0+$/, '')
-  const text = tail ? `${grouped}.${tail}` : grouped
+  const decimalsText = fraction.replace(/0+$/, '')
+  const text = decimalsText ? `${grouped}.${decimalsText}` : grouped
   return value < 0 && text !== '0' ? `-${text}` : text
 }
 
@@ -144,5 +144,5 @@ export function round(value: number, decimals: number): number {
 }
 
 /** "1 class", "2 classes". */
-export const counted = (count: number, noun: string) =>
+export const formatCount = (count: number, noun: string) =>
   `${count} ${count === 1 ? noun : noun.endsWith('s') ? `${noun}es` : `${noun}s`}`

@@ -1,22 +1,22 @@
-import { type Brief, topicOf } from './brief.ts'
+import { type Brief, extractTopic } from './brief.ts'
 import type { Report, Section } from './report.ts'
-import { correctSlips } from './spelling.ts'
+import { correctSpelling } from './spelling.ts'
 import {
   capitalise,
   clip,
-  contentWordsOf,
-  counted,
+  countFrequencies,
+  extractContentWords,
+  formatCount,
   formatNumber,
-  frequencies,
   round,
-  sentencesOf,
-  wordsOf,
+  splitSentences,
+  splitWords,
 } from './text.ts'
 
 const METHOD = 'Offline writer: edits and arranges your own words by rule, adds no facts and uses no language model.'
 
-/** Wordy phrases and what says the same; order matters where one contains another. */
-const TIGHTER: readonly (readonly [string, string])[] = [
+/** Wordy phrases and their shorter form; order matters where one contains another. */
+const WORDY_PHRASES: readonly (readonly [string, string])[] = [
   ['we hereby inform you that', ''],
   ['we would like to inform you that', ''],
   ['this is to inform you that', ''],
@@ -98,20 +98,20 @@ const FILLERS = [
   'just',
 ]
 
-/** Rewrites and outlines the material; without material, a draft with a place for every fact only the caller has. */
-export function write(brief: Brief): Report {
-  if (/\btranslat(?:e|ion)\b/i.test(brief.instruction)) return untranslated(brief)
-  const items = itemsOf(brief)
-  if (items.length >= 2) return newsletter(items)
+/** Rewrites and outlines the material; without material, drafts a text with placeholders for the caller's facts. */
+export function writeText(brief: Brief): Report {
+  if (/\btranslat(?:e|ion)\b/i.test(brief.instruction)) return reportNotTranslated(brief)
+  const items = readNewsletterItems(brief)
+  if (items.length >= 2) return draftNewsletter(items)
   const material = [...brief.context, brief.material].filter(Boolean).join('\n\n')
-  const enough = asksForEdit(brief.instruction) && brief.material ? 2 : 12
-  return sentencesOf(material).length >= 1 && wordsOf(material).length >= enough
-    ? rewrite(brief, material)
-    : draft(brief)
+  const minWords = asksForEdit(brief.instruction) && brief.material ? 2 : 12
+  return splitSentences(material).length >= 1 && splitWords(material).length >= minWords
+    ? rewriteText(brief, material)
+    : draftText(brief)
 }
 
-/** Rules do not know a second language; a made-up one would be worse than none. */
-function untranslated(brief: Brief): Report {
+/** This lane cannot translate, so it returns the text unchanged and says so. */
+function reportNotTranslated(brief: Brief): Report {
   const text = brief.material || brief.task
   return {
     lane: 'writer',
@@ -122,7 +122,7 @@ function untranslated(brief: Brief): Report {
       {
         heading: 'What a translator will want to know',
         lines: [
-          `Length: ${counted(wordsOf(text).length, 'word')} in ${counted(Math.max(1, sentencesOf(text).length), 'sentence')}.`,
+          `Length: ${formatCount(splitWords(text).length, 'word')} in ${formatCount(Math.max(1, splitSentences(text).length), 'sentence')}.`,
           'Who reads it, and are they addressed formally or not?',
           'Which names and terms stay as they are?',
         ],
@@ -138,17 +138,17 @@ const asksForEdit = (instruction: string) =>
     instruction,
   )
 
-/** Notes for a newsletter: short pieces, one a line or between commas. */
-function itemsOf(brief: Brief): string[] {
+/** Notes for a newsletter: short pieces, one per line or separated by commas. */
+function readNewsletterItems(brief: Brief): string[] {
   if (!/\bnewsletter\b/i.test(brief.instruction)) return []
   const pieces = brief.material
     .split(/\n|[,;] /)
     .map((piece) => piece.replace(/^[\s\-*•\d.)]+/, '').replace(/[.\s]+$/, ''))
     .filter(Boolean)
-  return pieces.every((piece) => wordsOf(piece).length <= 14) ? pieces.slice(0, 8) : []
+  return pieces.every((piece) => splitWords(piece).length <= 14) ? pieces.slice(0, 8) : []
 }
 
-function newsletter(items: readonly string[]): Report {
+function draftNewsletter(items: readonly string[]): Report {
   return {
     lane: 'writer',
     title: `Newsletter: ${clip(items.map((item) => capitalise(item)).join(', '), 70)}`,
@@ -169,21 +169,20 @@ function newsletter(items: readonly string[]): Report {
   }
 }
 
-function rewrite(brief: Brief, material: string): Report {
+function rewriteText(brief: Brief, material: string): Report {
   const paragraphs = material
     .split(/\n\s*\n/)
     .map((paragraph) => paragraph.trim())
     .filter(Boolean)
     .slice(0, 40)
-  const edited = paragraphs.map(tightenParagraph)
-  const text = edited.map((edit) => edit.text).join('\n\n')
-  const changes = edited.flatMap((edit) => edit.changes)
-  const before = measure(material)
-  const after = measure(text)
-  const plain = /\b(?:simpl\w{1,8}|plain(?:er)?|year[- ]old|child|layman|beginners?|understand\w{0,5})\b/i.test(
-    brief.instruction,
-  )
-  const keywords = frequencies(contentWordsOf(text))
+  const editedParagraphs = paragraphs.map(tightenParagraph)
+  const text = editedParagraphs.map((edit) => edit.text).join('\n\n')
+  const changes = editedParagraphs.flatMap((edit) => edit.changes)
+  const before = measureText(material)
+  const after = measureText(text)
+  const wantsPlainLanguage =
+    /\b(?:simpl\w{1,8}|plain(?:er)?|year[- ]old|child|layman|beginners?|understand\w{0,5})\b/i.test(brief.instruction)
+  const keywords = countFrequencies(extractContentWords(text))
     .slice(0, 3)
     .map(([word]) => word)
   return {
@@ -192,7 +191,9 @@ function rewrite(brief: Brief, material: string): Report {
     summary: `${before.words} words became ${after.words}, the average sentence ${formatNumber(before.perSentence)} → ${formatNumber(after.perSentence)} words. No fact was added.`,
     sections: [
       { heading: 'Rewritten text', prose: clip(text, 7000) },
-      ...(edited.length > 1 ? [{ heading: 'Outline', lines: outlineOf(edited.map((edit) => edit.text)) }] : []),
+      ...(editedParagraphs.length > 1
+        ? [{ heading: 'Outline', lines: buildOutline(editedParagraphs.map((edit) => edit.text)) }]
+        : []),
       {
         heading: 'What was changed',
         lines:
@@ -200,29 +201,29 @@ function rewrite(brief: Brief, material: string): Report {
             ? [...new Set(changes)].slice(0, 12)
             : ['Nothing needed tightening by rule; read it aloud for rhythm.'],
       },
-      ...(plain ? [{ heading: 'Words to explain or replace', lines: longWordsOf(text) }] : []),
-      readability(before, after),
+      ...(wantsPlainLanguage ? [{ heading: 'Words to explain or replace', lines: findLongWords(text) }] : []),
+      buildReadability(before, after),
     ],
     method: METHOD,
   }
 }
 
-/** Rules cannot make a hard subject easy, but they can say where a plain reader will stumble. */
-const longWordsOf = (text: string) =>
-  frequencies(contentWordsOf(text).filter((word) => word.length >= 8))
+/** Long words that a general reader may not understand. */
+const findLongWords = (text: string) =>
+  countFrequencies(extractContentWords(text).filter((word) => word.length >= 8))
     .slice(0, 10)
     .map(([word]) => word)
 
 function tightenParagraph(paragraph: string): { text: string; changes: string[] } {
-  const slips = correctSlips(paragraph.replace(/[ \t]+/g, ' '))
-  const changes = slips.changes
-  let text = slips.text
-  for (const [wordy, tight] of TIGHTER) {
-    const pattern = new RegExp(`\\b${wordy}\\b,? ?`, 'gi')
-    text = text.replace(pattern, (found) => {
-      changes.push(tight ? `“${wordy}” → “${tight}”` : `“${wordy}” removed`)
-      const replaced = tight ? `${tight}${found.endsWith(' ') ? ' ' : ''}` : ''
-      return /^\p{Lu}/u.test(found) ? capitalise(replaced) : replaced
+  const spelling = correctSpelling(paragraph.replace(/[ \t]+/g, ' '))
+  const changes = spelling.changes
+  let text = spelling.text
+  for (const [phrase, shorter] of WORDY_PHRASES) {
+    const pattern = new RegExp(`\\b${phrase}\\b,? ?`, 'gi')
+    text = text.replace(pattern, (match) => {
+      changes.push(shorter ? `“${phrase}” → “${shorter}”` : `“${phrase}” removed`)
+      const replacement = shorter ? `${shorter}${match.endsWith(' ') ? ' ' : ''}` : ''
+      return /^\p{Lu}/u.test(match) ? capitalise(replacement) : replacement
     })
   }
   for (const filler of FILLERS) {
@@ -231,43 +232,43 @@ function tightenParagraph(paragraph: string): { text: string; changes: string[] 
       return ' '
     })
   }
-  const sentences = sentencesOf(text).map((sentence) => capitalise(sentence.text))
-  const split = sentences.flatMap((sentence) => {
-    const parts = splitLong(sentence)
-    if (parts.length > 1) changes.push(`a sentence of ${wordsOf(sentence).length} words split in ${parts.length}`)
+  const sentences = splitSentences(text).map((sentence) => capitalise(sentence.text))
+  const shortSentences = sentences.flatMap((sentence) => {
+    const parts = splitLongSentence(sentence)
+    if (parts.length > 1) changes.push(`a sentence of ${splitWords(sentence).length} words split in ${parts.length}`)
     return parts
   })
-  return { text: split.join(' '), changes }
+  return { text: shortSentences.join(' '), changes }
 }
 
-/** A sentence over thirty words is split at a semicolon, or before a conjunction that starts a clause of its own. */
-function splitLong(sentence: string): string[] {
-  if (wordsOf(sentence).length <= 30) return [sentence]
+/** Splits a sentence over thirty words at a semicolon, or before a conjunction that starts a main clause. */
+function splitLongSentence(sentence: string): string[] {
+  if (splitWords(sentence).length <= 30) return [sentence]
   const parts = sentence.split(
     /; |, (?=(?:and|but|so|however|because) (?:it|they|we|he|she|the|this|that|there|you|i)\b)/,
   )
-  if (parts.length === 1 || parts.some((part) => wordsOf(part).length < 4)) return [sentence]
-  return parts.map((part, at) => {
-    const clean = capitalise(part.trim().replace(/^(?:and|so) /, ''))
-    return at < parts.length - 1 && !/[.!?]$/.test(clean) ? `${clean}.` : clean
+  if (parts.length === 1 || parts.some((part) => splitWords(part).length < 4)) return [sentence]
+  return parts.map((part, i) => {
+    const cleaned = capitalise(part.trim().replace(/^(?:and|so) /, ''))
+    return i < parts.length - 1 && !/[.!?]$/.test(cleaned) ? `${cleaned}.` : cleaned
   })
 }
 
-type Measure = { words: number; sentences: number; perSentence: number; longWords: number }
+type TextMeasure = { words: number; sentences: number; perSentence: number; longWords: number }
 
-function measure(text: string): Measure {
-  const words = wordsOf(text)
-  const sentences = Math.max(1, sentencesOf(text).length)
-  const long = words.filter((word) => word.length >= 9).length
+function measureText(text: string): TextMeasure {
+  const words = splitWords(text)
+  const sentences = Math.max(1, splitSentences(text).length)
+  const longCount = words.filter((word) => word.length >= 9).length
   return {
     words: words.length,
     sentences,
     perSentence: round(words.length / sentences, 1),
-    longWords: words.length > 0 ? round((100 * long) / words.length, 1) : 0,
+    longWords: words.length > 0 ? round((100 * longCount) / words.length, 1) : 0,
   }
 }
 
-const readability = (before: Measure, after: Measure): Section => ({
+const buildReadability = (before: TextMeasure, after: TextMeasure): Section => ({
   heading: 'Readability',
   table: {
     columns: ['', 'before', 'after'],
@@ -280,18 +281,18 @@ const readability = (before: Measure, after: Measure): Section => ({
   },
 })
 
-const outlineOf = (paragraphs: readonly string[]) =>
-  paragraphs.slice(0, 12).map((paragraph) => `${clip(sentencesOf(paragraph)[0]?.text ?? paragraph, 140)}`)
+const buildOutline = (paragraphs: readonly string[]) =>
+  paragraphs.slice(0, 12).map((paragraph) => `${clip(splitSentences(paragraph)[0]?.text ?? paragraph, 140)}`)
 
-/** A frame for one kind of text. `subject` is what it is about, in the caller's own words. */
-type Kind = {
+/** A template for one kind of text. `subject` is its topic in the caller's words. */
+type TextKind = {
   name: string
   pattern: RegExp
   parts: (subject: string, request: string, items: number | undefined) => string[]
 }
 
-/** What an email is for decides its middle; the rest of it is the same everywhere. */
-const PURPOSES: readonly { pattern: RegExp; subject: string; body: readonly string[] }[] = [
+/** The purpose of an email decides its body; greeting and ending are the same for all. */
+const EMAIL_PURPOSES: readonly { pattern: RegExp; subject: string; body: readonly string[] }[] = [
   {
     pattern: /\bdeclin\w{1,4}|turn(?:ing)? down|say(?:ing)? no\b|refus\w{1,4}/i,
     subject: 'Thank you, and my regrets',
@@ -367,12 +368,12 @@ const PURPOSES: readonly { pattern: RegExp; subject: string; body: readonly stri
   },
 ]
 
-const KINDS: readonly Kind[] = [
+const TEXT_KINDS: readonly TextKind[] = [
   {
     name: 'email',
     pattern: /\b(?:e-?mail|mail|letter|message to|cover letter|note to)\b/i,
     parts: (subject, request) => {
-      const purpose = PURPOSES.find(({ pattern }) => pattern.test(request))
+      const purpose = EMAIL_PURPOSES.find(({ pattern }) => pattern.test(request))
       return [
         `Subject: ${purpose && !/\babout\b/i.test(request) ? purpose.subject : capitalise(clip(subject, 60))}`,
         'Hi [name],',
@@ -401,16 +402,16 @@ const KINDS: readonly Kind[] = [
     name: 'tagline',
     pattern: /\b(?:taglines?|slogans?|mottos?|headlines?)\b/i,
     parts: (subject, _request, items) => {
-      const bare = subject.replace(/^(?:an?|the|my|our) /i, '')
+      const noun = subject.replace(/^(?:an?|the|my|our) /i, '')
       return [
         [
-          `The ${bare} you can count on.`,
-          `[Your name]: the ${bare} with [the one thing you do better].`,
+          `The ${noun} you can count on.`,
+          `[Your name]: the ${noun} with [the one thing you do better].`,
           `For everyone who needs ${subject} and is tired of [the pain].`,
-          `[What your customers say], at the ${bare}.`,
+          `[What your customers say], at the ${noun}.`,
         ]
           .slice(0, items)
-          .map((line, at) => `${at + 1}. ${line}`)
+          .map((line, i) => `${i + 1}. ${line}`)
           .join('\n'),
         'Say each aloud to somebody who does not know you; keep the one they can repeat an hour later.',
       ]
@@ -457,7 +458,7 @@ const KINDS: readonly Kind[] = [
   },
 ]
 
-const ARTICLE: Omit<Kind, 'pattern'> = {
+const ARTICLE: Omit<TextKind, 'pattern'> = {
   name: 'article',
   parts: (subject) => [
     `Opening: a scene or a figure that brings ${subject} to life. [your example]`,
@@ -469,26 +470,26 @@ const ARTICLE: Omit<Kind, 'pattern'> = {
   ],
 }
 
-const article = (noun: string) => (/^[aeiou]/.test(noun) ? 'an' : 'a')
+const indefiniteArticle = (noun: string) => (/^[aeiou]/.test(noun) ? 'an' : 'a')
 
-const FORM =
+const TEXT_FORM =
   /^(?:(?:a|an|the|some|\d+|apology|thank[- ]you|reminder|follow[- ]up|complaint|short|long|brief|polite|formal|informal|friendly|professional|warm|catchy|new|good|compelling) )*(?:cover letter|product description|press release|blog post|social post|linkedin post|landing page|e-?mail|letter|message|note|post|article|essay|announcement|notice|memo|taglines?|slogans?|mottos?|headlines?|newsletter|description|caption|tweet|copy|text|poem|haiku|sonnet|ad)\b(?: (?:to|on) (?:the |my |our |an? )?[\w-]+(?= (?:about|that|for|on|declin|ask|thank)))?(?: for the intranet(?= that))?\s*(?:about|for|on|that|of|to|:)?\s*/i
 
-/** What the text is about, without what kind of text it is: "an email about the heating" is about the heating. */
-function subjectOf(brief: Brief): string {
-  const topic = topicOf(brief)
-  return topic.replace(FORM, '') || topic
+/** The topic without the kind of text: "an email about the heating" gives "the heating". */
+function extractSubject(brief: Brief): string {
+  const topic = extractTopic(brief)
+  return topic.replace(TEXT_FORM, '') || topic
 }
 
-function draft(brief: Brief): Report {
-  const subject = subjectOf(brief)
-  const kind = KINDS.find((candidate) => candidate.pattern.test(brief.instruction)) ?? ARTICLE
+function draftText(brief: Brief): Report {
+  const subject = extractSubject(brief)
+  const kind = TEXT_KINDS.find((candidate) => candidate.pattern.test(brief.instruction)) ?? ARTICLE
   return {
     lane: 'writer',
     title: `Draft ${kind.name}: ${clip(capitalise(subject), 70)}`,
-    summary: `A frame for ${article(kind.name)} ${kind.name}: ${subject}. Brackets mark what only you know; nothing was invented to fill them.`,
+    summary: `A frame for ${indefiniteArticle(kind.name)} ${kind.name}: ${subject}. Brackets mark what only you know; nothing was invented to fill them.`,
     sections: [
-      { heading: 'Draft', prose: kind.parts(subject, brief.instruction, brief.wish.items).join('\n\n') },
+      { heading: 'Draft', prose: kind.parts(subject, brief.instruction, brief.format.items).join('\n\n') },
       {
         heading: 'Before you send it',
         lines: [

@@ -1,36 +1,36 @@
 /**
- * A task is what the caller wants done, never an instruction to this service. What talks to the router, names its
- * lanes, or gives orders about price, payment, policy and receipts is cut out before the task is read, so that nothing
- * written inside a task can move the choice. The task itself is untouched: the lane still receives all of it.
+ * A task is work for a lane, never an instruction to this service. Text that addresses the router, names its lanes, or
+ * gives instructions about price, payment, policy and receipts is removed before the router reads the task, so that
+ * nothing written inside a task can change the choice. The lane still receives the whole task.
  *
- * Only orders are cut, from where the order starts to the end of its sentence, so that "draft a refund policy", "plan a
- * bus route" and "write an agent in Python" keep their words, and so does a task that an order was glued to.
+ * Only instructions are removed, from their start to the end of their sentence, so that "draft a refund policy", "plan a
+ * bus route" and "write an agent in Python" keep their words, and so does a task with an instruction appended to it.
  */
-export function neutralise(text: string): string {
+export function stripPromptInjection(text: string): string {
   if (!SUSPECT.test(text)) return text
   const sentences = text.split(SENTENCE_END)
-  const kept = sentences.map(withoutOrder)
-  if (kept.every((sentence, at) => sentence === sentences[at])) return text
-  const rest = kept.join('').trim().replace(POSTSCRIPT, '')
-  if (rest) return rest
-  // All of it was one long order: whatever follows the last name of ours may still be the task.
+  const strippedSentences = sentences.map(stripInstruction)
+  if (strippedSentences.every((sentence, i) => sentence === sentences[i])) return text
+  const stripped = strippedSentences.join('').trim().replace(POSTSCRIPT, '')
+  if (stripped) return stripped
+  // The whole text was one instruction: what follows the last service name may still be the task.
   const names = [...text.matchAll(new RegExp(SERVICE_NAME, 'gi'))]
-  const last = names.at(-1)
-  return last ? neutralise(text.slice(last.index + last[0].length).trim()) : ''
+  const lastName = names.at(-1)
+  return lastName ? stripPromptInjection(text.slice(lastName.index + lastName[0].length).trim()) : ''
 }
 
-/** Cheap first look: most tasks have none of these and are returned as they are. */
+/** A cheap pre-check: most tasks match none of these and are returned unchanged. */
 const SUSPECT =
   /-v\d|0x[0-9a-f]{6}|\b(?:lanes?|lane_id|agents?|agent_id|rout(?:e|er|ing)|classif(?:y|ier)|polic(?:y|ies)|ignore|disregard|forget|override|bypass|skip|admin|administrator|governance|mandate|wallet|pay_to|usdc|expensive|cheapest|priced?|tier|receipt|verify|grade|system prompt|tenant|downgrade|approve|treat|max_cost|charged?|mark|reveal|pricing|checks|system message|admin mode|pay this|refund everything|refund the whole|unlimited|receipt|i am the)\b|\[system\]|\boverride:|\blane=|=expert/i
 
 const SENTENCE_END = /(?<=[.!?]|[.!?]\)|-->|\]\]|<\/system>|\}|end system prompt)(?=\s)|(?<=\n)/i
 
-/** Names only this service uses. Whatever sentence they stand in is about the service. */
+/** Names that only this service uses: a sentence with one of them is about the service. */
 const SERVICE_NAME =
   /\b(?:comedian|writer|support|analyst|coder|strategist|researcher)[-_ ]v\d+\b|\b(?:agent_id|lane_id|preferred_agent_id|route_id|routing_version|routing_override|pay_to|max_cost(?:_usdc)?|price_usdc)\b|\b0x[0-9a-f]{8,}/i
 
-/** Where an order that uses such a name may have begun: the nearest of these before it. */
-const ORDER_START =
+/** Words that may start an instruction with such a name; the nearest one before the name counts. */
+const INSTRUCTION_START =
   /\b(?:use|using|select|choose|pick|prefer|route|send|assign|forward|output|treat|classify|label|mark|set|force|switch|change|pay|transfer|wire|settle|you are|you're|you must|the (?:correct |right |proper |only )?lane|lane|agent|from now on|all (?:tasks|requests)|this (?:task|request|job) (?:is|belongs)|operator|router|route)\b/gi
 
 const RANK = '(?:most expensive|cheapest|priciest|costliest|premium|expert|highest[- ]priced?|dearest)'
@@ -39,7 +39,7 @@ const LANE_WORD =
   '(?:comedian|comedy|writer|writing|support|analyst|analysis|coder|coding|strategist|strategy|researcher|research)'
 const DROP = '(?:ignore|disregard|forget|override|bypass|skip|disable|circumvent|turn off|switch off)'
 
-const ORDERS: readonly RegExp[] = [
+const INSTRUCTION_PATTERNS: readonly RegExp[] = [
   new RegExp(
     `\\b${DROP}\\b.{0,30}\\b(?:instructions?|(?:your|the|all|these|any) (?:rules|guidelines)|the above|everything above|previous|classifier|router|routing|governance|mandate|safety)\\b`,
     'i',
@@ -88,38 +88,38 @@ const ORDERS: readonly RegExp[] = [
   /\b(?:reveal|print|show|leak) (?:me )?(?:your|the) (?:system prompt|signing keys?|private keys?)\b/i,
 ]
 
-/** The earliest order of any kind, found in one pass: thirty passes over every sentence would cost more than the choice itself. */
-const ANY_ORDER = new RegExp(ORDERS.map((order) => order.source).join('|'), 'i')
+/** All patterns in one, to find the earliest instruction in one pass: thirty passes per sentence would cost more than routing itself. */
+const ANY_INSTRUCTION = new RegExp(INSTRUCTION_PATTERNS.map((pattern) => pattern.source).join('|'), 'i')
 
-/** Words that only lead into an order; they go with it. */
+/** Words that only introduce an instruction and are removed with it. */
 const LEAD_IN =
   /(?:(?:\b(?:please|also|and|then|now|but|so|important|attention|note|begin|from now on|the operator says|use|you must|just|this (?:must|has to|should) be|whatever (?:happens|this is(?: about)?|it is(?: about)?)|p\.? ?s\.?)\b|\b(?:system|admin|router|operator)\b(?: (?:override|note|prompt|message|says))?|\bas (?:the|an?) (?:system )?(?:administrator|admin|operator),? ?i?(?: hereby)?(?: authori[sz]e you to)?)[\s,:;!]*|[([{<"'#*!\s-]+)+$/i
 
-/** What is left of a postscript whose order was cut. */
+/** What remains of a postscript whose instruction was removed. */
 const POSTSCRIPT = /(?:^|\s)p\. ?s\.:?$/i
-const LOOK_BACK = 90
+const LEAD_IN_REACH = 90
 const LANE_REACH = 50
 const FIELD_REACH = 14
 
-function withoutOrder(sentence: string): string {
+function stripInstruction(sentence: string): string {
   if (!SUSPECT.test(sentence)) return sentence
-  const start = Math.min(serviceOrderStart(sentence), startOf(ANY_ORDER, sentence))
+  const start = Math.min(findServiceInstruction(sentence), findStart(ANY_INSTRUCTION, sentence))
   if (start === Number.POSITIVE_INFINITY) return sentence
-  const from = Math.max(0, start - LOOK_BACK)
+  const from = Math.max(0, start - LEAD_IN_REACH)
   return sentence.slice(0, from) + sentence.slice(from, start).replace(LEAD_IN, '')
 }
 
-/** An order about a field stands right before it ("set agent_id"); one about a lane or an address may take longer. */
-function serviceOrderStart(sentence: string): number {
-  const found = SERVICE_NAME.exec(sentence)
-  if (!found) return Number.POSITIVE_INFINITY
-  const reach = /_/.test(found[0]) ? FIELD_REACH : LANE_REACH
-  const from = Math.max(0, found.index - reach)
-  const starts = [...sentence.slice(from, found.index).matchAll(ORDER_START)]
-  return starts.length > 0 ? from + starts.at(-1)!.index : found.index
+/** An instruction about a field starts right before it ("set agent_id"); one about a lane or an address may start earlier. */
+function findServiceInstruction(sentence: string): number {
+  const match = SERVICE_NAME.exec(sentence)
+  if (!match) return Number.POSITIVE_INFINITY
+  const reach = /_/.test(match[0]) ? FIELD_REACH : LANE_REACH
+  const from = Math.max(0, match.index - reach)
+  const starts = [...sentence.slice(from, match.index).matchAll(INSTRUCTION_START)]
+  return starts.length > 0 ? from + starts.at(-1)!.index : match.index
 }
 
-function startOf(pattern: RegExp, text: string): number {
-  const at = text.search(pattern)
-  return at < 0 ? Number.POSITIVE_INFINITY : at
+function findStart(pattern: RegExp, text: string): number {
+  const index = text.search(pattern)
+  return index < 0 ? Number.POSITIVE_INFINITY : index
 }

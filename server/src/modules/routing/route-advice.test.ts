@@ -7,7 +7,7 @@ import { createLog } from '../../platform/log.ts'
 import { createMetrics } from '../../platform/metrics.ts'
 import { createRateLimiter } from '../../platform/rate-limit.ts'
 import { buildPriceList } from '../catalog/price-list.ts'
-import { type Assess, createAdvice, type IssueQuote } from './advise.ts'
+import { type Assess, createRouteAdvice, type IssueQuote } from './route-advice.ts'
 import { routingRoutes } from './routing.routes.ts'
 import { createRouting } from './routing.ts'
 
@@ -19,17 +19,17 @@ const catalog = {
     agentId === 'default' ? list.fallback : list.lanes.find((lane) => lane.agentId === agentId),
   version: () => list.version,
 }
-const allow: Assess = async (_proposal, offer) => ({ refused: false, offer, summary: { decision: 'approved' } })
-const issued: Parameters<IssueQuote>[0][] = []
+const allowAll: Assess = async (_request, offer) => ({ refused: false, offer, summary: { decision: 'approved' } })
+const quoteDrafts: Parameters<IssueQuote>[0][] = []
 const issueQuote: IssueQuote = (draft) => {
-  issued.push(draft)
+  quoteDrafts.push(draft)
   return { quote: { quote_id: 'qot_1', expires_at: '2026-11-16T15:10:00.000Z' }, token: 'body.signature' }
 }
 
-const advise = (assess: Assess = allow) =>
-  createAdvice({ routing: createRouting({ catalog }), catalog, assess, issueQuote })
+const createTestAdvice = (assess: Assess = allowAll) =>
+  createRouteAdvice({ routing: createRouting({ catalog }), catalog, assess, issueQuote })
 
-async function app(assess: Assess = allow) {
+async function startApp(assess: Assess = allowAll) {
   const clock = createTestClock()
   const http = await createHttp({
     log: createLog('silent'),
@@ -41,7 +41,7 @@ async function app(assess: Assess = allow) {
     limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
     publicUrl: () => 'http://localhost',
   })
-  routingRoutes(http, advise(assess))
+  routingRoutes(http, createTestAdvice(assess))
   return {
     async post(url: string, payload: object) {
       const response = await http.inject({ method: 'POST', url, payload })
@@ -52,8 +52,8 @@ async function app(assess: Assess = allow) {
 
 const TASK = 'Write a Python function that parses a CSV file and add unit tests'
 
-test('a route names lane, price, reasons, every other lane, and a quote bound to the task', async () => {
-  const { post } = await app()
+test('a route has lane, price, reason, every alternative, and a quote bound to the task', async () => {
+  const { post } = await startApp()
   const { status, body } = await post('/api/route', { task: TASK })
   expect(status).toBe(200)
   expect(body).toMatchObject({
@@ -63,7 +63,7 @@ test('a route names lane, price, reasons, every other lane, and a quote bound to
     quote: { quote_id: 'qot_1', signature: 'body.signature' },
   })
   expect(body.alternatives).toHaveLength(7)
-  expect(issued.at(-1)).toMatchObject({
+  expect(quoteDrafts.at(-1)).toMatchObject({
     kind: 'run',
     agent_id: 'coder-v1',
     amount: '25000',
@@ -71,14 +71,14 @@ test('a route names lane, price, reasons, every other lane, and a quote bound to
   })
 })
 
-test('the same question has the same answer and id; another task has another', async () => {
-  const first = await advise().route(guest, { task: TASK })
-  expect(await advise().route(guest, { task: TASK })).toEqual(first)
-  expect((await advise().route(guest, { task: `${TASK}.` })).route_id).not.toBe(first.route_id)
+test('the same request has the same response and id; another task has another id', async () => {
+  const first = await createTestAdvice().adviseRoute(guest, { task: TASK })
+  expect(await createTestAdvice().adviseRoute(guest, { task: TASK })).toEqual(first)
+  expect((await createTestAdvice().adviseRoute(guest, { task: `${TASK}.` })).route_id).not.toBe(first.route_id)
 })
 
 test('an unknown agent and an unknown property are refused', async () => {
-  const { post } = await app()
+  const { post } = await startApp()
   expect(await post('/api/route', { task: TASK, agent_id: 'nobody-v1' })).toMatchObject({
     status: 400,
     body: { error: 'invalid_request' },
@@ -88,8 +88,8 @@ test('an unknown agent and an unknown property are refused', async () => {
   expect((await post('/api/route', {})).status).toBe(400)
 })
 
-test('a named lane is honoured under either name', async () => {
-  const { post } = await app()
+test('agent_id and preferred_agent_id both select the lane', async () => {
+  const { post } = await startApp()
   expect((await post('/api/route', { task: TASK, agent_id: 'comedian-v1' })).body).toMatchObject({
     recommended_agent_id: 'comedian-v1',
     posture: 'explicit',
@@ -100,8 +100,8 @@ test('a named lane is honoured under either name', async () => {
   })
 })
 
-test('a limit no lane meets is an answer, blocked and without a quote', async () => {
-  const { post } = await app()
+test('a limit that no lane meets gives a blocked decision without a quote', async () => {
+  const { post } = await startApp()
   const { status, body } = await post('/api/route', { task: TASK, constraints: { max_cost_usdc: 0.001 } })
   expect([status, body.recommended_agent_id, body.decision, body.quote, body.price_usdc]).toEqual([
     200,
@@ -112,8 +112,8 @@ test('a limit no lane meets is an answer, blocked and without a quote', async ()
   ])
 })
 
-test('what governance refuses gets no quote, and the reason is passed on', async () => {
-  const { post } = await app(async () => ({
+test('a route that governance refuses gets no quote, and the reason is passed on', async () => {
+  const { post } = await startApp(async () => ({
     refused: true,
     outcome: 'review_required',
     message: 'A person must agree.',
@@ -126,7 +126,7 @@ test('what governance refuses gets no quote, and the reason is passed on', async
 })
 
 test('a downgrade recommends and quotes the lane that governance chose, at its price', async () => {
-  const { post } = await app(async (_proposal, offer) => ({
+  const { post } = await startApp(async (_request, offer) => ({
     refused: false,
     offer: offer.alternatives.find((other) => other.agentId === 'writer-v1')!,
     summary: { decision: 'downgrade' },
@@ -136,11 +136,11 @@ test('a downgrade recommends and quotes the lane that governance chose, at its p
     price_usdc: 0.013,
     decision: 'downgrade',
   })
-  expect(issued.at(-1)).toMatchObject({ agent_id: 'writer-v1', amount: '13000' })
+  expect(quoteDrafts.at(-1)).toMatchObject({ agent_id: 'writer-v1', amount: '13000' })
 })
 
-test('routing intel tells lane, cost and posture', async () => {
-  const { post } = await app()
+test('routing-intel returns lane, cost and posture', async () => {
+  const { post } = await startApp()
   expect((await post('/api/routing-intel', { task: TASK })).body).toMatchObject({
     recommended_lane: 'coder-v1',
     estimated_cost_usdc: 0.025,
@@ -154,7 +154,7 @@ test('routing intel tells lane, cost and posture', async () => {
 })
 
 test('routed actions are planned: 501 with a pointer', async () => {
-  const { post } = await app()
+  const { post } = await startApp()
   expect(await post('/api/route-intent', { intent: 'buy' })).toMatchObject({
     status: 501,
     body: { error: 'error', code: 'planned', next_action: '/api/pricing#routed_actions' },

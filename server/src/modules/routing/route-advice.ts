@@ -3,8 +3,8 @@ import { canonicalJson, hashJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Lane } from '../catalog/price-list.ts'
-import type { Choice, NoChoice } from './choose.ts'
-import { type ConstraintsBody, type Routing, readConstraints, routeRecord } from './routing.ts'
+import type { LaneChoice, NoLaneFits } from './choose-lane.ts'
+import { type ConstraintsBody, type Routing, readConstraints, toRouteRecord } from './routing.ts'
 
 export type RouteBody = {
   task: string
@@ -23,9 +23,9 @@ export type RouteBody = {
 
 type PricedLane = Pick<Lane, 'agentId' | 'basePriceMicro' | 'feeMicro' | 'priceMicro'>
 
-/** What governance is asked about a route: the same question that a run would put to it, with nothing written. */
+/** Governance's assessment of a route: the same one as for a run, but nothing is written. */
 export type Assess = (
-  proposal: {
+  request: {
     kind: 'run'
     caller: Caller
     action: string
@@ -47,7 +47,7 @@ export type Assess = (
   | { refused: false; offer: { agentId: string; priceMicro: bigint }; summary: { decision: string } }
 >
 
-/** A signed promise of lane and price that a run honours until it expires; the payments module makes it. */
+/** Issues a signed quote of lane and price that a run honours until it expires. */
 export type IssueQuote = (draft: {
   bound_to: { task_hash: string }
   kind: string
@@ -57,29 +57,29 @@ export type IssueQuote = (draft: {
   route: Record<string, unknown>
 }) => { quote: { quote_id: string; expires_at: string }; token: string }
 
-export type AdviceDeps = {
+export type RouteAdviceDeps = {
   routing: Routing
   catalog: { find(agentId: string): Lane | undefined; version(): string }
   assess: Assess
   issueQuote: IssueQuote
 }
 
-export type Advice = ReturnType<typeof createAdvice>
+export type RouteAdvice = ReturnType<typeof createRouteAdvice>
 
-export function createAdvice(d: AdviceDeps) {
-  /** Which lane a run would take, at what price, why, and whether it would be allowed; with a quote when it would. */
-  const route = async (caller: Caller, body: RouteBody) => {
-    const named = body.agent_id ?? body.preferred_agent_id
-    const choice = d.routing.choose({
+export function createRouteAdvice(deps: RouteAdviceDeps) {
+  /** The lane a run would use, its price, the reason, and governance's decision; with a quote when it is allowed. */
+  const adviseRoute = async (caller: Caller, body: RouteBody) => {
+    const requestedAgentId = body.agent_id ?? body.preferred_agent_id
+    const choice = deps.routing.choose({
       task: body.task,
-      ...(named === undefined ? {} : { agentId: named }),
+      ...(requestedAgentId === undefined ? {} : { agentId: requestedAgentId }),
       constraints: readConstraints(body.constraints),
     })
     if (choice.agentId === null && choice.problem === 'unknown_agent')
-      throw invalid(`There is no agent '${named!.slice(0, 80)}'. GET /api/agents lists them.`)
+      throw invalid(`There is no agent '${requestedAgentId!.slice(0, 80)}'. GET /api/agents lists them.`)
     if (choice.agentId === null)
       return {
-        ...explained(d, body, choice),
+        ...toExplanation(deps, body, choice),
         recommended_agent_id: null,
         price_usdc: null,
         decision: 'blocked',
@@ -87,32 +87,35 @@ export function createAdvice(d: AdviceDeps) {
         posture: 'constrained',
         quote: null,
       }
-    const ruling = await d.assess(proposalOf(caller, body), offerOf(d, choice, named !== undefined))
-    if (ruling.refused)
+    const assessment = await deps.assess(
+      toAssessmentRequest(caller, body),
+      toOffer(deps, choice, requestedAgentId !== undefined),
+    )
+    if (assessment.refused)
       return {
-        ...explained(d, body, choice),
-        ...priced(choice),
-        decision: ruling.outcome,
-        decision_reason: ruling.message,
+        ...toExplanation(deps, body, choice),
+        ...toPrice(choice),
+        decision: assessment.outcome,
+        decision_reason: assessment.message,
         posture: choice.posture,
         quote: null,
       }
-    const { agentId, priceMicro } = ruling.offer
+    const { agentId, priceMicro } = assessment.offer
     return {
-      ...explained(d, body, choice),
-      ...priced({ agentId, priceMicro }),
-      decision: ruling.summary.decision,
+      ...toExplanation(deps, body, choice),
+      ...toPrice({ agentId, priceMicro }),
+      decision: assessment.summary.decision,
       decision_reason:
         agentId === choice.agentId
           ? null
           : `'${choice.agentId}' is over the budget; '${agentId}' is the best lane that fits.`,
       posture: choice.posture,
-      quote: quoteFor(d, body.task, { agentId, priceMicro }, choice),
+      quote: issueQuoteFor(deps, body.task, { agentId, priceMicro }, choice),
     }
   }
 
-  const intel = (task: string) => {
-    const choice = d.routing.choose({ task })
+  const adviseLane = (task: string) => {
+    const choice = deps.routing.choose({ task })
     if (choice.agentId === null) throw invalid('No lane takes work at the moment.')
     return {
       recommended_lane: choice.agentId,
@@ -124,12 +127,12 @@ export function createAdvice(d: AdviceDeps) {
     }
   }
 
-  return { route, intel }
+  return { adviseRoute, adviseLane }
 }
 
-/** The id is made of the question and the version, not of the moment: the same question has the same answer. */
-const explained = (d: AdviceDeps, body: RouteBody, choice: Choice | NoChoice) => ({
-  route_id: `rte_${sha256(canonicalJson({ body, routing: choice.routingVersion, pricing: d.catalog.version() })).slice(7, 39)}`,
+/** `route_id` is a hash of the request and the versions, so the same request gets the same id. */
+const toExplanation = (deps: RouteAdviceDeps, body: RouteBody, choice: LaneChoice | NoLaneFits) => ({
+  route_id: `rte_${sha256(canonicalJson({ body, routing: choice.routingVersion, pricing: deps.catalog.version() })).slice(7, 39)}`,
   confidence: choice.confidence,
   reason: choice.reason,
   signals: choice.signals,
@@ -137,12 +140,12 @@ const explained = (d: AdviceDeps, body: RouteBody, choice: Choice | NoChoice) =>
   routing_version: choice.routingVersion,
 })
 
-const priced = (lane: { agentId: string; priceMicro: bigint }) => ({
+const toPrice = (lane: { agentId: string; priceMicro: bigint }) => ({
   recommended_agent_id: lane.agentId,
   price_usdc: usdcFromMicro(lane.priceMicro),
 })
 
-const proposalOf = (caller: Caller, body: RouteBody) => ({
+const toAssessmentRequest = (caller: Caller, body: RouteBody) => ({
   kind: 'run' as const,
   caller,
   action: 'run',
@@ -153,26 +156,26 @@ const proposalOf = (caller: Caller, body: RouteBody) => ({
   ...(body.policy ? { policy: body.policy } : {}),
 })
 
-function offerOf(d: AdviceDeps, choice: Choice, explicit: boolean): Parameters<Assess>[1] {
-  const lane = d.catalog.find(choice.agentId)!
+function toOffer(deps: RouteAdviceDeps, choice: LaneChoice, explicit: boolean): Parameters<Assess>[1] {
+  const lane = deps.catalog.find(choice.agentId)!
   return {
     agentId: lane.agentId,
     basePriceMicro: lane.basePriceMicro,
     feeMicro: lane.feeMicro,
     priceMicro: lane.priceMicro,
-    pricingVersion: d.catalog.version(),
-    route: routeRecord(choice),
+    pricingVersion: deps.catalog.version(),
+    route: toRouteRecord(choice),
     explicit,
     quoted: false,
     alternatives: choice.alternatives.flatMap(({ agent_id, score }) => {
-      const other = d.catalog.find(agent_id)
-      return other?.status === 'active'
+      const alternative = deps.catalog.find(agent_id)
+      return alternative?.status === 'active'
         ? [
             {
               agentId: agent_id,
-              basePriceMicro: other.basePriceMicro,
-              feeMicro: other.feeMicro,
-              priceMicro: other.priceMicro,
+              basePriceMicro: alternative.basePriceMicro,
+              feeMicro: alternative.feeMicro,
+              priceMicro: alternative.priceMicro,
               score,
             },
           ]
@@ -181,14 +184,19 @@ function offerOf(d: AdviceDeps, choice: Choice, explicit: boolean): Parameters<A
   }
 }
 
-function quoteFor(d: AdviceDeps, task: string, lane: { agentId: string; priceMicro: bigint }, choice: Choice) {
-  const { quote, token } = d.issueQuote({
+function issueQuoteFor(
+  deps: RouteAdviceDeps,
+  task: string,
+  lane: { agentId: string; priceMicro: bigint },
+  choice: LaneChoice,
+) {
+  const { quote, token } = deps.issueQuote({
     bound_to: { task_hash: sha256(task) },
     kind: 'run',
     agent_id: lane.agentId,
     amount: lane.priceMicro.toString(),
-    pricing_version: d.catalog.version(),
-    route: { ...routeRecord(choice), agent_id: lane.agentId },
+    pricing_version: deps.catalog.version(),
+    route: { ...toRouteRecord(choice), agent_id: lane.agentId },
   })
   return { quote_id: quote.quote_id, expires_at: quote.expires_at, signature: token }
 }

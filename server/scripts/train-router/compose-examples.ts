@@ -1,16 +1,16 @@
 import { readFileSync } from 'node:fs'
 
 /**
- * Builds the training set out of what people wrote: phrasings for each lane, topics by family, words that belong to a
- * lane, and whole tasks. Composition is driven by a seeded generator, so the same files always give the same set.
+ * Builds the training set from the authored data: phrasings by lane, topics by family, terms by lane, and whole tasks. A
+ * seeded random generator composes them, so the same files always give the same set.
  */
 export type Example = {
   text: string
-  /** Undefined for a task that belongs to no lane: the router should be unsure of it. */
+  /** Undefined for a text that belongs to no lane, so that the router learns to be unsure of it. */
   lane: string | undefined
   family: string
   weight: number
-  /** A whole task as a person would send it, not a composed one. Only these are used to calibrate. */
+  /** True for an authored task, false for a composed one. Only authored tasks are used for calibration. */
   authored: boolean
 }
 
@@ -51,10 +51,10 @@ const PER_TERM = 3
 const PER_AUTHORED = 3
 const PER_AMBIGUOUS = 5
 const AMBIGUOUS_WEIGHT = 1.5
-/** Words that are none: what a text looks like from afar must not be enough to choose a lane. */
-const GIBBERISH = 400
+/** Number of examples made of nonsense words, so that the shape of a text alone does not choose a lane. */
+const GIBBERISH_COUNT = 400
 
-const CARRIERS = [
+const TERM_TEMPLATES = [
   '{term}',
   '{term} for {topic}',
   'i need {term}',
@@ -136,8 +136,8 @@ const ERRORS = [
   'out of memory',
 ]
 
-/** A small generator with a fixed sequence for a seed (xorshift32). */
-export function createChance(seed: number) {
+/** A seeded pseudo-random generator (xorshift32). */
+export function createRandom(seed: number) {
   let state = seed >>> 0 || 1
   const next = () => {
     state ^= state << 13
@@ -154,15 +154,15 @@ export function createChance(seed: number) {
   }
 }
 
-type Chance = ReturnType<typeof createChance>
+type Random = ReturnType<typeof createRandom>
 
 export function composeTraining(data: RoutingData, seed = 20_261_116): Example[] {
-  const chance = createChance(seed)
-  const composer = createComposer(data, chance)
+  const random = createRandom(seed)
+  const composer = createComposer(data, random)
   const examples: Example[] = []
   for (const { lane, phrasing } of data.phrasings) {
-    for (let at = 0; at < PER_PHRASING; at++) {
-      const family = chance.pick(data.families)
+    for (let i = 0; i < PER_PHRASING; i++) {
+      const family = random.pick(data.families)
       examples.push({
         text: composer.dress(composer.expand(phrasing, family), family),
         lane,
@@ -175,13 +175,16 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
   const lanes = new Set(data.lexicon.map((entry) => entry.lane)).size
   for (const { lane, term } of data.lexicon) {
     const terms = data.lexicon.filter((other) => other.lane === lane)
-    // Some lanes have many more words of their own; that must not make a short text theirs.
+    // Lanes with more terms would otherwise attract short texts.
     const balance = data.lexicon.length / lanes / terms.length
-    for (let at = 0; at < PER_TERM; at++) {
-      const family = chance.pick(data.families)
-      const carrier = chance.pick(CARRIERS).replaceAll('{term}', term).replaceAll('{other}', chance.pick(terms).term)
+    for (let i = 0; i < PER_TERM; i++) {
+      const family = random.pick(data.families)
+      const template = random
+        .pick(TERM_TEMPLATES)
+        .replaceAll('{term}', term)
+        .replaceAll('{other}', random.pick(terms).term)
       examples.push({
-        text: composer.expand(carrier, family),
+        text: composer.expand(template, family),
         lane,
         family: family.family,
         weight: 0.7 * balance,
@@ -190,14 +193,14 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
     }
   }
   for (const { lane, family, task } of data.tasks) {
-    const own = data.families.find((candidate) => candidate.family === family)!
+    const taskFamily = data.families.find((candidate) => candidate.family === family)!
     examples.push({ text: task, lane, family, weight: 3, authored: true })
-    for (let at = 1; at < PER_AUTHORED; at++)
-      examples.push({ text: composer.dress(task, own), lane, family, weight: 1, authored: false })
+    for (let i = 1; i < PER_AUTHORED; i++)
+      examples.push({ text: composer.dress(task, taskFamily), lane, family, weight: 1, authored: false })
   }
   for (const { task } of data.ambiguous) {
-    for (let at = 0; at < PER_AMBIGUOUS; at++) {
-      const family = chance.pick(data.families)
+    for (let i = 0; i < PER_AMBIGUOUS; i++) {
+      const family = random.pick(data.families)
       examples.push({
         text: composer.expand(task, family),
         lane: undefined,
@@ -207,12 +210,12 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
       })
     }
   }
-  for (let at = 0; at < GIBBERISH; at++) {
-    const text = Array.from({ length: 1 + chance.below(4) }, () => nonsense(chance)).join(' ')
+  for (let i = 0; i < GIBBERISH_COUNT; i++) {
+    const text = Array.from({ length: 1 + random.below(4) }, () => randomWord(random)).join(' ')
     examples.push({
       text,
       lane: undefined,
-      family: chance.pick(data.families).family,
+      family: random.pick(data.families).family,
       weight: AMBIGUOUS_WEIGHT,
       authored: false,
     })
@@ -221,7 +224,7 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
   return examples.filter((example) => ![...fiveGrams([example.text])].some((gram) => forbidden.has(gram)))
 }
 
-function createComposer(data: RoutingData, chance: Chance) {
+function createComposer(data: RoutingData, random: Random) {
   const material = (kind: string) => data.material.filter((piece) => piece.kind === kind).map((piece) => piece.text)
   const pieces = { code: material('code'), complaint: material('complaint'), prose: material('prose') }
   const injections = data.injections
@@ -229,18 +232,18 @@ function createComposer(data: RoutingData, chance: Chance) {
     .map((injection) => injection.text)
 
   const numbers = () =>
-    Array.from({ length: 3 + chance.below(7) }, () => number()).join(chance.pick([', ', ' ', ' / ', '; ']))
+    Array.from({ length: 3 + random.below(7) }, () => number()).join(random.pick([', ', ' ', ' / ', '; ']))
   const number = () =>
-    chance.pick([
-      String(1 + chance.below(99)),
-      String(100 + chance.below(9000)),
-      `${1 + chance.below(40)}.${chance.below(10)}`,
-      `${1 + chance.below(90)}%`,
-      `$${1 + chance.below(900)}`,
-      `${1 + chance.below(90)}k`,
+    random.pick([
+      String(1 + random.below(99)),
+      String(100 + random.below(9000)),
+      `${1 + random.below(40)}.${random.below(10)}`,
+      `${1 + random.below(90)}%`,
+      `$${1 + random.below(900)}`,
+      `${1 + random.below(90)}k`,
     ])
   const csv = () => {
-    const head = chance.pick([
+    const head = random.pick([
       'month,revenue,cost',
       'region,units,price',
       'date,visits,orders',
@@ -248,128 +251,127 @@ function createComposer(data: RoutingData, chance: Chance) {
       'product,q1,q2,q3',
     ])
     const columns = head.split(',').length
-    const rows = Array.from({ length: 3 + chance.below(4) }, (_, at) =>
+    const rows = Array.from({ length: 3 + random.below(4) }, (_, i) =>
       [
-        chance.pick(['Jan', 'north', 'A', '2024-01', 'alpha', 'Q1']) + at,
-        ...Array.from({ length: columns - 1 }, () => String(chance.below(500))),
+        random.pick(['Jan', 'north', 'A', '2024-01', 'alpha', 'Q1']) + i,
+        ...Array.from({ length: columns - 1 }, () => String(random.below(500))),
       ].join(','),
     )
     return `\n${[head, ...rows].join('\n')}\n`
   }
 
-  const slot = (name: string, family: Family): string => {
+  const fillSlot = (name: string, family: Family): string => {
     switch (name) {
       case 'topic':
       case 'topic2':
-        return chance.pick(family.topics)
+        return random.pick(family.topics)
       case 'org':
-        return chance.pick(family.orgs)
+        return random.pick(family.orgs)
       case 'product':
       case 'product2':
-        return chance.pick(family.products)
+        return random.pick(family.products)
       case 'person':
-        return chance.pick(PEOPLE)
+        return random.pick(PEOPLE)
       case 'num':
       case 'num2':
         return number()
       case 'money':
-        return `$${10 + chance.below(500)}k`
+        return `$${10 + random.below(500)}k`
       case 'nums':
         return numbers()
       case 'csv':
         return csv()
       case 'code':
-        return `${chance.pick(['', '\n'])}${chance.pick(pieces.code)}`
+        return `${random.pick(['', '\n'])}${random.pick(pieces.code)}`
       case 'complaint':
       case 'complaint2':
-        return fill(chance.pick(pieces.complaint), family)
+        return fill(random.pick(pieces.complaint), family)
       case 'text':
-        return `${chance.pick(['', '\n\n', '"'])}${chance.pick(pieces.prose)}`
+        return `${random.pick(['', '\n\n', '"'])}${random.pick(pieces.prose)}`
       case 'err':
-        return chance.pick(ERRORS)
+        return random.pick(ERRORS)
       default:
         return `{${name}}`
     }
   }
   const fill = (text: string, family: Family): string =>
-    text.replace(/\{(\w+)\}/g, (_, name: string) => slot(name, family))
+    text.replace(/\{(\w+)\}/g, (_, name: string) => fillSlot(name, family))
 
-  /** `(a|b)` is one of them, `[a|b]` one of them or nothing, `{topic}` a word of the family. */
+  /** Expands `(a|b)` to one of them, `[a|b]` to one of them or nothing, and `{topic}` to a topic of the family. */
   const expand = (phrasing: string, family: Family): string =>
-    fill(alternate(phrasing, chance), family).replace(/ {2,}/g, ' ').trim()
+    fill(expandAlternatives(phrasing, random), family).replace(/ {2,}/g, ' ').trim()
 
-  /** People are polite, terse, careless with capitals, add wishes, and sometimes try to talk to the router. */
-  const dress = (text: string, family: Family): string => {
-    let dressed = `${chance.pick(PREFIXES)}${text}`
-    if (dressed.length < 400) dressed += fill(chance.pick(SUFFIXES), family)
-    if (chance.below(4) === 0) dressed = dressed.toLowerCase()
-    if (chance.below(7) === 0)
-      dressed =
-        chance.below(2) === 0 ? `${dressed} ${chance.pick(injections)}` : `${chance.pick(injections)} ${dressed}`
-    if (chance.below(14) === 0) dressed = `${dressed}\n\n${chance.pick(pieces.prose)}`
-    return dressed
+  /** Adds what real tasks have: politeness, lower case, further wishes, pasted text, and attempts to instruct the router. */
+  const addVariation = (text: string, family: Family): string => {
+    let varied = `${random.pick(PREFIXES)}${text}`
+    if (varied.length < 400) varied += fill(random.pick(SUFFIXES), family)
+    if (random.below(4) === 0) varied = varied.toLowerCase()
+    if (random.below(7) === 0)
+      varied = random.below(2) === 0 ? `${varied} ${random.pick(injections)}` : `${random.pick(injections)} ${varied}`
+    if (random.below(14) === 0) varied = `${varied}\n\n${random.pick(pieces.prose)}`
+    return varied
   }
-  return { expand, dress }
+  return { expand, dress: addVariation }
 }
 
-const nonsense = (chance: Chance) =>
+const randomWord = (random: Random) =>
   Array.from(
-    { length: 2 + chance.below(3) },
-    () => chance.pick([...'bcdfghklmnprstvwz']) + chance.pick([...'aeiouy']),
+    { length: 2 + random.below(3) },
+    () => random.pick([...'bcdfghklmnprstvwz']) + random.pick([...'aeiouy']),
   ).join('')
 
-function alternate(text: string, chance: Chance): string {
-  let out = ''
-  for (let at = 0; at < text.length; at++) {
-    const open = text[at]!
+function expandAlternatives(text: string, random: Random): string {
+  let result = ''
+  for (let i = 0; i < text.length; i++) {
+    const open = text[i]!
     const close = open === '(' ? ')' : open === '[' ? ']' : ''
     if (!close) {
-      out += open
+      result += open
       continue
     }
-    const end = closing(text, at, open, close)
+    const end = findClosing(text, i, open, close)
     if (end < 0) {
-      out += open
+      result += open
       continue
     }
-    const choices = splitTop(text.slice(at + 1, end))
-    if (open === '(' && choices.length === 1) out += `(${alternate(choices[0]!, chance)})`
-    else if (open === '(' || chance.below(2) === 0) out += alternate(chance.pick(choices), chance)
-    at = end
+    const choices = splitTopLevel(text.slice(i + 1, end))
+    if (open === '(' && choices.length === 1) result += `(${expandAlternatives(choices[0]!, random)})`
+    else if (open === '(' || random.below(2) === 0) result += expandAlternatives(random.pick(choices), random)
+    i = end
   }
-  return out
+  return result
 }
 
-function closing(text: string, start: number, open: string, close: string): number {
+function findClosing(text: string, start: number, open: string, close: string): number {
   let depth = 0
-  for (let at = start; at < text.length; at++) {
-    if (text[at] === open) depth++
-    else if (text[at] === close && --depth === 0) return at
+  for (let i = start; i < text.length; i++) {
+    if (text[i] === open) depth++
+    else if (text[i] === close && --depth === 0) return i
   }
   return -1
 }
 
-function splitTop(text: string): string[] {
+function splitTopLevel(text: string): string[] {
   const parts: string[] = []
   let depth = 0
   let start = 0
-  for (let at = 0; at < text.length; at++) {
-    if (text[at] === '(' || text[at] === '[') depth++
-    else if (text[at] === ')' || text[at] === ']') depth--
-    else if (text[at] === '|' && depth === 0) {
-      parts.push(text.slice(start, at))
-      start = at + 1
+  for (let i = 0; i < text.length; i++) {
+    if (text[i] === '(' || text[i] === '[') depth++
+    else if (text[i] === ')' || text[i] === ']') depth--
+    else if (text[i] === '|' && depth === 0) {
+      parts.push(text.slice(start, i))
+      start = i + 1
     }
   }
   return [...parts, text.slice(start)]
 }
 
-/** Every run of five words of the texts. The two sides of the split may not share one. */
+/** Every sequence of five words in the texts. Training and validation may not share one. */
 export function fiveGrams(texts: readonly string[]): Set<string> {
   const grams = new Set<string>()
   for (const text of texts) {
     const words = text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
-    for (let at = 0; at + 5 <= words.length; at++) grams.add(words.slice(at, at + 5).join(' '))
+    for (let i = 0; i + 5 <= words.length; i++) grams.add(words.slice(i, i + 5).join(' '))
   }
   return grams
 }

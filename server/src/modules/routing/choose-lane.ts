@@ -1,0 +1,247 @@
+import { usdcFromMicro } from '../../platform/money.ts'
+import type { Router, Signal } from './model.ts'
+
+/** The fields of a catalog lane that routing uses. */
+export type RoutableLane = { agentId: string; category: string; tier: string; priceMicro: bigint; status: string }
+
+export type Priority = 'cheapest' | 'balanced' | 'quality' | 'fastest'
+
+export type RouteConstraints = { maxCostMicro?: bigint; priority?: Priority; category?: string }
+
+export type LaneRequest = { task: string; agentId?: string; constraints?: RouteConstraints }
+
+export type Alternative = { agent_id: string; score: number; price_usdc: number; why_not: string }
+
+/**
+ * How the lane was chosen: `explicit` by the caller; `confident` or `leaning` from the text; `constrained` when a limit
+ * excluded a more likely lane; `fallback` when the text was too vague.
+ */
+export type Posture = 'explicit' | 'confident' | 'leaning' | 'constrained' | 'fallback'
+
+type Explanation = {
+  /** The calibrated probability that the lane is right; for an explicit lane, how well the task fits it. */
+  confidence: number
+  reason: string
+  signals: readonly Signal[]
+  alternatives: readonly Alternative[]
+  routingVersion: string
+}
+
+export type LaneChoice = Explanation & { agentId: string; priceMicro: bigint; posture: Posture }
+
+/** No lane can be used; `reason` says why. */
+export type NoLaneFits = Explanation & { agentId: null; problem: 'unknown_agent' | 'no_lane_fits' }
+
+export const FALLBACK_LANE = 'default'
+const CONFIDENT_SCORE = 0.7
+/** A lane with at least this share of the best score counts as capable of the task. */
+const CAPABLE_SHARE = 0.35
+
+const TIERS = ['starter', 'standard', 'pro', 'expert']
+
+type Candidate = { lane: RoutableLane; score: number; blockReason: string | undefined }
+
+/** Chooses a lane from the text of the task, the caller's constraints and the price list. A pure function. */
+export function chooseLane(
+  router: Router,
+  request: LaneRequest,
+  lanes: readonly RoutableLane[],
+): LaneChoice | NoLaneFits {
+  const constraints = request.constraints ?? {}
+  const prediction = router.predict(request.task)
+  const findScore = (agentId: string) => prediction.scores.find((score) => score.agentId === agentId)?.probability ?? 0
+  const candidates = lanes
+    .map((lane) => ({ lane, score: findScore(lane.agentId), blockReason: findBlockReason(lane, constraints) }))
+    .sort((a, b) => b.score - a.score || compareText(a.lane.agentId, b.lane.agentId))
+  const explain = (
+    confidence: number,
+    reason: string,
+    explainRejection: (candidate: Candidate) => string,
+    selectedLane?: RoutableLane,
+  ): Explanation => ({
+    confidence,
+    reason,
+    signals: prediction.signals,
+    alternatives: candidates
+      .filter((candidate) => candidate.lane !== selectedLane)
+      .map((candidate) => ({
+        agent_id: candidate.lane.agentId,
+        score: candidate.score,
+        price_usdc: usdcFromMicro(candidate.lane.priceMicro),
+        why_not: explainRejection(candidate),
+      })),
+    routingVersion: router.version,
+  })
+
+  if (request.agentId !== undefined) return chooseRequestedLane(request.agentId, candidates, explain)
+
+  const available = candidates.filter((candidate) => !candidate.blockReason)
+  const best = candidates.find((candidate) => candidate.score > 0)
+  const selected = selectCandidate(available, router.threshold, constraints)
+  if (!selected) {
+    return {
+      ...explain(
+        best?.score ?? 0,
+        `No lane fits ${describeConstraints(constraints)}.`,
+        (candidate) => candidate.blockReason ?? 'Not able to do this task.',
+      ),
+      agentId: null,
+      problem: 'no_lane_fits',
+    }
+  }
+  const fallback = selected.lane.agentId === FALLBACK_LANE
+  const bestIsBlocked = best !== undefined && best !== selected && best.blockReason !== undefined
+  const posture: Posture = bestIsBlocked
+    ? 'constrained'
+    : fallback
+      ? 'fallback'
+      : selected.score >= CONFIDENT_SCORE
+        ? 'confident'
+        : 'leaning'
+  const confidence = fallback ? (best?.score ?? 0) : selected.score
+  return {
+    ...explain(
+      confidence,
+      describeReason(selected, best, posture, prediction.signals, constraints),
+      (candidate) => describeRejection(candidate, selected, constraints),
+      selected.lane,
+    ),
+    agentId: selected.lane.agentId,
+    priceMicro: selected.lane.priceMicro,
+    posture,
+  }
+}
+
+/** Uses the lane the caller named, unless it violates a limit that the caller also set. */
+function chooseRequestedLane(
+  agentId: string,
+  candidates: readonly Candidate[],
+  explain: (
+    confidence: number,
+    reason: string,
+    explainRejection: (candidate: Candidate) => string,
+    selectedLane?: RoutableLane,
+  ) => Explanation,
+): LaneChoice | NoLaneFits {
+  const requested = candidates.find((candidate) => candidate.lane.agentId === agentId)
+  if (!requested)
+    return {
+      ...explain(0, `There is no lane '${agentId}'.`, () => 'Another lane was asked for.'),
+      agentId: null,
+      problem: 'unknown_agent',
+    }
+  if (requested.blockReason)
+    return {
+      ...explain(
+        requested.score,
+        `'${agentId}' was asked for, but: ${requested.blockReason}`,
+        (candidate) => candidate.blockReason ?? 'Another lane was asked for.',
+      ),
+      agentId: null,
+      problem: 'no_lane_fits',
+    }
+  return {
+    ...explain(
+      requested.score,
+      `'${agentId}' was asked for.`,
+      (candidate) => candidate.blockReason ?? 'Another lane was asked for.',
+      requested.lane,
+    ),
+    agentId,
+    priceMicro: requested.lane.priceMicro,
+    posture: 'explicit',
+  }
+}
+
+function findBlockReason(lane: RoutableLane, constraints: RouteConstraints): string | undefined {
+  if (lane.status !== 'active') return 'The lane takes no work at the moment.'
+  if (constraints.category !== undefined && lane.category !== constraints.category)
+    return `Its category is ${lane.category}, not ${constraints.category}.`
+  if (constraints.maxCostMicro !== undefined && lane.priceMicro > constraints.maxCostMicro) {
+    return `It costs ${usdcFromMicro(lane.priceMicro)} USDC, above the limit of ${usdcFromMicro(constraints.maxCostMicro)}.`
+  }
+  return undefined
+}
+
+/**
+ * The most likely available lane, or the fallback lane when the text is too vague. A priority selects only among capable
+ * lanes, because a wrong lane is never cheap.
+ */
+function selectCandidate(
+  available: readonly Candidate[],
+  threshold: number,
+  constraints: RouteConstraints,
+): Candidate | undefined {
+  const fallback = available.find((candidate) => candidate.lane.agentId === FALLBACK_LANE)
+  const trained = available.filter((candidate) => candidate.lane.agentId !== FALLBACK_LANE)
+  const likeliest = trained[0]
+  if (!likeliest) return fallback
+  // A category is an explicit choice of the caller, so the best lane of it is used even below the threshold.
+  if (likeliest.score < threshold && constraints.category === undefined && fallback) return fallback
+  const capable = trained.filter((candidate) => candidate.score >= likeliest.score * CAPABLE_SHARE)
+  const priority = constraints.priority ?? 'balanced'
+  if (priority === 'cheapest') return minBy(capable, (candidate) => Number(candidate.lane.priceMicro))
+  if (priority === 'fastest') return minBy(capable, (candidate) => tierRank(candidate.lane))
+  if (priority === 'quality')
+    return minBy(
+      capable.filter((candidate) => candidate.score >= likeliest.score * 0.8),
+      (candidate) => -tierRank(candidate.lane),
+    )
+  return likeliest
+}
+
+/** The first candidate with the lowest cost. Candidates are ordered by score, so ties go to the more likely lane. */
+function minBy(candidates: readonly Candidate[], cost: (candidate: Candidate) => number): Candidate {
+  return candidates.reduce((best, candidate) => (cost(candidate) < cost(best) ? candidate : best))
+}
+
+const tierRank = (lane: RoutableLane) => {
+  const tier = TIERS.indexOf(lane.tier)
+  return tier < 0 ? TIERS.length : tier
+}
+
+function describeReason(
+  selected: Candidate,
+  best: Candidate | undefined,
+  posture: Posture,
+  signals: readonly Signal[],
+  constraints: RouteConstraints,
+): string {
+  const signalNames = signals
+    .slice(0, 3)
+    .map((signal) => signal.name)
+    .join(', ')
+  if (posture === 'constrained')
+    return `'${best!.lane.agentId}' fits the task best but is ruled out: ${best!.blockReason} '${selected.lane.agentId}' is the best that fits.`
+  if (posture === 'fallback')
+    return `The task does not say clearly what kind of work it is (best guess '${best?.lane.agentId ?? 'none'}' at ${percent(best?.score ?? 0)}), so the general lane takes it.`
+  const priorityNote =
+    selected !== best && constraints.priority
+      ? ` Chosen among the likely lanes because '${constraints.priority}' was asked for.`
+      : ''
+  return `${posture === 'confident' ? 'Clearly' : 'Probably'} ${selected.lane.category} work (${percent(selected.score)})${signalNames ? `: ${signalNames}` : ''}.${priorityNote}`
+}
+
+function describeRejection(candidate: Candidate, selected: Candidate, constraints: RouteConstraints): string {
+  if (candidate.blockReason) return candidate.blockReason
+  if (candidate.lane.agentId === FALLBACK_LANE) return 'The task is clear enough for a lane of its own.'
+  if (candidate.score > selected.score) {
+    return selected.lane.agentId === FALLBACK_LANE
+      ? `At ${percent(candidate.score)} the guess is too weak to charge for.`
+      : `Likelier at ${percent(candidate.score)}, but '${constraints.priority}' was asked for.`
+  }
+  if (candidate.score === 0) return 'The router sees nothing of its work in the task; ask for it by agent_id.'
+  return `Less likely: ${percent(candidate.score)} against ${percent(selected.score)}.`
+}
+
+const describeConstraints = (constraints: RouteConstraints) =>
+  [
+    constraints.maxCostMicro !== undefined ? `a cost of at most ${usdcFromMicro(constraints.maxCostMicro)} USDC` : '',
+    constraints.category !== undefined ? `the category '${constraints.category}'` : '',
+  ]
+    .filter(Boolean)
+    .join(' and ') || 'the request'
+
+const percent = (share: number) => `${(share * 100).toFixed(1)} %`
+
+const compareText = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0)

@@ -1,0 +1,74 @@
+import { expect, test } from 'vitest'
+import { createTestClock } from '../../test/clock.ts'
+import { createCircuitBreaker } from './circuit-breaker.ts'
+
+const openBreaker = (options: { probeTimeoutMs?: number } = {}) => {
+  const clock = createTestClock()
+  const breaker = createCircuitBreaker({ clock, failureThreshold: 3, coolDownMs: 10_000, ...options })
+  for (let n = 0; n < 3; n++) breaker.recordFailure()
+  return { breaker, clock }
+}
+
+test('it opens after the threshold of failures in a row, and a success starts the count again', () => {
+  const breaker = createCircuitBreaker({ clock: createTestClock(), failureThreshold: 3, coolDownMs: 10_000 })
+  breaker.recordFailure()
+  breaker.recordFailure()
+  breaker.recordSuccess()
+  breaker.recordFailure()
+  breaker.recordFailure()
+  expect(breaker.allowsCall()).toBe(true)
+  breaker.recordFailure()
+  expect(breaker.allowsCall()).toBe(false)
+})
+
+test('after the cool-down exactly one probe is allowed', () => {
+  const { breaker, clock } = openBreaker()
+  clock.advance(9_999)
+  expect(breaker.allowsCall()).toBe(false)
+  clock.advance(1)
+  expect([breaker.allowsCall(), breaker.allowsCall()]).toEqual([true, false])
+})
+
+test('a probe that succeeds closes the breaker', () => {
+  const { breaker, clock } = openBreaker()
+  clock.advance(10_000)
+  breaker.allowsCall()
+  breaker.recordSuccess()
+  expect([breaker.allowsCall(), breaker.allowsCall()]).toEqual([true, true])
+})
+
+test('a probe that fails opens the breaker for another cool-down', () => {
+  const { breaker, clock } = openBreaker()
+  clock.advance(10_000)
+  breaker.allowsCall()
+  clock.advance(500)
+  breaker.recordFailure()
+  clock.advance(9_999)
+  expect(breaker.allowsCall()).toBe(false)
+  clock.advance(1)
+  expect(breaker.allowsCall()).toBe(true)
+})
+
+test('an abandoned probe lets the next call probe at once', () => {
+  const { breaker, clock } = openBreaker()
+  clock.advance(10_000)
+  breaker.allowsCall()
+  breaker.abandonProbe()
+  expect([breaker.allowsCall(), breaker.allowsCall()]).toEqual([true, false])
+})
+
+test('a probe without an outcome blocks others until its timeout, or for ever when there is none', () => {
+  const timed = openBreaker({ probeTimeoutMs: 10_000 })
+  timed.clock.advance(10_000)
+  timed.breaker.allowsCall()
+  timed.clock.advance(9_999)
+  expect(timed.breaker.allowsCall()).toBe(false)
+  timed.clock.advance(1)
+  expect([timed.breaker.allowsCall(), timed.breaker.allowsCall()]).toEqual([true, false])
+
+  const untimed = openBreaker()
+  untimed.clock.advance(10_000)
+  untimed.breaker.allowsCall()
+  untimed.clock.advance(24 * 3_600_000)
+  expect(untimed.breaker.allowsCall()).toBe(false)
+})
