@@ -22,7 +22,7 @@ describe('sessions', () => {
   const AFTER_CLOSE = '2026-11-20T23:00:00.000Z'
   const MONDAY_OPEN = '2026-11-23T14:30:00.000Z'
 
-  test('outside the session an equity waits for a person and then for the open, and executes in its first minutes', async () => {
+  test('outside the session an equity run needs an approval, waits for the open and executes then', async () => {
     world.clock.set(AFTER_CLOSE)
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
     expect(body.approval).toMatchObject({ policy_verdict: 'requires_human', session: 'closed', next_open: MONDAY_OPEN })
@@ -41,7 +41,7 @@ describe('sessions', () => {
     expect(finishedRun.fills[0].at).toBe(MONDAY_OPEN)
   })
 
-  test('a worker that wakes after the first quarter of an hour executes nothing', async () => {
+  test('a run that waited for the open is cancelled a quarter of an hour after it', async () => {
     world.clock.set(AFTER_CLOSE)
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
     await world.approve(body.run_id)
@@ -51,7 +51,7 @@ describe('sessions', () => {
     expect(await countOrders()).toBe(0)
   })
 
-  test('an approval that could only come after the execution window is 410', async () => {
+  test('an approval after execute_by is a 410', async () => {
     world.clock.set('2026-11-16T14:00:00.000Z')
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
     expect(body.execute_by).toBe('2026-11-16T14:45:00.000Z')
@@ -59,7 +59,7 @@ describe('sessions', () => {
     expect((await world.approve(body.run_id)).status).toBe(410)
   })
 
-  test('Thanksgiving is a holiday for shares and a day like any other for coins', async () => {
+  test('an equity waits on a holiday, crypto executes', async () => {
     world.clock.set('2026-11-26T17:00:00.000Z')
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 1 })
     expect(body.approval).toMatchObject({ session: 'holiday', next_open: '2026-11-27T14:30:00.000Z' })
@@ -68,7 +68,7 @@ describe('sessions', () => {
 })
 
 describe('prices', () => {
-  test('the price is taken anew: drift past the limit cancels, drift within it executes at the new price', async () => {
+  test('at execution, price drift beyond the limit cancels the run, and drift within it executes at the new price', async () => {
     const [runFarDrift, runNearDrift] = [await createPendingRun(), await createPendingRun()]
     await world.approve(runFarDrift.run_id)
     world.market.setPrice('AAPL', '204.30')
@@ -84,7 +84,7 @@ describe('prices', () => {
     expect(finishedRun.fills[0].price).toBeCloseTo(203.11, 1)
   })
 
-  test('a limit that does not trade now is put before a person, rests once approved, and fills only at its price', async () => {
+  test('a limit order that is not marketable needs an approval, then rests and fills at its limit or better', async () => {
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     expect(body.approval).toMatchObject({
       policy_verdict: 'borderline',
@@ -103,7 +103,7 @@ describe('prices', () => {
     for (const fill of finishedRun.fills) expect(fill.price).toBeLessThanOrEqual(198)
   })
 
-  test('a resting order is taken back when its time is up, with what it got', async () => {
+  test('a resting order is cancelled at execute_by', async () => {
     const body = await createPendingRun({
       symbol: 'BTC-USD',
       instrument_type: 'crypto',
@@ -118,13 +118,13 @@ describe('prices', () => {
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled', fills: [] })
   })
 
-  test('a generous limit still pays the market’s price', async () => {
+  test('an order with a generous limit pays the market price', async () => {
     const { body } = await world.run({ symbol: 'AAPL', quantity: 1, price_limit: 900 })
     expect(body.receipt.avg_price).toBeCloseTo(200.1, 2)
     expect(body.receipt.instrument_metadata).toEqual({ ticker: 'AAPL', order_type: 'limit', limit_price: 900 })
   })
 
-  test('notional_usdc is what policy judges and what the quantity is cut to', async () => {
+  test('policy checks notional_usdc, and the quantity is cut to it', async () => {
     const rwa = { symbol: 'TSLAx', instrument_type: 'rwa', quantity: 100 }
     const { status, body } = await world.run({ ...rwa, notional_usdc: 500 })
     expect(status).toBe(200)
@@ -134,13 +134,13 @@ describe('prices', () => {
     expect((await world.run({ ...rwa, quantity: 1, notional_usdc: 20_000 })).status).toBe(422)
   })
 
-  test('what a ceiling cuts off moves no price: only the rest is weighed against the collar', async () => {
+  test('the slippage estimate covers only the quantity left after notional_usdc cut it', async () => {
     const { status, body } = await world.run({ symbol: 'THIN', quantity: 150, notional_usdc: 100 })
     expect(status, JSON.stringify(body)).toBe(200)
     expect(body.receipt.gross).toBeLessThanOrEqual(100)
   })
 
-  test('a receipt tells the basis the trade was judged at, and a perp’s net is its fees alone', async () => {
+  test('a receipt shows the basis at admission, and the net of a perp is its fees', async () => {
     const rwa = await world.run({ symbol: 'TSLAx', instrument_type: 'rwa' })
     expect(rwa.body.receipt.reference.basis_bps).toBe(world.readings.get('TSLAx')!.basisBps)
     const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01, leverage: 5 }
@@ -151,12 +151,12 @@ describe('prices', () => {
     expect(receipt).toMatchObject({ status: 'executed', net: -receipt.fees, reference: { basis_bps: null } })
   })
 
-  test('the average price of a tiny fill is the price of the fill, not of its rounded money', async () => {
+  test('the average price of a tiny fill is the price of the fill, not of its rounded amount', async () => {
     const { receipt } = (await world.run({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.00000001 })).body
     expect(receipt.avg_price).toBe(receipt.fills[0].price)
   })
 
-  test('a spend is so many units at the merchant’s price', async () => {
+  test('a spend is quantity times the merchant’s unit price', async () => {
     const { body } = await world.run({ symbol: 'acme-store', instrument_type: 'spend', quantity: 3, price_limit: 25 })
     expect(body.receipt).toMatchObject({
       gross: 75,
@@ -169,7 +169,7 @@ describe('prices', () => {
 describe('idempotency', () => {
   const key = { 'idempotency-key': 'once' }
 
-  test('the same key and body give the same bytes, for each kind of answer; another body is 409', async () => {
+  test('the same key and body give the same response bytes; another body is a 409', async () => {
     for (const [index, runBody] of [{ quantity: 1 }, { quantity: 10 }, { quantity: 100 }].entries()) {
       const headers = { 'idempotency-key': `key-${index}` }
       const first = await world.run({ symbol: 'AAPL', ...runBody }, headers)
@@ -182,7 +182,7 @@ describe('idempotency', () => {
     }
   })
 
-  test('an approval whose answer was lost can be sent again with its key; without one it is 409', async () => {
+  test('an approval can be repeated with its idempotency key; without one the repetition is a 409', async () => {
     const { run_id } = (await world.run({ symbol: 'AAPL', quantity: 10 })).body
     const approve = (body: object, key?: string) =>
       world.call('POST', '/api/rh/approve', { run_id, ...body }, key ? { 'idempotency-key': key } : {})
@@ -197,7 +197,7 @@ describe('idempotency', () => {
     expect((await approve({}, 'approve-1')).text).toBe(first.text)
   })
 
-  test('a 400 does not burn the key, and a day later it is forgotten', async () => {
+  test('a 400 does not use up the idempotency key, and the key expires after a day', async () => {
     expect((await world.run({ symbol: 'NOSUCH' }, key)).status).toBe(400)
     const first = await world.run({ symbol: 'AAPL' }, key)
     expect(first.status).toBe(200)
@@ -208,7 +208,7 @@ describe('idempotency', () => {
     expect(newResponse.body.run_id).not.toBe(first.body.run_id)
   })
 
-  test('twenty at once with one key are one run', async () => {
+  test('twenty concurrent requests with one idempotency key are one run', async () => {
     const responses = await Promise.all(Array.from({ length: 20 }, () => world.run({ symbol: 'AAPL' }, key)))
     expect(await countOrders()).toBe(1)
     const executed = responses.filter(({ status }) => status === 200)
@@ -218,7 +218,7 @@ describe('idempotency', () => {
 })
 
 describe('exactly once', () => {
-  test.each(executeSteps)('a worker that dies at %s leaves one execution, however it is picked up', async (step) => {
+  test.each(executeSteps)('an approved run whose worker dies at %s is executed once', async (step) => {
     const body = await createPendingRun()
     await world.approve(body.run_id)
     const crashingNode = world.startNode({
@@ -238,7 +238,7 @@ describe('exactly once', () => {
   })
 
   test.each(executeSteps)(
-    'a run that needed nobody, killed at %s, is finished too, and its caller can ask again',
+    'an immediate run whose process dies at %s is executed once, and its caller can repeat the request',
     async (step) => {
       const crashingNode = world.startNode({
         probe: (at) => {
@@ -257,7 +257,7 @@ describe('exactly once', () => {
     },
   )
 
-  /** A worker that sleeps between its intent and its call, until another has taken the run over. */
+  /** A worker that stalls between recording its intent and calling the broker, until another has taken the run over. */
   const startStalledNode = (meanwhile: () => void) =>
     world.startNode({
       wrapBroker: (broker) => ({
@@ -271,7 +271,7 @@ describe('exactly once', () => {
       }),
     })
 
-  test('a worker that wakes after another has executed the run adds nothing to it', async () => {
+  test('a stalled worker does not repeat a run that another worker has executed', async () => {
     const body = await createPendingRun()
     await world.approve(body.run_id)
     await startStalledNode(() => {}).brokerage.sweep()
@@ -281,7 +281,7 @@ describe('exactly once', () => {
     expect(finishedRun.receipt_ids).toHaveLength(2)
   })
 
-  test('a worker that wakes after another has cancelled the run can no longer place its order', async () => {
+  test('a stalled worker cannot place the order of a run that another worker has cancelled', async () => {
     const body = await createPendingRun()
     await world.approve(body.run_id)
     await startStalledNode(() => world.market.setPrice('AAPL', '150.00')).brokerage.sweep()
@@ -289,7 +289,7 @@ describe('exactly once', () => {
     expect(await countOrders()).toBe(0)
   })
 
-  test('a worker that wakes with an old quote in its hand cannot cancel what another has put to work', async () => {
+  test('a stalled worker with a stale quote cannot cancel an order that another worker has placed', async () => {
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     await world.approve(body.run_id)
     const stalledNode = world.startNode({
@@ -314,7 +314,7 @@ describe('exactly once', () => {
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executed' })
   })
 
-  test('six workers and forty approved runs: forty orders, each once', async () => {
+  test('six concurrent workers execute forty approved runs once each', async () => {
     const policy = { require_approval_above_usdc: 1, max_per_day_usdc: 900_000 }
     world.policies.set('pol_ask', {
       id: 'pol_ask',
@@ -338,7 +338,7 @@ describe('exactly once', () => {
     expect(rows).toEqual([{ state: 'executed', n: 40n }])
   })
 
-  test('two approvers at once: one wins, one is told it is done', async () => {
+  test('of eight concurrent approvals one succeeds and the others are a 409', async () => {
     const body = await createPendingRun()
     const responses = await Promise.all(Array.from({ length: 8 }, () => world.approve(body.run_id)))
     expect(responses.filter(({ status }) => status === 200)).toHaveLength(1)
@@ -346,11 +346,11 @@ describe('exactly once', () => {
   })
 })
 
-describe('a broker that misbehaves', () => {
+describe('an unreliable broker', () => {
   type Faults = { place: 'ok' | 'lost' | 'lost_before' | 'unavailable' | 'slow'; find: 'ok' | 'unknown' }
   let faults: Faults
 
-  /** The paper broker behind a bad line. */
+  /** The paper broker behind an unreliable network. */
   const createFlakyBroker = (paper: () => Broker): Broker => ({
     ...({} as Broker),
     id: 'flaky',
@@ -389,7 +389,7 @@ describe('a broker that misbehaves', () => {
     faults = { place: 'ok', find: 'ok' }
   })
 
-  test('an answer that was lost: the order is found by its id, and never sent a second time', async () => {
+  test('after a lost response the order is found by its id and not sent a second time', async () => {
     faults = { place: 'lost', find: 'unknown' }
     const { status, body } = await world.run(crypto, { 'idempotency-key': 'k' })
     expect([status, body.status]).toEqual([202, 'executing'])
@@ -406,7 +406,7 @@ describe('a broker that misbehaves', () => {
     expect([repeatedResponse.status, repeatedResponse.body.receipt.status]).toEqual([200, 'executed'])
   })
 
-  test('found after its deadline: what was executed in time is told as executed', async () => {
+  test('an order found after its deadline counts as executed when it filled in time', async () => {
     faults = { place: 'lost', find: 'unknown' }
     const { body } = await world.run(crypto)
     faults = { place: 'ok', find: 'ok' }
@@ -417,7 +417,7 @@ describe('a broker that misbehaves', () => {
     expect(Date.parse(finishedRun.fills[0].at)).toBeLessThan(Date.parse(body.execute_by))
   })
 
-  test('a request that was lost: not found is believed only when it can no longer arrive', async () => {
+  test('after a lost request the order is sent again only when the first can no longer arrive', async () => {
     faults.place = 'lost_before'
     const { body } = await world.run(crypto)
     faults.place = 'ok'
@@ -430,7 +430,7 @@ describe('a broker that misbehaves', () => {
     expect(await countOrders()).toBe(1)
   })
 
-  test('a broker that asks to slow down is asked again later, and not after the deadline', async () => {
+  test('a rate-limited order is not retried after the deadline', async () => {
     faults.place = 'unavailable'
     const { body } = await world.run(crypto)
     expect(body.status).toBe('executing')
@@ -441,7 +441,7 @@ describe('a broker that misbehaves', () => {
     expect(await countOrders()).toBe(0)
   })
 
-  test('a broker that fills a moment later: 202, then executed', async () => {
+  test('a run whose order fills later is a 202, then executed', async () => {
     faults.place = 'slow'
     const { status, body } = await world.run(crypto)
     expect([status, body.status, body.approval]).toEqual([202, 'executing', null])
@@ -451,8 +451,8 @@ describe('a broker that misbehaves', () => {
   })
 })
 
-describe('stopping', () => {
-  test('a working order is taken back from the broker when the tenant switches trading off', async () => {
+describe('cancelling', () => {
+  test('the kill switch cancels a working order at the broker', async () => {
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     await world.approve(body.run_id)
     await world.brokerage.sweep()
@@ -469,7 +469,7 @@ describe('stopping', () => {
     expect(account.ok && [account.account.heldMicro, account.account.positions]).toEqual([0n, []])
   })
 
-  test('a person says no: 200, then 409; an executed run cannot be undone', async () => {
+  test('a pending run can be cancelled once, and an executed run cannot be cancelled', async () => {
     const body = await createPendingRun()
     const path = `/api/rh/runs/${body.run_id}/cancel`
     expect((await world.call('POST', path, { reason: 'not today' })).body).toMatchObject({
@@ -483,8 +483,8 @@ describe('stopping', () => {
   })
 })
 
-describe('what is left in the books', () => {
-  test('positions, our ledger and the broker agree to the last micro-dollar', async () => {
+describe('positions, ledger and receipts', () => {
+  test('positions, ledger and broker agree to the micro-dollar', async () => {
     for (const runBody of [
       { symbol: 'AAPL', quantity: 3 },
       { symbol: 'AAPL', side: 'sell', quantity: 1 },
@@ -507,7 +507,7 @@ describe('what is left in the books', () => {
     expect(total('expenses:merchant:acme-store', 'USD')).toBe(12_340_000n)
   })
 
-  test('Coinbase’s receipts and accounts are the operator’s to see', async () => {
+  test('/api/cb/receipts shows the receipts and accounts at Coinbase to the operator', async () => {
     await world.run({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.00123 })
     const pendingRun = await createPendingRun({ symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.05 })
     await world.run({ symbol: 'AAPL' })
@@ -516,8 +516,11 @@ describe('what is left in the books', () => {
     const listAll = async (query: string) =>
       (await world.call('GET', `/api/cb/receipts?limit=200${query}`, undefined, admin)).body
     const listOwn = async (query: string) =>
-      (await listAll(query)).filter((one: { tenant_id: string }) => one.tenant_id === world.tenant())
-    expect((await listOwn('')).map((one: { status: string }) => one.status)).toEqual(['pending_approval', 'executed'])
+      (await listAll(query)).filter((receipt: { tenant_id: string }) => receipt.tenant_id === world.tenant())
+    expect((await listOwn('')).map((receipt: { status: string }) => receipt.status)).toEqual([
+      'pending_approval',
+      'executed',
+    ])
     expect(await listOwn('&status=pending')).toMatchObject([{ run_id: pendingRun.run_id, instrument_type: 'crypto' }])
     expect(await listOwn('&status=history')).toMatchObject([{ status: 'executed', broker: 'coinbase-paper' }])
     expect((await world.call('GET', '/api/cb/receipts?limit=1', undefined, admin)).body).toHaveLength(1)
@@ -527,12 +530,16 @@ describe('what is left in the books', () => {
     expect(accounts).toContainEqual(expect.objectContaining({ type: 'ACCOUNT_TYPE_CRYPTO', currency: 'BTC', ...coins }))
   })
 
-  test('receipts are listed newest first, one for each run, by type and limit', async () => {
+  test('/api/rh/receipts lists the newest receipt of each run, newest first, by type and limit', async () => {
     const first = await createPendingRun()
     await world.run({ symbol: 'AAPL' })
     await world.run({ symbol: 'acme-store', instrument_type: 'spend', quantity: 5 })
     const listOwn = async (query: string) => (await world.call('GET', `/api/rh/receipts${query}`)).body
-    expect((await listOwn('')).map((one: { symbol: string }) => one.symbol)).toEqual(['acme-store', 'AAPL', 'AAPL'])
+    expect((await listOwn('')).map((receipt: { symbol: string }) => receipt.symbol)).toEqual([
+      'acme-store',
+      'AAPL',
+      'AAPL',
+    ])
     expect(await listOwn('?instrument_type=spend')).toHaveLength(1)
     expect(await listOwn('?limit=2')).toHaveLength(2)
     await world.approve(first.run_id)
@@ -542,8 +549,8 @@ describe('what is left in the books', () => {
   })
 })
 
-test('the shipped market trades every listed symbol, and the same clock gives the same prices', async () => {
-  const shipped = await openWorld({ market: 'shipped' })
+test('the simulated market trades every listed symbol, and the same time gives the same prices', async () => {
+  const simulated = await openWorld({ market: 'simulated' })
   const runBodies = [
     ...['AAPL', 'TSLA', 'NVDA', 'MSFT', 'SPY', 'QQQ'].map((symbol) => ({ symbol, quantity: 1 })),
     ...['BTC-USD', 'ETH-USD', 'SOL-USD'].map((symbol) => ({ symbol, instrument_type: 'crypto', quantity: 0.001 })),
@@ -552,15 +559,15 @@ test('the shipped market trades every listed symbol, and the same clock gives th
   ]
   const prices: number[] = []
   for (const runBody of runBodies) {
-    const { status, body } = await shipped.run(runBody)
+    const { status, body } = await simulated.run(runBody)
     expect(status, JSON.stringify(body)).toBe(200)
     prices.push(body.receipt.reference.quote_price)
   }
   const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'short', quantity: 0.01, leverage: 3 }
   const earn = { symbol: 'USDC-EARN', instrument_type: 'earn', quantity: 100 }
-  for (const runBody of [perp, earn]) expect((await shipped.run(runBody)).status).toBe(202)
-  const otherBroker = shipped.startNode().paper
+  for (const runBody of [perp, earn]) expect((await simulated.run(runBody)).status).toBe(202)
+  const otherBroker = simulated.startNode().paper
   const quotes = await Promise.all(runBodies.slice(0, 6).map(({ symbol }) => otherBroker.quote('equity', symbol)))
-  expect(quotes.map((one) => (one.ok ? Number(one.quote.askE8) / 1e8 : 0))).toEqual(prices.slice(0, 6))
-  await shipped.close()
+  expect(quotes.map((result) => (result.ok ? Number(result.quote.askE8) / 1e8 : 0))).toEqual(prices.slice(0, 6))
+  await simulated.close()
 })

@@ -3,7 +3,7 @@ import type { AddressInfo } from 'node:net'
 import { formatDecimal, notionalMicro } from '../../src/modules/brokerage/broker.ts'
 import { e8 } from './manual-market.ts'
 
-/** A small honest exchange behind the faces of the brokers we speak to: one account, immediate matching, and faults. */
+/** A small exchange behind the fake broker APIs: one account, immediate matching, and faults. */
 export type ExchangeOrder = {
   id: string
   clientOrderId: string
@@ -97,10 +97,10 @@ export type ExchangeRequest = {
 
 export type TestServer = { url: string; close(): Promise<void> }
 
-/** Serves a broker's face over the exchange; faults strike orders only, so that they can be found afterwards. */
+/** Serves a fake broker API over the exchange. Faults affect order placement only, so that orders can be found afterwards. */
 export async function serveExchange(
   exchange: Exchange,
-  respond: (exchangeRequest: ExchangeRequest) => { status: number; body?: unknown; placing?: boolean },
+  respond: (exchangeRequest: ExchangeRequest) => { status: number; body?: unknown },
 ): Promise<TestServer> {
   const server = createServer((request, response) => {
     const chunks: Buffer[] = []

@@ -9,14 +9,14 @@ import { spreadAround } from '../../src/adapters/brokers/paper/simulated-market.
 import type { InstrumentType, OrderRequest } from '../../src/modules/brokerage/broker.ts'
 import { parseDecimal } from '../../src/modules/brokerage/broker.ts'
 
-/** A market whose prices, halts and corporate actions a test sets by hand. */
+/** A market whose prices, halts and corporate actions are set by the test. */
 export type ManualMarket = PaperMarket & {
   list(listing: Partial<Listing> & { type: InstrumentType; symbol: string }, price: string, spreadBps?: number): void
   setPrice(symbol: string, price: string): void
   halt(symbol: string, halted: boolean): void
   setFundingRate(symbol: string, ratePpm: number): void
   addCorporateAction(symbol: string, action: CorporateAction): void
-  /** Quotes stop being renewed at this moment. */
+  /** Quotes keep this observation time from now on; null ends it. */
   freeze(at: Date | null): void
 }
 
@@ -95,7 +95,7 @@ function toQuote(row: Row, calendar: Calendar, at: Date): MarketQuote {
 
 let orderCount = 0
 
-/** A market order for immediate execution, unless told otherwise. */
+/** A market order for immediate execution by default. */
 export function createOrder(
   overrides: Partial<OrderRequest> & { quantity?: string; limit?: string } = {},
 ): OrderRequest {

@@ -12,7 +12,7 @@ brokerContract('the paper broker', async () => {
     type: 'equity',
     symbol: 'AAPL',
     setPrice: (price) => world.market.setPrice('AAPL', formatDecimal(price, 8)),
-    taken: async () => {
+    countOrders: async () => {
       const { rows } = await sql<{ n: bigint }>`select count(*) as n from paper_orders`.execute(world.db)
       return Number(rows[0]!.n)
     },
@@ -26,7 +26,7 @@ beforeAll(async () => {
 })
 afterAll(async () => world.close())
 
-test('one order sent by two processes at once, many times over, is executed once', async () => {
+test('one order sent many times by two processes at once is executed once', async () => {
   const brokers = [world.startNode().paper, world.startNode().paper]
   const request = createOrder({ accountId: 'ten_race', clientOrderId: 'race-1', quantity: '2' })
   const outcomes = await Promise.all(Array.from({ length: 20 }, (_, index) => brokers[index % 2]!.place(request)))
@@ -38,7 +38,7 @@ test('one order sent by two processes at once, many times over, is executed once
   expect(account.ok && account.account.positions[0]!.quantityE8).toBe(200_000_000n)
 })
 
-test('orders racing for the last dollar: what is executed can be paid for', async () => {
+test('concurrent orders cannot spend more than the account has', async () => {
   const brokers = [world.startNode().paper, world.startNode().paper]
   const outcomes = await Promise.all(
     Array.from({ length: 30 }, (_, index) =>
@@ -52,7 +52,7 @@ test('orders racing for the last dollar: what is executed can be paid for', asyn
   expect(account.ok && account.account.cashMicro >= 0n).toBe(true)
 })
 
-test('the journal in the database refuses to be changed, or to be out of balance', async () => {
+test('the journal in the database cannot be changed or unbalanced', async () => {
   await world.paper.account('ten_books')
   await expect(sql`update paper_journal set amount = amount + 1`.execute(world.db)).rejects.toThrow('immutable')
   const unbalancedInsert = sql`
@@ -61,13 +61,13 @@ test('the journal in the database refuses to be changed, or to be out of balance
   await expect(unbalancedInsert.execute(world.db)).rejects.toThrow('does not balance')
 })
 
-test('a client order id of one account cannot be asked for, or used, by another', async () => {
+test('a client order id of one account cannot be found or used by another', async () => {
   await world.paper.place(createOrder({ accountId: 'ten_a', clientOrderId: 'mine' }))
   expect(await world.paper.find('ten_b', 'mine', new Date(0))).toEqual({ outcome: 'not_found' })
   expect((await world.paper.place(createOrder({ accountId: 'ten_b', clientOrderId: 'mine' }))).outcome).toBe('rejected')
 })
 
-test('accounts nobody asks about move with time: a resting order fills when the price comes', async () => {
+test('idle accounts are advanced: a resting order fills when the market reaches its limit', async () => {
   world.market.setPrice('AAPL', '200.00')
   const restingOrder = createOrder({ accountId: 'ten_rest', clientOrderId: 'rest', tif: 'gtc', limit: '150.00' })
   await world.paper.place(restingOrder)

@@ -8,6 +8,6 @@ beforeAll(async () => {
 })
 afterAll(async () => world.close())
 
-test('the model again, longer and for many more histories', async () => {
+test('the same guarantees hold in longer and many more random histories', async () => {
   await checkRandomHistories(world, { numRuns: 120, maxCommands: 80 })
 })

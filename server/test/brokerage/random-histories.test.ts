@@ -8,6 +8,6 @@ beforeAll(async () => {
 })
 afterAll(async () => world.close())
 
-test('whatever happens, no run executes twice, late or outside its terms, and every cent is accounted for', async () => {
+test('in random histories no run executes twice, late or outside its terms, and every micro-dollar is accounted for', async () => {
   await checkRandomHistories(world, { numRuns: 8, maxCommands: 30 })
 }, 60_000)

@@ -6,8 +6,8 @@ import { type ExecuteStep, executeSteps } from '../../src/modules/brokerage/exec
 import type { World } from './world.ts'
 
 /**
- * Anything may happen in any order: runs, approvals, expiries, price moves, halts, crashes at each step, workers that
- * oversleep, people who change their mind. Whatever did, the promises at the bottom hold.
+ * Random sequences of runs, approvals, cancellations, expiries, price moves, halts, crashes at each step and stalled
+ * workers. After each sequence the invariants of `checkInvariants` must hold.
  */
 type Command =
   | {
@@ -94,7 +94,7 @@ export async function checkRandomHistories(
     }),
     { numRuns: options.numRuns, seed: options.seed, endOnFailure: true },
   )
-  // A model in which nothing ever happens would hold anything.
+  // The invariants say nothing about histories without runs, so every final state must have occurred.
   for (const state of ['executed', 'cancelled', 'rejected'])
     expect(stateCounts.get(state) ?? 0, state).toBeGreaterThan(0)
 }
@@ -131,7 +131,7 @@ function createSession(world: World) {
       if (error.message !== 'killed') throw error
     })
 
-  /** A worker that stands still with a quote or an order in its hand, until another has taken its run over. */
+  /** A worker that stalls after reading a quote, or before placing an order, until another has taken its run over. */
   const startStalledNode = ({ stalledWith, percent }: Extract<Command, { do: 'oversleep' }>) => {
     const stall = async () => {
       world.clock.advance(31_000)
@@ -229,7 +229,7 @@ function createSession(world: World) {
       }
     },
 
-    /** Everything comes to rest: the market trades again, and every window passes. */
+    /** Ends the halt and the kill switch, and lets every window pass, so that every run becomes final. */
     async finishAll() {
       world.market.halt('AAPL', false)
       await world.call('POST', '/api/rh/kill-switch', { engaged: false })
@@ -278,7 +278,7 @@ async function checkInvariants(world: World): Promise<StoredRun[]> {
   return runs
 }
 
-/** No run is left hanging, none executes without its right to, after its time or outside its terms. */
+/** Every run is final, and none executed without its approval, after its deadline or outside its terms. */
 function checkRun(run: StoredRun) {
   expect(['executed', 'cancelled', 'rejected'], `run ${run.id}`).toContain(run.state)
   const filledE8 = BigInt(run.order?.filledE8.$bigint ?? 0)
@@ -303,7 +303,7 @@ function checkRun(run: StoredRun) {
   }
 }
 
-/** Each outcome is told once, and the receipts of a run are one chain. */
+/** Each outcome is one event, and the receipts of a run are one chain. */
 async function checkRecordedOnce(world: World) {
   const { rows: duplicateEvents } = await sql<{ run: string; n: bigint }>`
     select data->>'run_id' as run, count(*) as n from events
@@ -322,9 +322,9 @@ async function checkRecordedOnce(world: World) {
 
 const OPENING = 100_000_000_000n
 
-/** Cash and positions at each broker follow from our own record of the fills, to the last micro-dollar. */
+/** Cash and positions at each broker equal what the recorded fills add up to, to the micro-dollar. */
 async function checkMoney(world: World, runs: readonly StoredRun[]) {
-  // Asking for an account lets its time pass; only then is its journal up to date.
+  // Reading an account advances it; only then is its journal up to date.
   const accounts = await Promise.all(
     [world.paper, world.coinbasePaper].map(async (broker) => ({
       broker,
@@ -352,7 +352,7 @@ async function checkMoney(world: World, runs: readonly StoredRun[]) {
       .map((fill) => ({ ...fill, run: runs.find((run) => run.id === fill.run_id)! }))
       .filter(({ run }) => run.broker === broker.id)
 
-    // What the broker does on its own (margin, funding, yield) is its journal's; everything else is ours to know.
+    // Margin, funding and yield are in the broker's journal only; all other cash movements follow from our fills.
     const spot = brokerFills.filter(({ run }) => run.terms.type !== 'perp')
     const spotCashMicro = spot.reduce((sum, { quantity_e8, price_e8, fee_micro, run }) => {
       const gross = notionalMicro(price_e8, quantity_e8)
@@ -382,7 +382,7 @@ async function checkMoney(world: World, runs: readonly StoredRun[]) {
   await checkLedger(world, fills, runs)
 }
 
-/** Our ledger says the same once more. */
+/** The ledger's positions equal the recorded fills. */
 async function checkLedger(
   world: World,
   fills: readonly { run_id: string; quantity_e8: bigint }[],

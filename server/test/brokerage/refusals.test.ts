@@ -22,7 +22,7 @@ const withPolicy = (constraints: PolicyConstraints) => {
 const failedChecks = (body: { checks: { id: string; result: string }[] }) =>
   body.checks.filter((check) => check.result === 'fail').map((check) => check.id)
 
-describe('bad input is a clear 400, and no order is sent', () => {
+describe('invalid input is a 400 with a message, and no order is sent', () => {
   test.each([
     ['leverage on an equity', { symbol: 'AAPL', leverage: 2 }, /leverage is for perps only/],
     [
@@ -32,52 +32,56 @@ describe('bad input is a clear 400, and no order is sent', () => {
     ],
     ['a negative quantity', { symbol: 'AAPL', quantity: -1 }, /greater than zero/],
     ['a quantity of zero', { symbol: 'AAPL', quantity: 0 }, /greater than zero/],
-    ['an absurd quantity', { symbol: 'AAPL', quantity: 1e12 }, /one billion/],
+    ['a quantity above one billion', { symbol: 'AAPL', quantity: 1e12 }, /one billion/],
     [
-      'a quantity whose worth no account holds',
+      'a quantity worth more than a trillion USDC',
       { symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 1e9 },
       /more than a trillion USDC/,
     ],
     [
-      'units whose price makes them absurd',
+      'a quantity times price above a trillion USDC',
       { symbol: 'acme-store', instrument_type: 'spend', quantity: 1e9, price_limit: 1e8 },
       /more than a trillion USDC/,
     ],
     [
-      'a limit so far away that the order is absurd',
+      'a limit price that makes the order worth more than a trillion USDC',
       { symbol: 'BTC-USD', instrument_type: 'crypto', side: 'sell', quantity: 1e8, price_limit: 1e8 },
       /more than a trillion USDC/,
     ],
     [
-      'units and a price that come to nothing',
+      'a quantity times price that rounds to zero',
       { symbol: 'acme-store', instrument_type: 'spend', quantity: 1e-8, price_limit: 1e-8 },
       /comes to nothing/,
     ],
-    ['a quantity finer than anything', { symbol: 'AAPL', quantity: 1e-9 }, /eight decimals/],
+    ['a quantity with nine decimals', { symbol: 'AAPL', quantity: 1e-9 }, /eight decimals/],
     [
-      'a quantity finer than the lot',
+      'an earn quantity with nine decimals',
       { symbol: 'USDC-EARN', instrument_type: 'earn', quantity: 0.000000001 },
-      /decimals/,
+      /more than eight decimals/,
     ],
     ['a quantity as text', { symbol: 'AAPL', quantity: '1' }, /quantity must be number/],
     ['an unknown symbol', { symbol: 'NOSUCH' }, /NOSUCH is not traded/],
     ['a symbol of another type', { symbol: 'AAPL', instrument_type: 'crypto' }, /AAPL is not traded/],
-    ['an unknown wrapper', { symbol: 'NOPEx', instrument_type: 'rwa' }, /NOPEx is not traded/],
+    ['an unknown tokenised equity', { symbol: 'NOPEx', instrument_type: 'rwa' }, /NOPEx is not traded/],
     [
       'a leverage below one',
       { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', leverage: 0.5 },
       /between 1 and 125/,
     ],
     [
-      'a leverage nobody offers',
+      'a leverage above the instrument’s maximum',
       { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', leverage: 100 },
       /not offered/,
     ],
-    ['an unknown instrument type', { symbol: 'AAPL', instrument_type: 'bond' }, /must be/],
-    ['an unknown side', { symbol: 'AAPL', side: 'hold' }, /must be/],
-    ['a short share', { symbol: 'AAPL', side: 'short' }, /perps only/],
     [
-      'a merchant that is sold',
+      'an unknown instrument type',
+      { symbol: 'AAPL', instrument_type: 'bond' },
+      /body\/instrument_type must be one of equity/,
+    ],
+    ['an unknown side', { symbol: 'AAPL', side: 'hold' }, /body\/side must be one of buy/],
+    ['a short equity', { symbol: 'AAPL', side: 'short' }, /perps only/],
+    [
+      'a spend with side sell',
       { symbol: 'acme-store', instrument_type: 'spend', side: 'sell' },
       /no meaning for a spend/,
     ],
@@ -86,10 +90,14 @@ describe('bad input is a clear 400, and no order is sent', () => {
     ['a notional of zero', { symbol: 'TSLAx', instrument_type: 'rwa', notional_usdc: 0 }, /positive amount/],
     ['an unknown policy', { symbol: 'AAPL', policy_id: 'pol_unknown' }, /names no policy/],
     ['an unknown property', { symbol: 'AAPL', stop_loss: 1 }, /unknown property 'stop_loss'/],
-    ['no symbol', {}, /symbol/],
-    ['a NUL in a name', { symbol: 'AAPL', agent_id: 'a\u0000b' }, /NUL/],
-    ['half a character', { symbol: 'AAPL', policy_id: '\ud800' }, /surrogate/],
-    ['a client order id with spaces', { symbol: 'AAPL', client_order_id: 'a b' }, /pattern/],
+    ['no symbol', {}, /must have required property 'symbol'/],
+    ['a NUL character', { symbol: 'AAPL', agent_id: 'a\u0000b' }, /contains a NUL/],
+    ['an unpaired surrogate', { symbol: 'AAPL', policy_id: '\ud800' }, /contains a lone/],
+    [
+      'a client order id with spaces',
+      { symbol: 'AAPL', client_order_id: 'a b' },
+      /body\/client_order_id must match pattern/,
+    ],
   ])('%s', async (_name, runBody, message) => {
     const before = await world.countOrders()
     const { status, body } = await world.run(runBody)
@@ -99,21 +107,21 @@ describe('bad input is a clear 400, and no order is sent', () => {
     expect(await world.countOrders()).toBe(before)
   })
 
-  test('another tenant’s id is 403, and nothing of it is read', async () => {
+  test('the id of another tenant is a 403', async () => {
     await world.addTenant('ten_other')
     const { status, body } = await world.run({ symbol: 'AAPL', tenant_id: 'ten_other' })
     expect([status, body.code]).toEqual([403, 'forbidden'])
   })
 
-  test('a policy that is paused, or only watches, cannot govern a trade', async () => {
-    const base = { name: 'Half a policy', contentHash: null, constraints: {} }
+  test('a paused or shadow policy cannot govern a trade', async () => {
+    const base = { name: 'Unusable policy', contentHash: null, constraints: {} }
     world.policies.set('pol_paused', { id: 'pol_paused', status: 'paused', mode: 'enforce', ...base })
     world.policies.set('pol_shadow', { id: 'pol_shadow', status: 'active', mode: 'shadow', ...base })
     expect((await world.run({ symbol: 'AAPL', policy_id: 'pol_paused' })).status).toBe(400)
     expect((await world.run({ symbol: 'AAPL', policy_id: 'pol_shadow' })).status).toBe(400)
   })
 
-  test('a policy written for one agent or one key cannot be borrowed by another', async () => {
+  test('a policy for one agent or one key cannot be used by another', async () => {
     const generous = { require_approval_above_usdc: 9000 }
     const agentPolicyId = withPolicy(generous)
     Object.assign(world.policies.get(agentPolicyId)!, { agentId: 'agent-trusted', keyId: 'key_ten_one' })
@@ -126,7 +134,7 @@ describe('bad input is a clear 400, and no order is sent', () => {
     expect((await world.run({ ...runBody, policy_id: otherKeyPolicyId })).body.message).toMatch(/for another key/)
   })
 
-  test('lists take only the limits they offer', async () => {
+  test('the lists validate their query parameters', async () => {
     for (const limit of [0, 101, 1.5, 'many']) {
       expect((await world.call('GET', `/api/rh/receipts?limit=${limit}`)).status).toBe(400)
     }
@@ -139,7 +147,7 @@ describe('bad input is a clear 400, and no order is sent', () => {
   })
 })
 
-describe('each risk check refuses on its own', () => {
+describe('each risk check can refuse a run', () => {
   const expectRefusal = async (runBody: Record<string, unknown>, check: string) => {
     const { status, body } = await world.run(runBody)
     expect(status, JSON.stringify(body)).toBe(422)
@@ -147,12 +155,12 @@ describe('each risk check refuses on its own', () => {
     return body
   }
 
-  test('as many shares as can be asked for: still policy’s word, not ours', async () => {
+  test('the largest valid quantity is refused by policy, not by validation', async () => {
     const body = await expectRefusal({ symbol: 'AAPL', quantity: 1e9 }, 'order_notional')
     expect(body.error).toBe('budget_exceeded')
   })
 
-  test('allow-lists name types or symbols', async () => {
+  test('instrument and merchant lists name types or symbols', async () => {
     await expectRefusal(
       { symbol: 'AAPL', policy_id: withPolicy({ allowed_instruments: ['crypto', 'TSLAx'] }) },
       'instrument_allowed',
@@ -166,14 +174,14 @@ describe('each risk check refuses on its own', () => {
     )
   })
 
-  test('leverage, and the distance to liquidation', async () => {
+  test('leverage and distance to liquidation', async () => {
     const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01 }
     await expectRefusal({ ...perp, leverage: 25 }, 'leverage_cap')
     await expectRefusal({ ...perp, leverage: 50, policy_id: withPolicy({ max_leverage: 50 }) }, 'liquidation_distance')
     expect((await world.run({ ...perp, leverage: 5, policy_id: withPolicy({ max_leverage: 4 }) })).status).toBe(422)
   })
 
-  test('the day’s total, counting what still waits', async () => {
+  test('the daily limit counts pending runs', async () => {
     const policy_id = withPolicy({ max_per_day_usdc: 2_000, require_approval_above_usdc: 100 })
     const spend = { symbol: 'acme-store', instrument_type: 'spend', quantity: 900, policy_id }
     const first = await world.run(spend)
@@ -184,7 +192,7 @@ describe('each risk check refuses on its own', () => {
     expect((await world.run(spend)).status).toBe(202)
   })
 
-  test('a halt, and an old quote', async () => {
+  test('a halted symbol and a stale quote', async () => {
     world.market.halt('AAPL', true)
     await expectRefusal({ symbol: 'AAPL' }, 'halt')
     world.market.halt('AAPL', false)
@@ -193,7 +201,7 @@ describe('each risk check refuses on its own', () => {
     world.market.freeze(null)
   })
 
-  test('more than is held, more than can be paid', async () => {
+  test('selling more than is held and buying more than can be paid', async () => {
     await expectRefusal({ symbol: 'TSLAx', instrument_type: 'rwa', side: 'sell', quantity: 3 }, 'holding')
     const policy_id = withPolicy({ max_notional_usdc: 900_000, max_per_day_usdc: 2_000_000 })
     const body = await expectRefusal(
@@ -203,7 +211,7 @@ describe('each risk check refuses on its own', () => {
     expect(body.error).toBe('budget_exceeded')
   })
 
-  test('too much in one symbol', async () => {
+  test('too high a share of the account in one symbol', async () => {
     const policy_id = withPolicy({
       max_notional_usdc: 90_000,
       max_per_day_usdc: 500_000,
@@ -218,7 +226,7 @@ describe('each risk check refuses on its own', () => {
     expect(body.error).toBe('policy_blocked')
   })
 
-  test('a wrapper far from its reference, or more than is offered near it', async () => {
+  test('a tokenised equity far from its reference, or more than is offered near it', async () => {
     const reading = world.readings.get('TSLAx')!
     const buy = { symbol: 'TSLAx', instrument_type: 'rwa', quantity: 1 }
     world.readings.set('TSLAx', { ...reading, basisBps: 900 })
@@ -231,7 +239,7 @@ describe('each risk check refuses on its own', () => {
     world.readings.set('TSLAx', reading)
   })
 
-  test('the same client_order_id twice', async () => {
+  test('a repeated client_order_id', async () => {
     expect((await world.run({ symbol: 'AAPL', client_order_id: 'mine-1' })).status).toBe(200)
     await expectRefusal({ symbol: 'AAPL', client_order_id: 'mine-1' }, 'duplicate_client_order_id')
   })
@@ -243,7 +251,7 @@ describe('each risk check refuses on its own', () => {
     expect((await world.run({ symbol: 'AAPL', agent_id: 'agent-8' })).status).toBe(200)
   })
 
-  test('the kill switch: what waits is cancelled, what comes is refused, and releasing revives nothing', async () => {
+  test('the kill switch cancels open runs and refuses new ones, and releasing it revives none', async () => {
     const pendingRun = await world.run({ symbol: 'AAPL', quantity: 10 })
     const approvedRun = await world.run({ symbol: 'AAPL', quantity: 10 })
     await world.approve(approvedRun.body.run_id)
@@ -262,13 +270,13 @@ describe('each risk check refuses on its own', () => {
   })
 })
 
-describe('what an approver echoes can stop an approval and never change it', () => {
+describe('echoed fields can stop an approval and never change the run', () => {
   const pendingPerp = async () => {
     const perp = { symbol: 'BTC-PERP', instrument_type: 'perp', side: 'long', quantity: 0.01, leverage: 5 }
     return (await world.run(perp)).body
   }
 
-  test('every echo as it was shown: approved', async () => {
+  test('an approval that echoes every field correctly succeeds', async () => {
     const { run_id, approval } = await pendingPerp()
     const { instrument_type, direction, notional_usdc, leverage, liquidation_price, policy_verdict, expires_at } =
       approval
@@ -284,7 +292,7 @@ describe('what an approver echoes can stop an approval and never change it', () 
     ['liquidation_price', 1],
     ['policy_verdict', 'override'],
     ['expires_at', '2027-01-01T00:00:00.000Z'],
-  ])('%s wrong: 400, and it still waits', async (field, value) => {
+  ])('a wrong %s is a 400, and the run stays pending', async (field, value) => {
     const { run_id } = await pendingPerp()
     const { status, body } = await world.approve(run_id, { [field]: value })
     expect([status, body.error]).toEqual([400, 'invalid_request'])
@@ -292,13 +300,13 @@ describe('what an approver echoes can stop an approval and never change it', () 
     expect(await world.getRun(run_id)).toMatchObject({ status: 'pending_approval', approved_by: null })
   })
 
-  test('expires_at compares as an instant, and never widens the window', async () => {
+  test('an echoed expires_at may use another notation of the same instant', async () => {
     const { run_id, expires_at } = await pendingPerp()
     const sameInstant = new Date(expires_at).toISOString().replace('.000Z', '+00:00')
     expect((await world.approve(run_id, { expires_at: sameInstant })).status).toBe(200)
   })
 
-  test('whatever the body of an approval holds, the stored terms are executed', async () => {
+  test('an approved run is executed on its stored terms, whatever the approval echoes', async () => {
     const fields = fc.record(
       {
         approved_by: fc.string({ minLength: 1, maxLength: 20 }),

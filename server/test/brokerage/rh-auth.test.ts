@@ -9,10 +9,10 @@ import { openWorld, type World } from './world.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
-/** A small authorisation server: it redirects back with a code, and gives a token for it once, to who can prove it. */
-async function startAuthorizationServer(): Promise<TestServer & { mood: { token: 'ok' | 'down' | 'nonsense' } }> {
+/** A small authorisation server: it redirects back with a code and exchanges it once, with client credentials and PKCE. */
+async function startAuthorizationServer(): Promise<TestServer & { behaviour: { token: 'ok' | 'down' | 'nonsense' } }> {
   const codes = new Map<string, { challenge: string | null; redirectUri: string }>()
-  const state = { token: 'ok' as 'ok' | 'down' | 'nonsense' }
+  const behaviour = { token: 'ok' as 'ok' | 'down' | 'nonsense' }
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://authority')
     if (url.pathname === '/authorize') {
@@ -39,8 +39,8 @@ async function startAuthorizationServer(): Promise<TestServer & { mood: { token:
         form.get('client_id') === 'client' &&
         form.get('client_secret') === 'secret' &&
         form.get('redirect_uri') === issuedCode?.redirectUri
-      if (state.token === 'down') return void request.socket.destroy()
-      if (state.token === 'nonsense') return void response.writeHead(200).end('not json')
+      if (behaviour.token === 'down') return void request.socket.destroy()
+      if (behaviour.token === 'nonsense') return void response.writeHead(200).end('not json')
       if (!isProven || !hasClientCredentials) return void response.writeHead(400).end('{"error":"invalid_grant"}')
       codes.delete(form.get('code')!)
       response.writeHead(200, { 'content-type': 'application/json' })
@@ -49,7 +49,7 @@ async function startAuthorizationServer(): Promise<TestServer & { mood: { token:
       )
     })
   })
-  return { ...(await listen(server)), mood: state }
+  return { ...(await listen(server)), behaviour }
 }
 
 let authorizationServer: Awaited<ReturnType<typeof startAuthorizationServer>>
@@ -69,7 +69,7 @@ const openAuthWorld = (mode: 'scaffold' | 'strict', unset: Record<string, undefi
     exchange: createTokenExchange(`${authorizationServer.url}/token`, 2000),
   })
 
-/** The user's browser: goes where it is sent, and comes back with what it was given. */
+/** Follows the redirects as the user's browser would and returns the callback's parameters. */
 async function authorizeInBrowser(world: World, headers: Record<string, string> = {}) {
   const redirect = await world.call('GET', '/api/rh/auth', undefined, headers)
   expect(redirect.status, redirect.text).toBe(302)
@@ -97,14 +97,14 @@ const readTokens = async (world: World, code: string) =>
 
 const LINKED = { domain: 'rh', oauth_ready: true, token_stored: true, account_stub_created: true, encrypted: true }
 
-describe('the scaffold, as the interface says', () => {
+describe('scaffold mode', () => {
   let world: World
   beforeAll(async () => {
     world = await openAuthWorld('scaffold')
   })
   afterAll(async () => world.close())
 
-  test('302 to the configured address with exactly client_id, redirect_uri, scope and a random state', async () => {
+  test('/api/rh/auth redirects with exactly client_id, redirect_uri, scope and a random state', async () => {
     const { authorizeUrl } = await authorizeInBrowser(world, { 'x-api-key': 'not a key' })
     expect(authorizeUrl.origin + authorizeUrl.pathname).toBe(`${authorizationServer.url}/authorize`)
     expect([...authorizeUrl.searchParams.keys()]).toEqual(['brand', 'client_id', 'redirect_uri', 'scope', 'state'])
@@ -114,7 +114,7 @@ describe('the scaffold, as the interface says', () => {
     )
   })
 
-  test('the tokens are kept encrypted, for the tenant oauth-scaffold, under an id derived from the code', async () => {
+  test('tokens are stored encrypted, for the tenant oauth-scaffold, under an id derived from the code', async () => {
     const { code } = await authorizeInBrowser(world)
     const linkResponse = await callback(world, { code, state: 'anything' })
     expect([linkResponse.status, linkResponse.body]).toEqual([200, LINKED])
@@ -124,20 +124,20 @@ describe('the scaffold, as the interface says', () => {
     expect(await readTokens(world, code)).toMatchObject({ access_token: 'the-real-token' })
   })
 
-  test.each(['down', 'nonsense'] as const)('the exchange is %s: stub tokens instead of an error', async (mood) => {
-    authorizationServer.mood.token = mood
-    const linkResponse = await callback(world, { code: `code-${mood}` })
-    authorizationServer.mood.token = 'ok'
+  test.each(['down', 'nonsense'] as const)('when the token exchange is %s, stub tokens are stored', async (failure) => {
+    authorizationServer.behaviour.token = failure
+    const linkResponse = await callback(world, { code: `code-${failure}` })
+    authorizationServer.behaviour.token = 'ok'
     expect([linkResponse.status, linkResponse.body]).toEqual([200, LINKED])
-    expect(await readTokens(world, `code-${mood}`)).toMatchObject({ stub: true, token_type: 'stub' })
+    expect(await readTokens(world, `code-${failure}`)).toMatchObject({ stub: true, token_type: 'stub' })
   })
 
-  test('without a code: 400', async () => {
+  test('a callback without a code is a 400', async () => {
     expect((await callback(world, {})).status).toBe(400)
     expect((await callback(world, { code: '' })).status).toBe(400)
   })
 
-  test('revoke is always 200; a row that matches is marked once and kept', async () => {
+  test('revoke is always a 200, and marks a matching account once', async () => {
     const revoke = (body?: unknown) => world.call('POST', '/api/rh/auth/revoke', body, { 'x-api-key': 'not a key' })
     expect((await revoke()).body).toEqual({ domain: 'rh', revoked: true, rh_account_id: null })
     expect((await revoke({ rh_account_id: 'nobody' })).body).toEqual({
@@ -164,7 +164,7 @@ describe('not configured', () => {
   })
   afterAll(async () => world.close())
 
-  test('503 for the redirect and the callback; a missing code is still a 400, and revoke still 200', async () => {
+  test('redirect and callback are a 503, a missing code is a 400 and revoke is a 200', async () => {
     expect((await world.call('GET', '/api/rh/auth')).body).toMatchObject({ error: 'error', code: 'not_configured' })
     expect((await world.call('GET', '/api/rh/auth')).status).toBe(503)
     expect((await callback(world, { code: 'x' })).status).toBe(503)
@@ -174,7 +174,7 @@ describe('not configured', () => {
   })
 })
 
-describe('strict', () => {
+describe('strict mode', () => {
   let world: World
   beforeAll(async () => {
     world = await openAuthWorld('strict')
@@ -182,7 +182,7 @@ describe('strict', () => {
   })
   afterAll(async () => world.close())
 
-  test('a key is asked for, the state is bound and works once, and the code is proven by PKCE', async () => {
+  test('linking requires a key, a state that works once, and PKCE', async () => {
     expect((await world.call('GET', '/api/rh/auth', undefined, { 'x-api-key': 'nobody' })).status).toBe(401)
     const { authorizeUrl, code, state } = await authorizeInBrowser(world)
     expect(authorizeUrl.searchParams.get('response_type')).toBe('code')
@@ -196,12 +196,12 @@ describe('strict', () => {
     expect((await callback(world, { code, state })).status).toBe(400)
   })
 
-  test('no state, a made-up one, an old one, or another code’s: 400 and nothing stored', async () => {
+  test('a missing, invented, expired or foreign state is a 400 and stores nothing', async () => {
     const firstLogin = await authorizeInBrowser(world)
     const secondLogin = await authorizeInBrowser(world)
     expect((await callback(world, { code: firstLogin.code })).status).toBe(400)
     expect((await callback(world, { code: firstLogin.code, state: 'made-up' })).status).toBe(400)
-    // Another login's state: the proof does not fit the code, and the broker says so.
+    // With the state of another login the PKCE verifier does not match the code, so the broker refuses it.
     expect((await callback(world, { code: firstLogin.code, state: secondLogin.state })).status).toBe(400)
     const expiredLogin = await authorizeInBrowser(world)
     world.clock.advance(10 * 60_000)
@@ -210,15 +210,15 @@ describe('strict', () => {
       expect(await readAccount(world, code)).toBeUndefined()
   })
 
-  test('a broker that is down is a 503, never a stub', async () => {
+  test('when the broker is down the callback is a 503 and stores no stub', async () => {
     const { code, state } = await authorizeInBrowser(world)
-    authorizationServer.mood.token = 'down'
+    authorizationServer.behaviour.token = 'down'
     expect((await callback(world, { code, state })).status).toBe(503)
-    authorizationServer.mood.token = 'ok'
+    authorizationServer.behaviour.token = 'ok'
     expect(await readAccount(world, code)).toBeUndefined()
   })
 
-  test('only the owner revokes; another’s account and an unknown one look the same', async () => {
+  test('only the owner can revoke; a foreign account and an unknown one give the same 404', async () => {
     const { code, state } = await authorizeInBrowser(world)
     await callback(world, { code, state })
     const body = { rh_account_id: deriveAccountId(code) }

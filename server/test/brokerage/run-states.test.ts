@@ -18,7 +18,7 @@ beforeEach(() => {
 
 type RunBody = Record<string, unknown>
 
-/** Small enough to run at once where anything does; large enough to want a person; too large for anybody. */
+/** Runs below the approval threshold (where the type has one), above it, and above the spend limit. */
 const BELOW_APPROVAL: Record<InstrumentType, RunBody> = {
   equity: { symbol: 'AAPL', quantity: 1 },
   perp: { symbol: 'BTC-PERP', side: 'long', quantity: 0.01, leverage: 5 },
@@ -44,7 +44,7 @@ const ABOVE_LIMIT: Record<InstrumentType, RunBody> = {
   spend: { symbol: 'acme-store', quantity: 20_000 },
 }
 const runType = (type: InstrumentType, runBody: RunBody) => world.run({ instrument_type: type, ...runBody })
-/** A policy under which the types that always want a person do without one. */
+/** A policy under which the types that always need an approval need none below 5000 USDC. */
 const permissive = () => {
   const constraints = { require_approval_above_usdc: 5000 }
   world.policies.set('pol_free', {
@@ -127,7 +127,7 @@ const WINDOW_MINUTES: Record<InstrumentType, number> = {
 }
 
 describe.each(INSTRUMENT_TYPES)('%s', (type) => {
-  test('policy passes: 200, executed and settled, with a signed receipt that says so', async () => {
+  test('a run that passes policy is a 200 with a signed receipt', async () => {
     const { status, body } = await runType(type, {
       ...BELOW_APPROVAL[type],
       ...(type === 'perp' || type === 'earn' ? permissive() : {}),
@@ -155,7 +155,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect(rows[0]!.body).not.toContain(SYMBOLS[type])
   })
 
-  test('policy wants a person: 202 with the payload of this instrument, for its window', async () => {
+  test('a run above the approval threshold is a 202 with the approval payload and window of its instrument', async () => {
     const { status, body } = await runType(type, ABOVE_APPROVAL[type])
     expect(status, JSON.stringify(body)).toBe(202)
     expect(body.status).toBe('pending_approval')
@@ -170,7 +170,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect(pending.body).toMatchObject([{ run_id: body.run_id, status: 'pending_approval', fills: [] }])
   })
 
-  test('the limit is exceeded: 422 with the reasons, and no order was sent', async () => {
+  test('a run above the spend limit is a 422 budget_exceeded, and no order is sent', async () => {
     const before = await world.countOrders()
     const { status, body } = await runType(type, ABOVE_LIMIT[type])
     expect(status, JSON.stringify(body)).toBe(422)
@@ -181,7 +181,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'rejected', fills: [] })
   })
 
-  test('the class is denied: 422 policy_blocked', async () => {
+  test('a run of a denied instrument type is a 422 policy_blocked', async () => {
     world.policies.set('pol_no', {
       id: 'pol_no',
       name: 'No such trades',
@@ -195,15 +195,15 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect(body.checks).toContainEqual(expect.objectContaining({ id: 'instrument_allowed', result: 'fail' }))
   })
 
-  test('approved in time: 200 and queued, then the worker executes it once; approving again is 409', async () => {
+  test('an approved run is executed once, and approving it again is a 409', async () => {
     const { body } = await runType(type, ABOVE_APPROVAL[type])
-    const approved = await world.approve(body.run_id, { approved_by: 'somebody else entirely' })
+    const approved = await world.approve(body.run_id, { approved_by: 'another person' })
     expect(approved.status, approved.text).toBe(200)
     expect(approved.body).toMatchObject({
       status: 'approved',
       queued: true,
       approved_by: 'key_ten_one',
-      approved_by_claimed: 'somebody else entirely',
+      approved_by_claimed: 'another person',
     })
     expect((await world.approve(body.run_id)).status).toBe(409)
     const before = await world.countOrders()
@@ -222,7 +222,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect(receipt.attestation.prev_hash).toBe(first.body.attestation.hash)
   })
 
-  test('approved too late: 410 and cancelled; and again 410, not 409', async () => {
+  test('an expired approval cannot be used: 410, and 410 again', async () => {
     const { body } = await runType(type, ABOVE_APPROVAL[type])
     world.clock.set(body.expires_at)
     expect((await world.approve(body.run_id)).status).toBe(410)
@@ -230,7 +230,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect((await world.approve(body.run_id)).status).toBe(410)
   })
 
-  test('time passes: the sweep cancels at expires_at and not a millisecond before', async () => {
+  test('the sweep cancels a pending run at expires_at and not a millisecond before', async () => {
     const { body } = await runType(type, ABOVE_APPROVAL[type])
     world.clock.set(new Date(Date.parse(body.expires_at) - 1))
     await world.brokerage.sweep()
@@ -244,7 +244,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect((await world.approve(body.run_id)).status).toBe(410)
   })
 
-  test('approved at the last millisecond and held up past it: nothing executes', async () => {
+  test('a run approved in the last millisecond and delayed past execute_by is not executed', async () => {
     const { body } = await runType(type, ABOVE_APPROVAL[type])
     world.clock.set(new Date(Date.parse(body.expires_at) - 1))
     world.market.setPrice(
@@ -264,7 +264,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     restorePrices()
   })
 
-  test('401 without a key, 404 for an unknown run and for another tenant’s', async () => {
+  test('approving is a 401 without a key, and a 404 for an unknown run or one of another tenant', async () => {
     const { body } = await runType(type, ABOVE_APPROVAL[type])
     const path = '/api/rh/approve'
     expect((await world.call('POST', path, { run_id: body.run_id }, { 'x-api-key': 'nobody' })).status).toBe(401)
@@ -281,7 +281,7 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
   })
 })
 
-test('each transition told its subscribers, in order', async () => {
+test('each state change is an event and an audit record, in order', async () => {
   const { body } = await runType('equity', ABOVE_APPROVAL.equity)
   await world.approve(body.run_id)
   await world.brokerage.sweep()

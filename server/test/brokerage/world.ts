@@ -27,7 +27,7 @@ import { createTestClock } from '../clock.ts'
 import { createTestDatabase, silent } from '../harness.ts'
 import { createManualMarket, e8, type ManualMarket } from './manual-market.ts'
 
-/** A brokerage on a database of its own, with a clock and a market that the test moves. */
+/** A brokerage with its own database, and a clock and a market that the test sets. */
 export const calendar = { marketState, nextOpen, lastSession }
 
 /** A Monday, an hour and a half after the open in New York. */
@@ -45,11 +45,11 @@ export const SYMBOLS = {
 export type World = Awaited<ReturnType<typeof openWorld>>
 
 export type WorldOptions = {
-  market?: 'hand' | 'shipped'
+  market?: 'manual' | 'simulated'
   oauth?: Partial<RhAuthSettings>
   exchange?: TokenExchange
   approvalWindowSeconds?: number
-  /** Stands before the paper brokers. */
+  /** Preferred over the paper brokers. */
   brokers?: Broker[]
 }
 
@@ -58,17 +58,17 @@ export async function openWorld(options: WorldOptions = {}) {
   const database = testDatabase.open(12)
   const clock = createTestClock(OPEN)
   const keys = createKeys({ signing: 's'.repeat(32), encryption: 'e'.repeat(32) })
-  const readings = new Map([['TSLAx', createTslaxReading()]])
+  const basisReadings = new Map([['TSLAx', createTslaxReading()]])
   const policies = new Map<string, TenantPolicy>()
   const frozenAgents = new Set<string>()
   const manualMarket = listInstruments(createManualMarket(calendar))
   const readBasis = async (symbol: string) => {
-    const reading = readings.get(symbol)
+    const reading = basisReadings.get(symbol)
     return reading && { ...reading, asOf: clock.now() }
   }
-  const market = options.market === 'shipped' ? createSimulatedMarket({ calendar, readBasis }) : manualMarket
+  const market = options.market === 'simulated' ? createSimulatedMarket({ calendar, readBasis }) : manualMarket
 
-  /** A process of its own on the same database: its own ids, its own workers, the same world outside. */
+  /** A second process on the same database, with its own ids and workers. */
   const startNode = (
     nodeOptions: { probe?: (step: ExecuteStep) => void; wrapBroker?: (broker: Broker) => Broker } = {},
   ) => {
@@ -184,18 +184,18 @@ export async function openWorld(options: WorldOptions = {}) {
     db: database.db,
     keys,
     market: manualMarket,
-    readings,
+    readings: basisReadings,
     policies,
     frozen: frozenAgents,
     tenant: () => currentTenant,
-    /** Everything as on the first day, for a tenant nobody has seen yet. */
+    /** Resets clock and market, and switches to a new tenant. */
     async startNewTenant() {
       tenantCount += 1
       currentTenant = await addTenant(database, `ten_${tenantCount}`)
       clock.set(OPEN)
       listInstruments(manualMarket)
       frozenAgents.clear()
-      readings.set('TSLAx', createTslaxReading())
+      basisReadings.set('TSLAx', createTslaxReading())
     },
     async countOrders() {
       const { rows } = await sql<{
@@ -227,7 +227,7 @@ export async function openWorld(options: WorldOptions = {}) {
   }
 }
 
-/** Keys are tenant ids here: who a key belongs to is another module's business. */
+/** In these tests the API key of a tenant is its id. */
 async function serve(
   clock: ReturnType<typeof createTestClock>,
   brokerage: Brokerage,
@@ -344,7 +344,7 @@ function listInstruments(market: ManualMarket): ManualMarket {
     '1.00',
     0,
   )
-  // Hardly traded: an order of any size moves it, and finds only part of what it wants.
+  // A thin market: any order moves the price, and larger ones fill only in part.
   market.list({ type: 'equity', symbol: 'THIN', advE8: e8('200'), sigmaBps: 2000 }, '10.00')
   return market
 }

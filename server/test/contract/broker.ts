@@ -1,4 +1,4 @@
-/** What every broker promises, whoever it is. An adapter's own test runs this suite over it unchanged. */
+/** The contract of the broker port. Each adapter's test runs this suite unchanged. */
 import { randomUUID } from 'node:crypto'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import {
@@ -15,211 +15,254 @@ export type BrokerWorld = {
   broker: Broker
   type: InstrumentType
   symbol: string
-  /** Orders meet this price until it is set again. */
+  /** Orders trade at this price until it is set again. */
   setPrice(price: bigint): void
-  /** From now on half of every order finds a match. Only a world that can be told so is asked to. */
-  fillHalf?(on: boolean): void
-  /** What goes wrong when the next order is placed. Only worlds with a network in between have these. */
-  fault?(fault: Fault): void
-  /** How many orders the other side has taken in all. */
-  taken(): Promise<number> | number
+  /** How many orders the broker has accepted in all. */
+  countOrders(): Promise<number> | number
   close(): Promise<void>
+}
+
+/** A broker behind a network, where requests can fail and orders can fill in part. */
+export type RemoteBrokerWorld = BrokerWorld & {
+  /** While on, half of every order finds a match. */
+  setPartialFills(on: boolean): void
+  /** What goes wrong when an order is placed. */
+  setFault(fault: Fault): void
 }
 
 const PRICE = 20_000_000_000n
 const UNIT = 100_000_000n
 const SINCE = new Date('2026-11-16T00:00:00Z')
+const ACCOUNT_ID = 'ten_contract'
 
-export function brokerContract(name: string, make: () => Promise<BrokerWorld>): void {
-  describe(`${name} keeps the broker's contract`, () => {
+export function brokerContract(name: string, openWorld: () => Promise<BrokerWorld>): void {
+  describe(`${name} fulfils the broker contract`, () => {
     let world: BrokerWorld
-    const accountId = 'ten_contract'
-
     beforeAll(async () => {
-      world = await make()
+      world = await openWorld()
+    })
+    afterAll(async () => world.close())
+    beforeEach(() => world.setPrice(PRICE))
+
+    testOrders(() => world)
+  })
+}
+
+/** The same contract, and the guarantees when requests fail. */
+export function remoteBrokerContract(name: string, openWorld: () => Promise<RemoteBrokerWorld>): void {
+  describe(`${name} fulfils the broker contract`, () => {
+    let world: RemoteBrokerWorld
+    beforeAll(async () => {
+      world = await openWorld()
     })
     afterAll(async () => world.close())
     beforeEach(() => {
       world.setPrice(PRICE)
-      world.fault?.('none')
-      world.fillHalf?.(false)
+      world.setFault('none')
+      world.setPartialFills(false)
     })
 
-    const ask = (overrides: Partial<OrderRequest> = {}): OrderRequest => ({
-      accountId,
-      clientOrderId: randomUUID(),
-      type: world.type,
-      symbol: world.symbol,
-      side: 'buy',
-      quantityE8: UNIT,
-      orderType: 'market',
-      limitPriceE8: null,
-      worstPriceE8: null,
-      tif: 'ioc',
-      leverageE2: null,
-      placeBy: new Date('2099-01-01T00:00:00Z'),
-      executeBy: new Date('2099-01-01T00:00:00Z'),
-      ...overrides,
-    })
-    const placed = (outcome: PlaceOutcome): BrokerOrder => {
-      if (outcome.outcome !== 'placed') throw new Error(`${outcome.outcome}: ${outcome.reason}`)
-      return outcome.order
-    }
-    const find = (clientOrderId: string) => world.broker.find(accountId, clientOrderId, SINCE)
-    const cancel = (clientOrderId: string) => world.broker.cancel(accountId, clientOrderId, SINCE)
-    const account = async () => {
-      const answer = await world.broker.account(accountId)
-      if (!answer.ok) throw new Error(answer.message)
-      return answer.account
-    }
-    const held = async () => {
-      const { positions } = await account()
-      return positions.find((position) => position.symbol === world.symbol)?.quantityE8 ?? 0n
-    }
+    testOrders(() => world)
+    testPartialFillsAndFaults(() => world)
+  })
+}
 
-    test('it names what it trades: lots, ticks and a two-sided quote', async () => {
-      expect(world.broker.supports(world.type)).toBe(true)
-      const instrument = await world.broker.instrument(world.type, world.symbol)
-      expect(instrument).toMatchObject({ ok: true, instrument: { type: world.type, symbol: world.symbol } })
-      if (instrument.ok) expect(instrument.instrument.lotE8).toBeGreaterThan(0n)
-      const quote = await world.broker.quote(world.type, world.symbol)
-      if (!quote.ok) throw new Error(quote.message)
-      expect(quote.quote.bidE8).toBeGreaterThan(0n)
-      expect(quote.quote.askE8).toBeGreaterThanOrEqual(quote.quote.bidE8)
-      expect(await world.broker.estimate(world.type, world.symbol, UNIT)).toMatchObject({ ok: true })
-    })
+function testOrders(getWorld: () => BrokerWorld): void {
+  test('it describes its instrument and quotes a bid and an ask', async () => {
+    const { broker, type, symbol } = getWorld()
+    expect(broker.supports(type)).toBe(true)
+    const instrument = await broker.instrument(type, symbol)
+    if (!instrument.ok) throw new Error(instrument.message)
+    expect(instrument.instrument).toMatchObject({ type, symbol })
+    expect(instrument.instrument.lotE8).toBeGreaterThan(0n)
+    const quote = await broker.quote(type, symbol)
+    if (!quote.ok) throw new Error(quote.message)
+    expect(quote.quote.bidE8).toBeGreaterThan(0n)
+    expect(quote.quote.askE8).toBeGreaterThanOrEqual(quote.quote.bidE8)
+    expect(await broker.estimate(type, symbol, UNIT)).toMatchObject({ ok: true })
+  })
 
-    test('an unknown symbol is said to be unknown', async () => {
-      const answer = await world.broker.instrument(world.type, 'NO-SUCH')
-      expect(answer).toMatchObject({ ok: false, reason: 'unknown_symbol' })
-    })
+  test('an unknown symbol is reported as unknown', async () => {
+    const { broker, type } = getWorld()
+    expect(await broker.instrument(type, 'NO-SUCH')).toMatchObject({ ok: false, reason: 'unknown_symbol' })
+  })
 
-    test('a market order is filled at once, and its fills add up to it and to the money', async () => {
-      const before = await account()
-      const request = ask({ quantityE8: 2n * UNIT })
-      const order = placed(await world.broker.place(request))
-      expect(order).toMatchObject({ status: 'filled', filledE8: 2n * UNIT, clientOrderId: request.clientOrderId })
-      expect(order.fills.reduce((sum, fill) => sum + fill.quantityE8, 0n)).toBe(2n * UNIT)
-      const paid = order.fills.reduce(
-        (sum, fill) => sum + notionalMicro(fill.priceE8, fill.quantityE8) + fill.feeMicro,
-        0n,
-      )
-      const after = await account()
-      expect(before.cashMicro - after.cashMicro).toBe(paid)
-      expect(after.positions.find((one) => one.symbol === world.symbol)?.quantityE8).toBe(2n * UNIT)
-    })
-
-    test('what is held can be sold, what is not held cannot', async () => {
-      await world.broker.place(ask())
-      const before = await held()
-      expect(placed(await world.broker.place(ask({ side: 'sell' }))).status).toBe('filled')
-      expect(await held()).toBe(before - UNIT)
-      const beyond = await world.broker.place(ask({ side: 'sell', quantityE8: before + 1000n * UNIT }))
-      expect(beyond.outcome).toBe('rejected')
-    })
-
-    test('the same client order id is one order, however often it is sent', async () => {
-      const request = ask()
-      const before = await held()
-      const taken = await world.taken()
-      const first = placed(await world.broker.place(request))
-      const second = placed(await world.broker.place(request))
-      expect(second.brokerOrderId).toBe(first.brokerOrderId)
-      expect((await held()) - before).toBe(UNIT)
-      expect((await world.taken()) - taken).toBe(1)
-    })
-
-    test('a collar bounds a market order: beyond it nothing is bought', async () => {
-      const before = await held()
-      const outcome = await world.broker.place(ask({ worstPriceE8: PRICE - UNIT }))
-      expect(placed(outcome)).toMatchObject({ status: 'cancelled', filledE8: 0n })
-      expect(await held()).toBe(before)
-    })
-
-    test('a limit away from the market rests, is found working, and ends when cancelled', async () => {
-      const request = ask({ orderType: 'limit', limitPriceE8: PRICE / 2n, tif: 'gtc' })
-      expect(placed(await world.broker.place(request)).status).toBe('working')
-      expect(await find(request.clientOrderId)).toMatchObject({ outcome: 'found', order: { status: 'working' } })
-      const done = await cancel(request.clientOrderId)
-      expect(done).toMatchObject({ outcome: 'done', order: { status: 'cancelled', filledE8: 0n } })
-      expect(await cancel(request.clientOrderId)).toEqual(done)
-    })
-
-    test('cancelling what has filled changes nothing', async () => {
-      const request = ask()
-      await world.broker.place(request)
-      expect(await cancel(request.clientOrderId)).toMatchObject({ outcome: 'done', order: { status: 'filled' } })
-    })
-
-    test('an order nobody sent is not found, and cannot be cancelled', async () => {
-      const unknown = randomUUID()
-      expect(await find(unknown)).toEqual({ outcome: 'not_found' })
-      expect(await cancel(unknown)).toEqual({ outcome: 'not_found' })
-    })
-
-    test('an order the account cannot pay for is refused, and leaves everything as it was', async () => {
-      const before = await account()
-      const outcome = await world.broker.place(ask({ quantityE8: 1_000_000n * UNIT }))
-      expect(outcome.outcome).toBe('rejected')
-      expect((await account()).cashMicro).toBe(before.cashMicro)
-    })
-
-    test('a partial fill is reported as far as it went, and kept when the rest is cancelled', async () => {
-      if (!world.fillHalf) return
-      world.fillHalf(true)
-      const request = ask({ orderType: 'limit', limitPriceE8: 2n * PRICE, tif: 'gtc' })
-      const order = placed(await world.broker.place(request))
-      expect(order.status).toBe('working')
-      expect(order.filledE8).toBeGreaterThan(0n)
-      expect(order.filledE8).toBeLessThan(UNIT)
-      const done = await cancel(request.clientOrderId)
-      expect(done).toMatchObject({ outcome: 'done', order: { status: 'cancelled', filledE8: order.filledE8 } })
-    })
-
-    test.each(['lose_response', 'server_error', 'proxy_timeout', 'garbage'] as const)(
-      '%s: the outcome is unknown, the order is found again by its id, and sending again makes no second one',
-      async (fault) => {
-        if (!world.fault) return
-        const request = ask()
-        const taken = await world.taken()
-        world.fault(fault)
-        expect((await world.broker.place(request)).outcome).toBe('unknown')
-        world.fault('none')
-        expect(await find(request.clientOrderId)).toMatchObject({ outcome: 'found', order: { status: 'filled' } })
-        expect(placed(await world.broker.place(request)).status).toBe('filled')
-        expect((await world.taken()) - taken).toBe(1)
-      },
+  test('a market order fills at once, and its fills add up to its quantity and to the cash paid', async () => {
+    const { broker, symbol } = getWorld()
+    const before = await readAccount(getWorld())
+    const request = createRequest(getWorld(), { quantityE8: 2n * UNIT })
+    const order = requirePlaced(await broker.place(request))
+    expect(order).toMatchObject({ status: 'filled', filledE8: 2n * UNIT, clientOrderId: request.clientOrderId })
+    expect(order.fills.reduce((sum, fill) => sum + fill.quantityE8, 0n)).toBe(2n * UNIT)
+    const paidMicro = order.fills.reduce(
+      (sum, fill) => sum + notionalMicro(fill.priceE8, fill.quantityE8) + fill.feeMicro,
+      0n,
     )
+    const after = await readAccount(getWorld())
+    expect(before.cashMicro - after.cashMicro).toBe(paidMicro)
+    expect(after.positions.find((position) => position.symbol === symbol)?.quantityE8).toBe(2n * UNIT)
+  })
 
-    test('a request that never arrived is unknown too, and is then not found', async () => {
-      if (!world.fault) return
-      const request = ask()
-      world.fault('lose_request')
-      expect((await world.broker.place(request)).outcome).toBe('unknown')
-      world.fault('none')
-      expect(await find(request.clientOrderId)).toEqual({ outcome: 'not_found' })
+  test('a held quantity can be sold, more than that cannot', async () => {
+    const { broker } = getWorld()
+    await broker.place(createRequest(getWorld()))
+    const before = await readHeldE8(getWorld())
+    expect(requirePlaced(await broker.place(createRequest(getWorld(), { side: 'sell' }))).status).toBe('filled')
+    expect(await readHeldE8(getWorld())).toBe(before - UNIT)
+    const tooLarge = createRequest(getWorld(), { side: 'sell', quantityE8: before + 1000n * UNIT })
+    expect((await broker.place(tooLarge)).outcome).toBe('rejected')
+  })
+
+  test('the same client order id is one order, however often it is sent', async () => {
+    const { broker, countOrders } = getWorld()
+    const request = createRequest(getWorld())
+    const heldBefore = await readHeldE8(getWorld())
+    const countBefore = await countOrders()
+    const first = requirePlaced(await broker.place(request))
+    const second = requirePlaced(await broker.place(request))
+    expect(second.brokerOrderId).toBe(first.brokerOrderId)
+    expect((await readHeldE8(getWorld())) - heldBefore).toBe(UNIT)
+    expect((await countOrders()) - countBefore).toBe(1)
+  })
+
+  test('a market order does not trade beyond its collar', async () => {
+    const before = await readHeldE8(getWorld())
+    const outcome = await getWorld().broker.place(createRequest(getWorld(), { worstPriceE8: PRICE - UNIT }))
+    expect(requirePlaced(outcome)).toMatchObject({ status: 'cancelled', filledE8: 0n })
+    expect(await readHeldE8(getWorld())).toBe(before)
+  })
+
+  test('a limit order away from the market rests, is found as working, and ends when cancelled', async () => {
+    const request = createRequest(getWorld(), { orderType: 'limit', limitPriceE8: PRICE / 2n, tif: 'gtc' })
+    expect(requirePlaced(await getWorld().broker.place(request)).status).toBe('working')
+    expect(await findOrder(getWorld(), request.clientOrderId)).toMatchObject({
+      outcome: 'found',
+      order: { status: 'working' },
     })
+    const cancelResult = await cancelOrder(getWorld(), request.clientOrderId)
+    expect(cancelResult).toMatchObject({ outcome: 'done', order: { status: 'cancelled', filledE8: 0n } })
+    expect(await cancelOrder(getWorld(), request.clientOrderId)).toEqual(cancelResult)
+  })
 
-    test('a rate limit is certain that nothing was taken, and says when to come back', async () => {
-      if (!world.fault) return
-      const request = ask()
-      world.fault('rate_limit')
-      expect(await world.broker.place(request)).toMatchObject({ outcome: 'unavailable', retryAfterSeconds: 7 })
-      world.fault('none')
-      expect(await find(request.clientOrderId)).toEqual({ outcome: 'not_found' })
-    })
-
-    test('a broker that is not there is unavailable, and nothing is thrown', async () => {
-      if (!world.fault) return
-      await world.close()
-      // On a connection that was open and breaks now, whether the order left is honestly not known; on a new one it is.
-      let outcome = await world.broker.place(ask())
-      for (let tries = 0; outcome.outcome === 'unknown' && tries < 5; tries += 1)
-        outcome = await world.broker.place(ask())
-      expect(outcome.outcome).toBe('unavailable')
-      expect((await find(randomUUID())).outcome).toBe('unknown')
-      expect(await world.broker.quote(world.type, world.symbol)).toMatchObject({ ok: false, reason: 'unavailable' })
-      expect(await world.broker.account(accountId)).toMatchObject({ ok: false, reason: 'unavailable' })
+  test('cancelling a filled order changes nothing', async () => {
+    const request = createRequest(getWorld())
+    await getWorld().broker.place(request)
+    expect(await cancelOrder(getWorld(), request.clientOrderId)).toMatchObject({
+      outcome: 'done',
+      order: { status: 'filled' },
     })
   })
+
+  test('an order that was never sent is not found and cannot be cancelled', async () => {
+    const clientOrderId = randomUUID()
+    expect(await findOrder(getWorld(), clientOrderId)).toEqual({ outcome: 'not_found' })
+    expect(await cancelOrder(getWorld(), clientOrderId)).toEqual({ outcome: 'not_found' })
+  })
+
+  test('an order the account cannot pay for is rejected and changes nothing', async () => {
+    const before = await readAccount(getWorld())
+    const outcome = await getWorld().broker.place(createRequest(getWorld(), { quantityE8: 1_000_000n * UNIT }))
+    expect(outcome.outcome).toBe('rejected')
+    expect((await readAccount(getWorld())).cashMicro).toBe(before.cashMicro)
+  })
+}
+
+function testPartialFillsAndFaults(getWorld: () => RemoteBrokerWorld): void {
+  test('a partial fill is reported, and kept when the rest is cancelled', async () => {
+    const { broker, setPartialFills } = getWorld()
+    setPartialFills(true)
+    const request = createRequest(getWorld(), { orderType: 'limit', limitPriceE8: 2n * PRICE, tif: 'gtc' })
+    const order = requirePlaced(await broker.place(request))
+    expect(order.status).toBe('working')
+    expect(order.filledE8).toBeGreaterThan(0n)
+    expect(order.filledE8).toBeLessThan(UNIT)
+    const cancelResult = await cancelOrder(getWorld(), request.clientOrderId)
+    expect(cancelResult).toMatchObject({ outcome: 'done', order: { status: 'cancelled', filledE8: order.filledE8 } })
+  })
+
+  test.each(['lose_response', 'server_error', 'proxy_timeout', 'garbage'] as const)(
+    '%s: the outcome is unknown, the order is found by its id, and sending it again creates no second one',
+    async (fault) => {
+      const { broker, countOrders, setFault } = getWorld()
+      const request = createRequest(getWorld())
+      const countBefore = await countOrders()
+      setFault(fault)
+      expect((await broker.place(request)).outcome).toBe('unknown')
+      setFault('none')
+      expect(await findOrder(getWorld(), request.clientOrderId)).toMatchObject({
+        outcome: 'found',
+        order: { status: 'filled' },
+      })
+      expect(requirePlaced(await broker.place(request)).status).toBe('filled')
+      expect((await countOrders()) - countBefore).toBe(1)
+    },
+  )
+
+  test('the outcome of a request that never arrived is unknown, and its order is not found', async () => {
+    const { broker, setFault } = getWorld()
+    const request = createRequest(getWorld())
+    setFault('lose_request')
+    expect((await broker.place(request)).outcome).toBe('unknown')
+    setFault('none')
+    expect(await findOrder(getWorld(), request.clientOrderId)).toEqual({ outcome: 'not_found' })
+  })
+
+  test('a rate limit means that no order was accepted, and carries the time to retry after', async () => {
+    const { broker, setFault } = getWorld()
+    const request = createRequest(getWorld())
+    setFault('rate_limit')
+    expect(await broker.place(request)).toMatchObject({ outcome: 'unavailable', retryAfterSeconds: 7 })
+    setFault('none')
+    expect(await findOrder(getWorld(), request.clientOrderId)).toEqual({ outcome: 'not_found' })
+  })
+
+  test('a broker that cannot be reached is unavailable, and nothing is thrown', async () => {
+    const { broker, type, symbol, close } = getWorld()
+    await close()
+    // When an open connection breaks it is not known whether the order was sent; on a new connection it certainly was not.
+    let outcome = await broker.place(createRequest(getWorld()))
+    for (let attempt = 0; outcome.outcome === 'unknown' && attempt < 5; attempt += 1)
+      outcome = await broker.place(createRequest(getWorld()))
+    expect(outcome.outcome).toBe('unavailable')
+    expect((await findOrder(getWorld(), randomUUID())).outcome).toBe('unknown')
+    expect(await broker.quote(type, symbol)).toMatchObject({ ok: false, reason: 'unavailable' })
+    expect(await broker.account(ACCOUNT_ID)).toMatchObject({ ok: false, reason: 'unavailable' })
+  })
+}
+
+const createRequest = (world: BrokerWorld, overrides: Partial<OrderRequest> = {}): OrderRequest => ({
+  accountId: ACCOUNT_ID,
+  clientOrderId: randomUUID(),
+  type: world.type,
+  symbol: world.symbol,
+  side: 'buy',
+  quantityE8: UNIT,
+  orderType: 'market',
+  limitPriceE8: null,
+  worstPriceE8: null,
+  tif: 'ioc',
+  leverageE2: null,
+  placeBy: new Date('2099-01-01T00:00:00Z'),
+  executeBy: new Date('2099-01-01T00:00:00Z'),
+  ...overrides,
+})
+
+function requirePlaced(outcome: PlaceOutcome): BrokerOrder {
+  if (outcome.outcome !== 'placed') throw new Error(`${outcome.outcome}: ${outcome.reason}`)
+  return outcome.order
+}
+
+const findOrder = ({ broker }: BrokerWorld, clientOrderId: string) => broker.find(ACCOUNT_ID, clientOrderId, SINCE)
+
+const cancelOrder = ({ broker }: BrokerWorld, clientOrderId: string) => broker.cancel(ACCOUNT_ID, clientOrderId, SINCE)
+
+async function readAccount({ broker }: BrokerWorld) {
+  const result = await broker.account(ACCOUNT_ID)
+  if (!result.ok) throw new Error(result.message)
+  return result.account
+}
+
+async function readHeldE8(world: BrokerWorld): Promise<bigint> {
+  const { positions } = await readAccount(world)
+  return positions.find((position) => position.symbol === world.symbol)?.quantityE8 ?? 0n
 }

@@ -8,7 +8,7 @@ import {
   serveExchange,
 } from '../../../test/brokerage/fake-exchange.ts'
 import { createOrder, e8 } from '../../../test/brokerage/manual-market.ts'
-import { brokerContract } from '../../../test/contract/broker.ts'
+import { remoteBrokerContract } from '../../../test/contract/broker.ts'
 import { createAlpacaBroker } from './alpaca.ts'
 
 type AlpacaOrder = {
@@ -21,7 +21,7 @@ type AlpacaOrder = {
   time_in_force: string
 }
 
-/** Speaks the shapes of Alpaca's trading and data APIs. */
+/** A fake of Alpaca's trading and data APIs. */
 async function openAlpaca() {
   const exchange = createExchange('AAPL', '200')
   const placedOrders: AlpacaOrder[] = []
@@ -113,7 +113,7 @@ async function openAlpaca() {
   return { exchange, served: server, broker, sent: placedOrders }
 }
 
-brokerContract('the Alpaca adapter', async () => {
+remoteBrokerContract('the Alpaca adapter', async () => {
   const { exchange, served: server, broker } = await openAlpaca()
   return {
     broker,
@@ -122,18 +122,18 @@ brokerContract('the Alpaca adapter', async () => {
     setPrice: (price) => {
       exchange.state.priceE8 = price
     },
-    fillHalf: (on) => {
+    setPartialFills: (on) => {
       exchange.state.fillsHalf = on
     },
-    fault: (fault) => {
+    setFault: (fault) => {
       exchange.state.fault = fault
     },
-    taken: () => exchange.orders.length,
+    countOrders: () => exchange.orders.length,
     close: () => server.close(),
   }
 })
 
-test('a collar goes to Alpaca as a limit, and a fraction of a share as a day order', async () => {
+test('a collar is sent to Alpaca as a limit price, and a fraction of a share as a day order', async () => {
   const { served: server, broker, sent: placedOrders } = await openAlpaca()
   await broker.place(createOrder({ worstPriceE8: e8('205.5') }))
   await broker.place(createOrder({ quantity: '0.25', worstPriceE8: e8('205.5') }))
@@ -142,7 +142,7 @@ test('a collar goes to Alpaca as a limit, and a fraction of a share as a day ord
   await server.close()
 })
 
-test('wrong credentials place nothing and are not the caller’s refusal', async () => {
+test('with wrong credentials the broker is unavailable and no order is placed', async () => {
   const { exchange, served: server } = await openAlpaca()
   const broker = createAlpacaBroker({ keyId: 'key', secretKey: 'other', baseUrl: server.url, dataUrl: server.url })
   expect((await broker.place(createOrder())).outcome).toBe('unavailable')

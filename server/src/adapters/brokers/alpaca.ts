@@ -7,6 +7,7 @@ import {
   type OrderRequest,
   type OrderStatus,
   type PlaceOutcome,
+  worstAcceptedPriceE8,
 } from '../../modules/brokerage/broker.ts'
 import {
   asDate,
@@ -19,7 +20,6 @@ import {
   parseE8,
   parseMicro,
   spreadBps,
-  tightestLimitE8,
   toAverageFill,
   toFailedPlaceOutcome,
 } from './broker-http.ts'
@@ -174,7 +174,8 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
 
 /** Alpaca takes fractions of a share as day orders only; the unfilled rest is cancelled at the run's deadline. */
 function toOrderBody(order: OrderRequest) {
-  const limit = tightestLimitE8(order)
+  // Brokers have limit prices, not collars.
+  const limit = worstAcceptedPriceE8(order)
   const isWholeShares = order.quantityE8 % 100_000_000n === 0n
   return {
     symbol: order.symbol,

@@ -1,4 +1,4 @@
-import { type Fill, type OrderRequest, type PlaceOutcome, parseDecimal } from '../../modules/brokerage/broker.ts'
+import { type Fill, type PlaceOutcome, parseDecimal } from '../../modules/brokerage/broker.ts'
 
 /**
  * The result of an HTTP request to a broker. `not_sent`: the request certainly did not arrive. `lost`: it may have
@@ -113,13 +113,6 @@ export function toFailedPlaceOutcome(response: BrokerResponse, formatRefusal: (b
   // A proxy that timed out (408) does not know what the broker behind it did.
   if (status >= 400 && status < 500 && status !== 408) return { outcome: 'rejected', reason: formatRefusal(body) }
   return { outcome: 'unknown', reason: `The broker answered ${status}.` }
-}
-
-/** The tighter of the order's limit and its collar: brokers have limit prices, not collars. */
-export const tightestLimitE8 = (order: OrderRequest): bigint | null => {
-  const { limitPriceE8: limit, worstPriceE8: worst } = order
-  if (limit === null || worst === null) return limit ?? worst
-  return (order.side === 'buy') === limit <= worst ? limit : worst
 }
 
 /** Parses a broker's decimal text; digits beyond the eighth decimal are rounded. */

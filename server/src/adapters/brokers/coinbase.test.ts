@@ -12,7 +12,7 @@ import {
 } from '../../../test/brokerage/fake-exchange.ts'
 import { createOrder, e8 } from '../../../test/brokerage/manual-market.ts'
 import { createTestClock } from '../../../test/clock.ts'
-import { brokerContract } from '../../../test/contract/broker.ts'
+import { remoteBrokerContract } from '../../../test/contract/broker.ts'
 import { createCoinbaseBroker } from './coinbase.ts'
 
 type Sizes = { base_size: string; limit_price?: string; end_time?: string }
@@ -33,7 +33,7 @@ const TIFS: Record<string, string> = {
   limit_limit_gtd: 'gtc',
 }
 
-/** Speaks the shapes of Coinbase Advanced Trade, and checks what each token is bound to. */
+/** A fake of Coinbase Advanced Trade that checks what each token is bound to. */
 async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
   const exchange = createExchange(SYMBOL, '200')
   const clock = createTestClock()
@@ -92,14 +92,14 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
         hold: { value: '0', currency },
         type: currency === 'USD' ? 'ACCOUNT_TYPE_FIAT' : 'ACCOUNT_TYPE_CRYPTO',
       })
-      const all = [
+      const balances = [
         balance('USD', formatMicro(exchange.state.cashMicro)),
         balance('SOL', formatE8(exchange.state.heldE8)),
       ]
-      // One account a page: the adapter must turn it.
+      // One account for each page, so that the adapter has to read the next one.
       return query.get('cursor')
-        ? { status: 200, body: { accounts: all.slice(1), has_next: false, cursor: '' } }
-        : { status: 200, body: { accounts: all.slice(0, 1), has_next: true, cursor: 'more' } }
+        ? { status: 200, body: { accounts: balances.slice(1), has_next: false, cursor: '' } }
+        : { status: 200, body: { accounts: balances.slice(0, 1), has_next: true, cursor: 'more' } }
     }
     if (method === 'POST' && path === `${API}/orders`) {
       placedOrders.push(body)
@@ -167,7 +167,7 @@ async function openCoinbase(curve: 'P-256' | 'ed25519' = 'P-256') {
   return { exchange, served: server, broker, tokens, clock, publicKey: pair.publicKey, sent: placedOrders }
 }
 
-brokerContract('the Coinbase adapter', async () => {
+remoteBrokerContract('the Coinbase adapter', async () => {
   const { exchange, served: server, broker } = await openCoinbase()
   return {
     broker,
@@ -176,19 +176,19 @@ brokerContract('the Coinbase adapter', async () => {
     setPrice: (price) => {
       exchange.state.priceE8 = price
     },
-    fillHalf: (on) => {
+    setPartialFills: (on) => {
       exchange.state.fillsHalf = on
     },
-    fault: (fault) => {
+    setFault: (fault) => {
       exchange.state.fault = fault
     },
-    taken: () => exchange.orders.length,
+    countOrders: () => exchange.orders.length,
     close: () => server.close(),
   }
 })
 
 test.each(['P-256', 'ed25519'] as const)(
-  'each request carries a short token of its own, signed with the %s key',
+  'each request carries its own short-lived token, signed with the %s key',
   async (curve) => {
     const { served: server, broker, tokens, publicKey, clock } = await openCoinbase(curve)
     expect(await broker.accounts()).toMatchObject({
@@ -210,7 +210,7 @@ test.each(['P-256', 'ed25519'] as const)(
   },
 )
 
-test('what may rest says when it ends: a resting order carries the run’s deadline', async () => {
+test('a resting order carries the run’s deadline', async () => {
   const { served: server, broker, sent: placedOrders } = await openCoinbase()
   const executeBy = new Date('2026-11-16T16:15:00Z')
   await broker.place(createOrder({ type: 'crypto', symbol: SYMBOL, tif: 'gtc', limit: '100', executeBy }))

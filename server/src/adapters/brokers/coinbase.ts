@@ -4,12 +4,14 @@ import {
   type Broker,
   type BrokerFailure,
   type BrokerOrder,
+  type CoinbaseAccount,
   type Fill,
   type FindOutcome,
   formatDecimal,
   notionalMicro,
   type OrderRequest,
   type OrderStatus,
+  worstAcceptedPriceE8,
 } from '../../modules/brokerage/broker.ts'
 import type { Clock } from '../../platform/clock.ts'
 import {
@@ -23,7 +25,6 @@ import {
   parseE8,
   parseMicro,
   spreadBps,
-  tightestLimitE8,
   toAverageFill,
   toFailedPlaceOutcome,
 } from './broker-http.ts'
@@ -41,14 +42,6 @@ export type CoinbaseOptions = {
 /** `accounts` lists the accounts as Coinbase does, for `/api/cb/receipts?type=accounts`. */
 export type CoinbaseBroker = Broker & {
   accounts(): Promise<{ ok: true; accounts: CoinbaseAccount[] } | BrokerFailure>
-}
-
-export type CoinbaseAccount = {
-  uuid: string
-  currency: string
-  available_balance: { value: string; currency: string }
-  hold: { value: string; currency: string }
-  type: string
 }
 
 const STATUSES: Record<string, OrderStatus> = {
@@ -278,8 +271,8 @@ export function createCoinbaseBroker(options: CoinbaseOptions): CoinbaseBroker {
       const body = asObject(response.body)
       if (body.success !== true) return { outcome: 'rejected', reason: formatRefusal(body) }
       // An accepted order is not an executed one, so its state is read.
-      const placed = await findOrderById(asText(asObject(body.success_response).order_id))
-      if (placed.outcome === 'found') return { outcome: 'placed', order: placed.order }
+      const findResult = await findOrderById(asText(asObject(body.success_response).order_id))
+      if (findResult.outcome === 'found') return { outcome: 'placed', order: findResult.order }
       return { outcome: 'unknown', reason: 'Coinbase accepted the order and does not return it yet.' }
     },
 
@@ -312,7 +305,8 @@ function toOrderBody(order: OrderRequest) {
 /** An order with a limit or a collar is sent as a limit order; one that may rest ends at the run's deadline. */
 function toOrderConfiguration(order: OrderRequest): Record<string, unknown> {
   const base_size = formatDecimal(order.quantityE8, 8)
-  const limit = tightestLimitE8(order)
+  // Brokers have limit prices, not collars.
+  const limit = worstAcceptedPriceE8(order)
   if (limit === null) return { market_market_ioc: { base_size } }
   const limitSizes = { base_size, limit_price: formatDecimal(limit, 8) }
   if (order.tif === 'ioc') return { sor_limit_ioc: limitSizes }

@@ -40,13 +40,13 @@ const credentials = {
   coinbase: { keyName: 'k', privateKey: pem, baseUrl: 'https://coinbase.example' },
 }
 
-test('with nothing configured every instrument trades on paper', () => {
+test('without credentials every instrument trades on paper', () => {
   const venues = createVenues(open({ tenants: [] }).venues)
   for (const type of INSTRUMENT_TYPES) expect(venues.choose('ten_any', type)?.mode).toBe('paper')
   expect(venues.choose('ten_any', 'crypto')?.id).toBe('coinbase-paper')
 })
 
-test('credentials alone switch nothing on, and a named tenant alone reaches the real accounts', () => {
+test('a live broker needs credentials and a configured tenant, and only that tenant reaches it', () => {
   expect(open({ ...credentials, tenants: [] }).venues).toHaveLength(2)
   const venues = createVenues(open({ ...credentials, tenants: ['ten_live'] }).venues)
   expect(venues.choose('ten_live', 'equity')).toMatchObject({ id: 'alpaca', mode: 'live' })
@@ -56,7 +56,7 @@ test('credentials alone switch nothing on, and a named tenant alone reaches the 
   expect(venues.listFor('ten_other').map(({ id }) => id)).toEqual(['paper', 'coinbase-paper'])
 })
 
-test('every covered wrapper can be bought at its preview price, day and night', async () => {
+test('every covered tokenised equity has a quote at its preview price, in and out of session', async () => {
   const broker = createVenues(open({ tenants: [] }).venues).choose('ten_any', 'rwa')!
   for (const at of ['2026-11-16T16:00:00Z', '2026-11-21T04:00:00Z']) {
     clock.set(at)

@@ -10,7 +10,7 @@ import {
 } from '../../../test/brokerage/fake-exchange.ts'
 import { createOrder, e8 } from '../../../test/brokerage/manual-market.ts'
 import { createTestClock } from '../../../test/clock.ts'
-import { brokerContract } from '../../../test/contract/broker.ts'
+import { remoteBrokerContract } from '../../../test/contract/broker.ts'
 import { createRobinhoodCryptoBroker } from './robinhood-crypto.ts'
 
 type Config = { asset_quantity: string; limit_price?: string }
@@ -26,7 +26,7 @@ const { privateKey } = generateKeyPairSync('ed25519')
 const seed = privateKey.export({ format: 'der', type: 'pkcs8' }).subarray(-32).toString('base64')
 const SYMBOL = 'SOL-USD'
 
-/** Speaks the shapes of Robinhood's crypto API, and checks every signature. */
+/** A fake of Robinhood's crypto API that checks every signature. */
 async function openRobinhood() {
   const exchange = createExchange(SYMBOL, '200')
   const clock = createTestClock()
@@ -104,7 +104,7 @@ async function openRobinhood() {
       const existingOrder = exchange.find(orderRequest.client_order_id)
       if (existingOrder) return { status: 201, body: toRobinhoodOrder(existingOrder) }
       const config = orderRequest.limit_order_config ?? orderRequest.market_order_config!
-      // Robinhood has no immediate-or-cancel; the exchange treats a crossing remainder as resting.
+      // Robinhood has no immediate-or-cancel: the unfilled rest of an order stays in the market.
       const order = exchange.submit({
         clientOrderId: orderRequest.client_order_id,
         symbol: orderRequest.symbol,
@@ -125,7 +125,7 @@ async function openRobinhood() {
       if (order) exchange.cancel(order)
       return { status: order ? 200 : 404, body: {} }
     }
-    // Two orders a page, newest first, so that finding one takes turning pages.
+    // Two orders for each page, newest first, so that finding one takes several pages.
     const newest = [...exchange.orders].reverse()
     const from = Number(query.get('cursor') ?? 0)
     const next =
@@ -143,23 +143,23 @@ async function openRobinhood() {
   return { exchange, served: server, broker }
 }
 
-brokerContract('the Robinhood crypto adapter', async () => {
+remoteBrokerContract('the Robinhood crypto adapter', async () => {
   const { exchange, served: server, broker } = await openRobinhood()
   return {
-    // A collared order rests at Robinhood until it is cancelled, which is what the run's deadline does.
+    // An order with a collar rests at Robinhood until it is cancelled, as a run does at its deadline.
     broker: { ...broker, place: async (request) => cancelRemainder(broker, request, await broker.place(request)) },
     type: 'crypto',
     symbol: SYMBOL,
     setPrice: (price) => {
       exchange.state.priceE8 = price
     },
-    fillHalf: (on) => {
+    setPartialFills: (on) => {
       exchange.state.fillsHalf = on
     },
-    fault: (fault) => {
+    setFault: (fault) => {
       exchange.state.fault = fault
     },
-    taken: () => exchange.orders.length,
+    countOrders: () => exchange.orders.length,
     close: () => server.close(),
   }
 })
@@ -176,7 +176,7 @@ async function cancelRemainder(
   return cancelResult.outcome === 'done' ? { outcome: 'placed' as const, order: cancelResult.order } : outcome
 }
 
-test('a signature over anything else is refused: nothing is placed', async () => {
+test('with a wrong signature the broker is unavailable and no order is placed', async () => {
   const { exchange, served: server } = await openRobinhood()
   const other = generateKeyPairSync('ed25519')
     .privateKey.export({ format: 'der', type: 'pkcs8' })

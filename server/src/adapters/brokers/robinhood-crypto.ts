@@ -8,6 +8,7 @@ import {
   notionalMicro,
   type OrderRequest,
   type OrderStatus,
+  worstAcceptedPriceE8,
 } from '../../modules/brokerage/broker.ts'
 import type { Clock } from '../../platform/clock.ts'
 import {
@@ -21,7 +22,6 @@ import {
   parseE8,
   parseMicro,
   spreadBps,
-  tightestLimitE8,
   toFailedPlaceOutcome,
 } from './broker-http.ts'
 
@@ -213,7 +213,8 @@ export function createRobinhoodCryptoBroker(options: RobinhoodCryptoOptions): Br
 
 /** A market order at Robinhood accepts any price, so an order with a collar is sent as a limit order at the collar. */
 function toOrderBody(order: OrderRequest) {
-  const limit = tightestLimitE8(order)
+  // Brokers have limit prices, not collars.
+  const limit = worstAcceptedPriceE8(order)
   const quantity = formatDecimal(order.quantityE8, 8)
   const config =
     limit === null

@@ -4,7 +4,7 @@ import { approvalDeadline, computeApprovalWindow } from './approval-window.ts'
 const now = new Date('2026-11-16T16:00:00Z')
 const openSession = { session: 'open', nextOpen: null, now } as const
 
-test('by instrument, short for leverage, and as the operator says when they say so', () => {
+test('the window depends on the instrument type and the leverage, unless the operator sets one', () => {
   const windowMinutes = (
     input: Pick<Parameters<typeof computeApprovalWindow>[0], 'type' | 'leverageE2' | 'overrideSeconds'>,
   ) => (computeApprovalWindow({ ...openSession, ...input }).expiresAt.getTime() - now.getTime()) / 60_000

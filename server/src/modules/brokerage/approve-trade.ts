@@ -58,7 +58,7 @@ export const createApproveTrade =
         const mismatchedField = findMismatchedEcho(run, body)
         if (mismatchedField)
           throw invalid(`${mismatchedField} differs from the terms of the run.`, { field: mismatchedField })
-        const approved: TradeRun = {
+        const approvedRun: TradeRun = {
           ...run,
           state: 'approved',
           approvedAt: now,
@@ -67,9 +67,9 @@ export const createApproveTrade =
           nextAttemptAt: now,
           updatedAt: now,
         }
-        await markApproved(tx, approved)
-        await deps.outcomeRecorder.recordApproved(tx, approved, keyId, now)
-        return { status: 200, body: toApprovedResponse(approved) }
+        await markApproved(tx, approvedRun)
+        await deps.outcomeRecorder.recordApproved(tx, approvedRun, keyId, now)
+        return { status: 200, body: toApprovedResponse(approvedRun) }
       })
       deps.wake()
       return response

@@ -13,7 +13,7 @@ import {
 } from './broker.ts'
 
 describe('amounts', () => {
-  test('decimal text goes in and out unchanged', () => {
+  test('decimal text is parsed and formatted without loss', () => {
     fc.assert(
       fc.property(
         fc.bigInt({ min: -(10n ** 24n), max: 10n ** 24n }),
@@ -25,7 +25,7 @@ describe('amounts', () => {
     )
   })
 
-  test('numbers are taken at their shortest text, and finer ones are refused rather than rounded', () => {
+  test('numbers with more than eight decimals are refused rather than rounded', () => {
     expect(e8FromNumber(0.1)).toBe(10_000_000n)
     expect(e8FromNumber(1e-8)).toBe(1n)
     expect(e8FromNumber(1e-9)).toBeUndefined()
@@ -41,7 +41,7 @@ describe('amounts', () => {
     )
   })
 
-  test('rounding is symmetric, and an average price gives its money back', () => {
+  test('rounding is symmetric, and an average price times its quantity is the amount paid', () => {
     expect([divideRounded(5n, 2n), divideRounded(-5n, 2n), divideRounded(4n, 3n)]).toEqual([3n, -3n, 1n])
     expect([divideUp(4n, 3n), divideUp(3n, 3n), divideUp(-4n, 3n)]).toEqual([2n, 1n, -1n])
     expect(minBigint(3n, 1n, 2n)).toBe(1n)
@@ -49,7 +49,7 @@ describe('amounts', () => {
     fc.assert(
       fc.property(amounts, ([micro, quantity]) => {
         const difference = notionalMicro(averagePriceE8(micro, quantity), quantity) - micro
-        // A price of eight decimals cannot say more about a large quantity than this.
+        // A price with eight decimals is no more precise than this for a large quantity.
         expect(difference < 0n ? -difference : difference).toBeLessThanOrEqual(quantity / 20_000_000_000n + 1n)
       }),
     )

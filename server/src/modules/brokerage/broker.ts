@@ -110,6 +110,16 @@ export type OrderRequest = {
   executeBy: Date
 }
 
+/** The tighter of the order's limit and its collar; null when it has neither. */
+export function worstAcceptedPriceE8(
+  order: Pick<OrderRequest, 'side' | 'limitPriceE8' | 'worstPriceE8'>,
+): bigint | null {
+  const { limitPriceE8: limit, worstPriceE8: collar } = order
+  if (limit === null || collar === null) return limit ?? collar
+  const limitIsTighter = order.side === 'buy' ? limit <= collar : limit >= collar
+  return limitIsTighter ? limit : collar
+}
+
 export type Fill = {
   fillId: string
   quantityE8: bigint
@@ -178,6 +188,15 @@ export type Broker = {
   find(accountId: string, clientOrderId: string, since: Date): Promise<FindOutcome>
   /** Cancels a working order. For an order that has already ended it returns `done` and changes nothing. */
   cancel(accountId: string, clientOrderId: string, since: Date): Promise<CancelOutcome>
+}
+
+/** An account at Coinbase or its paper stand-in, with the fields of Coinbase's API. */
+export type CoinbaseAccount = {
+  uuid: string
+  currency: string
+  available_balance: { value: string; currency: string }
+  hold: { value: string; currency: string }
+  type: string
 }
 
 // Amounts are part of the port, because adapters and the module must round in the same way: prices and quantities are

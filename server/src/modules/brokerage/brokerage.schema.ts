@@ -8,7 +8,7 @@ const dateTime = Type.String({ format: 'date-time' })
 const uuid = Type.String({ format: 'uuid' })
 const openObject = (description: string) => Type.Object({}, { additionalProperties: true, description: description })
 const noAdditionalProperties = { additionalProperties: false }
-/** Free text that the database and a signature can hold: no NUL, no half of a character. */
+/** Text that can be stored and signed: no NUL character and no unpaired surrogate. */
 const freeText = (maxLength: number, description?: string, minLength = 1) =>
   Type.String({ minLength, maxLength, pattern: '^[^\\u0000\\ud800-\\udfff]*$', ...(description && { description }) })
 
@@ -343,7 +343,7 @@ export const OauthCallback = Type.Object({
   account_stub_created: Type.Boolean(),
   encrypted: Type.Boolean(),
 })
-/** Answered 200 whatever it names, so nothing in it is refused that can be read at all. */
+/** Revoking is a 200 for any account id, so the body is validated as little as possible. */
 export const OauthRevokeRequest = Type.Object({
   rh_account_id: Type.Optional(nullable(freeText(256, 'An id that matches nothing is answered all the same.', 0))),
 })

@@ -164,7 +164,7 @@ export async function markSent(tx: Tx, run: TradeRun, at: Date, quote: Execution
   return rows.length === 1
 }
 
-/** Releases the run until `next.at`. `sentAt` is set when an order may still be on its way to the broker. */
+/** Releases the run until `release.at`. `sentAt` is set when an order may still be on its way to the broker. */
 export async function releaseRun(
   tx: Tx,
   run: TradeRun,

@@ -2,7 +2,7 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import { notFound, unavailable } from '../../platform/problem.ts'
 import { type AdmitDeps, createAdmitTrade, LEASE_SECONDS } from './admit-trade.ts'
 import { type ApproveDeps, cancelExpiredRun, createApproveTrade } from './approve-trade.ts'
-import type { InstrumentType } from './broker.ts'
+import type { CoinbaseAccount, InstrumentType } from './broker.ts'
 import * as store from './brokerage.store.ts'
 import { createCancelTrade } from './cancel-trade.ts'
 import { createExecuteTrade, type ExecuteDeps } from './execute-trade.ts'
@@ -14,15 +14,6 @@ import type { RhReceipt } from './trade-receipt.ts'
 import { isUuid } from './trade-run.ts'
 import { toTradeRunResponse } from './trade-run-response.ts'
 
-/** An account at Coinbase or its paper stand-in, with the fields of Coinbase's API. */
-export type CoinbaseAccountRecord = {
-  uuid: string
-  currency: string
-  available_balance: { value: string; currency: string }
-  hold: { value: string; currency: string }
-  type: string
-}
-
 export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder'> &
   Omit<ExecuteDeps, 'outcomeRecorder'> &
   Omit<ApproveDeps, 'outcomeRecorder'> &
@@ -31,7 +22,7 @@ export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder'> &
     coinbase: {
       brokerIds: readonly string[]
       /** Undefined when Coinbase does not answer. */
-      accounts(limit: number): Promise<CoinbaseAccountRecord[] | undefined>
+      accounts(limit: number): Promise<CoinbaseAccount[] | undefined>
     }
   }
 
@@ -81,7 +72,7 @@ export function createBrokerage(deps: BrokerageDeps) {
     listCoinbaseReceipts: (status: 'pending' | 'history' | undefined, limit: number): Promise<RhReceipt[]> =>
       store.listReceipts(db, { brokers: deps.coinbase.brokerIds, status }, limit),
 
-    async listCoinbaseAccounts(limit: number): Promise<CoinbaseAccountRecord[]> {
+    async listCoinbaseAccounts(limit: number): Promise<CoinbaseAccount[]> {
       const accounts = await deps.coinbase.accounts(limit)
       if (!accounts) throw unavailable('Coinbase gives no answer at the moment.')
       return accounts

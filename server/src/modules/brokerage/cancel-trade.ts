@@ -14,7 +14,7 @@ export type CancelDeps = {
   wake(): void
 }
 
-/** POST /api/rh/runs/:id/cancel: rejects a pending run, or stops one that has not been executed. */
+/** POST /api/rh/runs/:id/cancel: cancels a pending run, or stops one that has not been executed. */
 export const createCancelTrade = (deps: CancelDeps) => async (caller: TenantCaller, runId: string, reason: string) => {
   if (!isUuid(runId)) throw notFound('run')
   await deps.db.transaction().execute(async (tx) => {

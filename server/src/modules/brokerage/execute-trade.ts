@@ -174,8 +174,8 @@ function finishWithOrder(order: BrokerOrder, reasonOverride?: string): Decision 
 /** The order follows the stored terms only. An approved run tolerates the drift its approver was shown, any other the collar. */
 export function toOrderRequest(run: TradeRun): OrderRequest {
   const { terms, instrument } = run
-  const worst = worstPriceE8(terms, run.approval ? terms.maxDriftBps : terms.collarBps)
-  const tickRemainder = worst % instrument.tickE8
+  const worstPrice = worstPriceE8(terms, run.approval ? terms.maxDriftBps : terms.collarBps)
+  const tickRemainder = worstPrice % instrument.tickE8
   return {
     accountId: run.tenantId,
     clientOrderId: brokerClientOrderId(run),
@@ -188,10 +188,10 @@ export function toOrderRequest(run: TradeRun): OrderRequest {
     // Rounded to the tick in the tenant's favour.
     worstPriceE8:
       tickRemainder === 0n
-        ? worst
+        ? worstPrice
         : terms.orderSide === 'buy'
-          ? worst - tickRemainder
-          : worst - tickRemainder + instrument.tickE8,
+          ? worstPrice - tickRemainder
+          : worstPrice - tickRemainder + instrument.tickE8,
     tif: terms.tif,
     leverageE2: terms.leverageE2,
     placeBy: run.leaseUntil ?? run.executeBy,

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { numberFromE8 } from './broker.ts'
 import { distanceToLiquidationBps, liquidationPriceE8 } from './liquidation-price.ts'
 
-test('the textbook: ten times long and short, half a per cent of maintenance', () => {
+test('the liquidation price matches the formula for ten times leverage, long and short', () => {
   const base = { entryPriceE8: 6_000_000_000_000n, leverageE2: 1000n, maintenanceMarginBps: 50 }
   expect(numberFromE8(liquidationPriceE8({ ...base, direction: 'long' }))).toBeCloseTo((60_000 * 0.9) / 0.995, 6)
   expect(numberFromE8(liquidationPriceE8({ ...base, direction: 'short' }))).toBeCloseTo((60_000 * 1.1) / 1.005, 6)
@@ -11,7 +11,7 @@ test('the textbook: ten times long and short, half a per cent of maintenance', (
   expect(distanceToLiquidationBps(10_000n, 9_000n)).toBe(1000)
 })
 
-test('more leverage is never safer', () => {
+test('more leverage never moves the liquidation price away from the entry price', () => {
   const leverage = fc.bigInt({ min: 100n, max: 12_400n })
   fc.assert(
     fc.property(fc.constantFrom('long' as const, 'short' as const), leverage, (direction, leverageE2) => {

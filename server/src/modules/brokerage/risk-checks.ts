@@ -165,11 +165,11 @@ function checkPriceCollar({ terms, quote }: RiskFacts): Check {
   const touch = touchPriceE8(terms.orderSide, quote)
   const slippageE2 = BigInt(Math.round(terms.estimatedSlippageBps * 100))
   const sign = terms.orderSide === 'buy' ? 1n : -1n
-  const expected = (touch * (1_000_000n + sign * slippageE2)) / 1_000_000n
-  const worst = worstPriceE8({ ...terms, limitPriceE8: null, notionalCapMicro: null }, terms.collarBps)
-  const ok = terms.orderSide === 'buy' ? expected <= worst : expected >= worst
-  const reason = `The order is expected to trade at ${numberFromE8(expected)}, outside the collar.`
-  return buildCheck('price_collar', ok, numberFromE8(worst), numberFromE8(expected), reason)
+  const expectedPrice = (touch * (1_000_000n + sign * slippageE2)) / 1_000_000n
+  const worstPrice = worstPriceE8({ ...terms, limitPriceE8: null, notionalCapMicro: null }, terms.collarBps)
+  const ok = terms.orderSide === 'buy' ? expectedPrice <= worstPrice : expectedPrice >= worstPrice
+  const reason = `The order is expected to trade at ${numberFromE8(expectedPrice)}, outside the collar.`
+  return buildCheck('price_collar', ok, numberFromE8(worstPrice), numberFromE8(expectedPrice), reason)
 }
 
 function checkMarketable({ terms, quote }: RiskFacts): Check {

@@ -1,5 +1,12 @@
-import { absBigint, divideUp, type Fill, notionalMicro, type OrderRequest } from '../../../modules/brokerage/broker.ts'
-import { matchOrder, minuteOf, type Slice, worstAcceptedPriceE8 } from './matching.ts'
+import {
+  absBigint,
+  divideUp,
+  type Fill,
+  notionalMicro,
+  type OrderRequest,
+  worstAcceptedPriceE8,
+} from '../../../modules/brokerage/broker.ts'
+import { matchOrder, minuteOf, type Slice } from './matching.ts'
 import { type AccountDraft, nextSequence, type PaperAccount, type PaperOrder, startDraft } from './paper-account.ts'
 import {
   type Calendar,

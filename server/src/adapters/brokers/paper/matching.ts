@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto'
-import { divideRounded, minBigint, type OrderSide } from '../../../modules/brokerage/broker.ts'
+import { divideRounded, minBigint, type OrderSide, worstAcceptedPriceE8 } from '../../../modules/brokerage/broker.ts'
 import type { PaperOrder } from './paper-account.ts'
 import type { Listing, MarketQuote } from './paper-market.ts'
 
@@ -52,14 +52,6 @@ export function impactPpm(listing: Listing, quantityE8: bigint): bigint {
 }
 
 export const minuteOf = (at: number) => Math.floor(at / MINUTE_MS)
-
-/** The worst price this order accepts: the tighter of its limit and its collar. */
-export function worstAcceptedPriceE8(order: Pick<PaperOrder, 'side' | 'limitPriceE8' | 'worstPriceE8'>): bigint | null {
-  const { limitPriceE8: limit, worstPriceE8: worst } = order
-  if (limit === null || worst === null) return limit ?? worst
-  const tighter = order.side === 'buy' ? limit <= worst : limit >= worst
-  return tighter ? limit : worst
-}
 
 /** The largest quantity whose last unit still trades within the order's price, found by binary search. */
 function quantityWithinBoundE8(order: PaperOrder, quote: MarketQuote, takenE8: bigint, maxQuantityE8: bigint): bigint {

@@ -6,6 +6,7 @@ import {
   type BrokerFailure,
   type BrokerOrder,
   type BrokerPosition,
+  type CoinbaseAccount,
   formatDecimal,
   type InstrumentType,
   notionalMicro,
@@ -58,14 +59,6 @@ export type PaperBroker = Broker & {
   advanceIdleAccounts(limit: number): Promise<number>
   /** All accounts, one row for each currency, as Coinbase would list them. */
   coinbaseAccounts(limit: number): Promise<CoinbaseAccount[]>
-}
-
-type CoinbaseAccount = {
-  uuid: string
-  currency: string
-  available_balance: { value: string; currency: string }
-  hold: { value: string; currency: string }
-  type: string
 }
 
 type ListingKey = Pick<MarketQuote['listing'], 'type' | 'symbol'>
@@ -193,8 +186,8 @@ export function createPaperBroker(deps: PaperDeps): PaperBroker {
         (account, snapshot, existingOrder) => {
           if (existingOrder) return { result: toPlaceOutcome(existingOrder) }
           if (snapshot.at >= request.placeBy.getTime()) return { result: TOO_LATE }
-          const placed = placeOrder(account, request, snapshot, rules)
-          return { draft: placed, result: toPlaceOutcome(placed.order) }
+          const placement = placeOrder(account, request, snapshot, rules)
+          return { draft: placement, result: toPlaceOutcome(placement.order) }
         },
         { extraListings: [request], clientOrderId },
       )
@@ -266,10 +259,10 @@ const toBrokerOrder = (order: PaperOrder): BrokerOrder => ({
 })
 
 function toCoinbaseAccounts(venue: string, account: PaperAccount): CoinbaseAccount[] {
-  const row = (currency: string, type: string, free: string, hold: string): CoinbaseAccount => ({
+  const row = (currency: string, type: string, available: string, hold: string): CoinbaseAccount => ({
     uuid: hashToUuid(`${venue}/${account.accountId}/${currency}`),
     currency,
-    available_balance: { value: free, currency },
+    available_balance: { value: available, currency },
     hold: { value: hold, currency },
     type,
   })
@@ -298,14 +291,14 @@ function hashToUuid(text: string): string {
 function toBrokerAccount(account: PaperAccount, snapshot: MarketSnapshot): BrokerAccount {
   const positions = Object.values(account.positions)
   const positionsMicro = positions.reduce((sum, position) => sum + valueMicro(position, snapshot), 0n)
-  const free = freeCashMicro(account)
+  const freeMicro = freeCashMicro(account)
   return {
     accountId: account.accountId,
     currency: 'USD',
     cashMicro: account.cashMicro,
     unsettledMicro: unsettledMicro(account),
     heldMicro: heldMicro(account),
-    buyingPowerMicro: free > 0n ? free : 0n,
+    buyingPowerMicro: freeMicro > 0n ? freeMicro : 0n,
     equityMicro: account.cashMicro + positionsMicro,
     positions: positions.map((position) => toBrokerPosition(position, snapshot)),
   }
