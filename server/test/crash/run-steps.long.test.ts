@@ -143,18 +143,18 @@ test('killed after check: nothing happened, and the payment is still good', asyn
 for (const step of outcomes.givenUp) {
   test(`killed after ${step}: the run is given up and not charged`, async () => {
     const { payer, body, payment } = await crashAfter(step)
-    const left = await readRun(body)
-    expect(left).toMatchObject({ run: 'executing', settlement: 'pending', answer: null })
-    expect(left!.ledger).toEqual({ pending: PRICE_MICRO, posted: 0n })
+    const leftover = await readRun(body)
+    expect(leftover).toMatchObject({ run: 'executing', settlement: 'pending', answer: null })
+    expect(leftover!.ledger).toEqual({ pending: PRICE_MICRO, posted: 0n })
 
     const service = await startService()
     const ended = await waitUntilEnded(body)
     expect(ended).toMatchObject({ run: 'failed', settlement: 'failed', reason: 'interrupted', transaction: null })
     expect(ended.ledger).toEqual({ pending: 0n, posted: 0n })
     const response = await expectReplay(service, body, payment!, 500)
-    expect(response).toMatchObject({ run_id: left!.id, status: 'failed', stage: 'execute', charged: false })
+    expect(response).toMatchObject({ run_id: leftover!.id, status: 'failed', stage: 'execute', charged: false })
     expect(await service.balance(payer.address)).toBe(FUNDS_MICRO)
-    const receipts = await service.get(`/api/receipts?run_id=${left!.id}`)
+    const receipts = await service.get(`/api/receipts?run_id=${leftover!.id}`)
     expect(receipts.body.receipts).toMatchObject([{ kind: 'failure', charged: false }])
     expect(await service.stop()).toBe(0)
   })
@@ -165,12 +165,12 @@ for (const step of outcomes.givenUp) {
 for (const step of outcomes.settledByReconciler) {
   test(`killed after ${step}: the reconciler settles the payment once and the stored response is there`, async () => {
     const { payer, body, payment } = await crashAfter(step)
-    const left = await readRun(body)
-    expect(left).toMatchObject({ run: 'settling', settlement: 'pending', answer: null, transaction: null })
-    expect(left!.ledger).toEqual({ pending: PRICE_MICRO, posted: 0n })
+    const leftover = await readRun(body)
+    expect(leftover).toMatchObject({ run: 'settling', settlement: 'pending', answer: null, transaction: null })
+    expect(leftover!.ledger).toEqual({ pending: PRICE_MICRO, posted: 0n })
 
     const service = await startService()
-    expect(await waitUntilEnded(body)).toMatchObject({ id: left!.id, run: 'completed', settlement: 'settled' })
+    expect(await waitUntilEnded(body)).toMatchObject({ id: leftover!.id, run: 'completed', settlement: 'settled' })
     const response = await expectReplay(service, body, payment!, 200)
     await expectPaid(service, body, payer.address, response)
     expect(await service.stop()).toBe(0)
@@ -179,12 +179,12 @@ for (const step of outcomes.settledByReconciler) {
 
 test('killed after complete: the response is already stored and the same payment gets it', async () => {
   const { payer, body, payment } = await crashAfter('complete')
-  const left = await readRun(body)
-  expect(left).toMatchObject({ run: 'completed', settlement: 'settled', answer: expect.any(String) })
+  const leftover = await readRun(body)
+  expect(leftover).toMatchObject({ run: 'completed', settlement: 'settled', answer: expect.any(String) })
 
   const service = await startService()
   const response = await expectReplay(service, body, payment!, 200)
-  expect(response).toEqual(JSON.parse(left!.answer!))
+  expect(response).toEqual(JSON.parse(leftover!.answer!))
   await expectPaid(service, body, payer.address, response)
   expect(await service.stop()).toBe(0)
 })

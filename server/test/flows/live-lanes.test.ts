@@ -130,7 +130,7 @@ for (const [name, behaviour] of Object.entries({
     const { answer, balance } = await payForRun(`A joke, please, although the provider ${name}.`)
     expect(answer.status, answer.text).toBe(500)
     expect(answer.body).toMatchObject({
-      answerStatus: 'failed',
+      status: 'failed',
       stage: 'execute',
       charged: false,
       receipt: { kind: 'failure', charged: false },

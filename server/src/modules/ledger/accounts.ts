@@ -1,6 +1,6 @@
 /**
- * The chart of accounts. Debits are positive and credits negative in the table; a balance is shown on the side where
- * its account normally stands, so that what we owe a wallet reads as a positive amount.
+ * The chart of accounts. Debits are positive and credits negative in the table; a balance is shown on the
+ * normal side of its account, so that what we owe a wallet reads as a positive amount.
  */
 export const accounts = {
   /** USDC on the address that payments go to. */

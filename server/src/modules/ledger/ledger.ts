@@ -87,13 +87,13 @@ export function createLedger({ db, ids }: LedgerDeps) {
 
     /** Adds new entries to the stored balances. Reads are exact without it; it keeps them cheap. */
     async sweepBalances(): Promise<number> {
-      let counted = 0
+      let total = 0
       for (let pass = 0; pass < 20; pass++) {
         const batchCount = await db.transaction().execute((tx) => countLedger(tx, COUNT_BATCH_SIZE))
-        counted += batchCount
+        total += batchCount
         if (batchCount < COUNT_BATCH_SIZE) break
       }
-      return counted
+      return total
     },
   }
 }

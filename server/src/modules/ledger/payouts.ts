@@ -34,7 +34,7 @@ export type PayoutRail = {
     to: string
     amountMicro: bigint
   }): Promise<{ state: 'paid'; transaction: string } | { state: 'open'; reason: string }>
-  /** Whether a transaction moved this much from our address to that one; undefined when no chain can be asked. */
+  /** Whether a transaction moved this amount from our address to this one; undefined without a chain. */
   proves(transaction: string, to: string, amountMicro: bigint): Promise<boolean | undefined>
 }
 
@@ -108,7 +108,7 @@ export function createPayouts(deps: PayoutsDeps) {
   }
 
   return {
-    /** Only the operator may withdraw. The response shows the state after one attempt; the sweep makes the others. */
+    /** Only the operator may withdraw. The response is the pending payout; the first attempt follows at once, the sweep makes the others. */
     async withdraw(
       walletId: string,
       key: string | undefined,

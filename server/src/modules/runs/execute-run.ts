@@ -9,7 +9,7 @@ import type { PaidRequest } from './paid-request.ts'
 import { checkWallet, checkX402Payment, type PaymentMethod, walletTooLowResponse } from './payment-method.ts'
 import type { Failure, Run, RunResponse, RunResult } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { findResponseToFirst, findStoredResponse, readStoredResponse } from './stored-response.ts'
+import { findResponseToFirstRequest, findStoredResponse, readStoredResponse } from './stored-response.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
 const MAX_REASSESSMENTS = 8
@@ -113,7 +113,7 @@ async function admitRun(
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error
     if (error.message === 'rules_changed' || error.message === 'limit_reached') return error.message
-    const storedResponse = await findResponseToFirst(deps, request, error)
+    const storedResponse = await findResponseToFirstRequest(deps, request, error)
     if (storedResponse) return storedResponse
     if (error.message === 'payer_exposure')
       throw new Problem('error', 'Too much of this payer is verified and not yet settled; try again in a moment.', {

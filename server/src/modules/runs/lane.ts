@@ -1,9 +1,9 @@
-/** The lane port: what does the work of a run. Adapters import these types and nothing else of this module. */
+/** The lane port: a lane does the work of a run. Adapters import these types and nothing else from this module. */
 export type LaneTask = {
   runId: string
   agentId: string
   task: string
-  /** What memory put in front of the task, oldest first. Empty when the run asked for none. */
+  /** The memories put in front of the task, oldest first. Empty when the run does not use memory. */
   context: readonly string[]
   /** The lane must have stopped by then; `signal` fires at the same moment. */
   deadline: Date
@@ -21,12 +21,12 @@ export type LaneResult =
       /** `offline` lanes are deterministic: the same task gives the same output on every machine. */
       mode: 'live' | 'offline'
       usage: LaneUsage
-      /** Providers tried before this one, in order, with why each was left. */
+      /** The providers tried before this one, in order, each with the reason it failed. */
       fallbacks: readonly { provider: string; model: string; reason: string }[]
     }
   | { ok: false; reason: 'timeout' | 'refused' | 'unavailable' | 'invalid_output'; message: string; retryable: boolean }
 
-/** A lane never throws for what the outside world does: failure is a result. It may throw only for our own bugs. */
+/** A lane returns a failure of its provider as a result. It throws only for a bug of ours. */
 export type Lane = {
   name: string
   mode: 'live' | 'offline'

@@ -42,6 +42,7 @@ export type RunTerms = {
   locks: string[]
   route: Record<string, unknown>
   pricing: { base_price_micro: string; fee_micro: string; pricing_version: string }
+  /** The summary of the governance assessment; stored rows use this key. */
   ruling: AssessmentSummary
   input_hash: string
 }

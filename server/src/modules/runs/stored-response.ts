@@ -33,7 +33,7 @@ export async function findStoredResponse(
 }
 
 /** The response to the request that came first, when a step was refused because it used the same payment or key. */
-export async function findResponseToFirst(
+export async function findResponseToFirstRequest(
   deps: StoredResponseDeps,
   request: RequestIdentity,
   refusal: StepRefused,

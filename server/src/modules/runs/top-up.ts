@@ -11,7 +11,7 @@ import type { PaymentMethod } from './payment-method.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
 import type { RunResponse, TopUp, TopUpResult } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { findResponseToFirst, findStoredResponse } from './stored-response.ts'
+import { findResponseToFirstRequest, findStoredResponse } from './stored-response.ts'
 
 export type TopUpRequest = RequestIdentity & {
   caller: TenantCaller
@@ -28,6 +28,7 @@ export const createTopUp =
     const storedResponse = await findStoredResponse(deps, request)
     if (storedResponse) return storedResponse
 
+    // Refuses a payment that was quoted for another request; the price itself is the amount of the top-up.
     readPaymentQuote(deps, request)
     if (!request.paid) return paymentRequiredResponse(deps, toPricedRequest(deps, request))
     const terms = deps.payments.termsFor(request.amountMicro)
@@ -47,8 +48,8 @@ export const createTopUp =
     }
     const topUp = draftTopUp(deps, request, paymentMethod.payer)
     const result: TopUpResult = { receipt_id: deps.ids.next('rcpt'), issued_at: deps.clock.now().toISOString() }
-    const storedByFirst = await admitTopUp(deps, request, topUp, paymentMethod, result)
-    if (storedByFirst) return storedByFirst
+    const responseToFirst = await admitTopUp(deps, request, topUp, paymentMethod, result)
+    if (responseToFirst) return responseToFirst
     deps.afterStep('keep')
 
     const outcome = await deps.payments.settle(paymentMethod.settlement)
@@ -78,7 +79,7 @@ async function admitTopUp(
     return undefined
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error
-    const storedResponse = await findResponseToFirst(deps, request, error)
+    const storedResponse = await findResponseToFirstRequest(deps, request, error)
     if (storedResponse) return storedResponse
     throw conflict(`The top-up could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })
   }
