@@ -3,7 +3,7 @@ import type { Lane } from '../../src/modules/runs/lane.ts'
 import { createTestClock, type TestClock } from '../clock.ts'
 import { startService, type TestService } from '../harness.ts'
 
-/** A service whose clock stands still until it is moved, whose lane fails when told to, and tenants with money in a wallet. */
+/** A service with a manual clock and a lane that fails on demand. Background work is off: tests call the sweeps themselves. */
 export type World = TestService & { clock: TestClock; lane: FlakyLane }
 
 export type FlakyLane = Lane & { failing: boolean; slowMs: number; failed: number }
@@ -18,8 +18,8 @@ export function flakyLane(): FlakyLane {
     async execute(task) {
       if (this.failing) {
         this.failed += 1
-        await new Promise((wait) => setTimeout(wait, this.slowMs))
-        return { ok: false, reason: 'unavailable', message: 'The lane was told to fail.', retryable: true }
+        await new Promise((resolve) => setTimeout(resolve, this.slowMs))
+        return { ok: false, reason: 'unavailable', message: 'The lane fails on demand.', retryable: true }
       }
       return offline.execute(task)
     },
@@ -29,13 +29,13 @@ export function flakyLane(): FlakyLane {
 export async function openWorld(env: Record<string, string> = {}): Promise<World> {
   const clock = createTestClock(new Date(Math.floor(Date.now() / 1000) * 1000))
   const lane = flakyLane()
-  const service = await startService({ clock, lane, env })
+  const service = await startService({ clock, lane, env: { BACKGROUND_WORK: 'off', ...env } })
   return Object.assign(service, { clock, lane })
 }
 
 export type Tenant = { tenantId: string; apiKey: string; headers: Record<string, string>; walletId: string }
 
-/** A tenant whose wallet is full, so that its runs need no chain. */
+/** A tenant with money in a wallet, so that its runs need no chain. */
 export async function richTenant(world: TestService, usdc = 1_000): Promise<Tenant> {
   const tenant = await world.onboard()
   const { body } = await world.post('/api/wallets', {}, tenant.headers)
@@ -47,7 +47,7 @@ export async function richTenant(world: TestService, usdc = 1_000): Promise<Tena
   return { ...tenant, walletId: body.wallet_id }
 }
 
-/** One run, paid from the wallet. */
+/** Sends one run that is paid from the wallet. */
 export const run = (
   world: TestService,
   tenant: Tenant,
@@ -60,28 +60,33 @@ export const run = (
     { ...tenant.headers, ...headers },
   )
 
-/** Another key of the tenant, with these rights. */
+/** Creates another key of the tenant with these scopes. */
 export async function anotherKey(
   world: TestService,
   tenant: Tenant,
   scopes = ['read', 'run', 'control', 'mandate'],
 ): Promise<Record<string, string>> {
-  const made = await world.post(
+  const created = await world.post(
     `/api/admin/tenants/${tenant.tenantId}/keys`,
     { scopes },
     { 'x-admin-key': world.service.adminKey },
   )
-  return { 'x-api-key': made.body.api_key }
+  return { 'x-api-key': created.body.api_key }
 }
 
-/** What holds of every counter at every moment (M7). */
+/** Counters that break the invariant: reserved equals the open holds, and no limit is exceeded (M7). */
 export async function counterFaults(world: TestService): Promise<unknown[]> {
   const { rows } = await world.service.database.pool.query(`
-    select l.scope, l.period, l.spent_micro, l.reserved_micro, l.limit_micro, coalesce(h.open, 0) as open
-    from limits l
-    left join (select scope, period, sum(amount_micro) as open from holds where state = 'open' group by 1, 2) h using (scope, period)
-    left join limit_definitions d using (scope)
-    where l.reserved_micro <> coalesce(h.open, 0) or l.spent_micro + l.reserved_micro > l.limit_micro
-       or (d.enforced and d.scope like 'budget:%' and l.spent_micro + l.reserved_micro > d.limit_micro)`)
+    select counter.scope, counter.period, counter.spent_micro, counter.reserved_micro, counter.limit_micro,
+           coalesce(held.open_micro, 0) as open_micro
+    from limits counter
+    left join (
+      select scope, period, sum(amount_micro) as open_micro from holds where state = 'open' group by 1, 2
+    ) held using (scope, period)
+    left join limit_definitions definition using (scope)
+    where counter.reserved_micro <> coalesce(held.open_micro, 0)
+       or counter.spent_micro + counter.reserved_micro > counter.limit_micro
+       or (definition.enforced and definition.scope like 'budget:%'
+           and counter.spent_micro + counter.reserved_micro > definition.limit_micro)`)
   return rows
 }

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { live, ops } from './model.ts'
-import { story, tellAndReplay } from './time-machine.ts'
+import { ops, runModel } from './limits-model.ts'
+import { runAndReplay, story } from './replay-model.ts'
 import { openWorld, type World } from './world.ts'
 
 let world: World
@@ -10,18 +10,18 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-test('long lives of money: model and service agree after every step', async () => {
+test('model and service agree after every operation of long random histories', async () => {
   await fc.assert(
-    fc.asyncProperty(ops(60), (told) => live(world, told)),
+    fc.asyncProperty(ops(60), (story) => runModel(world, story)),
     { numRuns: 60, endOnFailure: true },
   )
 })
 
-test('a hundred random histories: simulate equals what was said live on every decision', async () => {
+test('simulate reproduces every decision of a hundred random histories', async () => {
   let compared = 0
   await fc.assert(
-    fc.asyncProperty(story, async (told) => {
-      compared += await tellAndReplay(world, told)
+    fc.asyncProperty(story, async (story) => {
+      compared += await runAndReplay(world, story)
     }),
     { numRuns: 100, endOnFailure: true },
   )

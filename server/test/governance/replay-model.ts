@@ -3,9 +3,8 @@ import { expect } from 'vitest'
 import { richTenant, run, type Tenant, type World } from './world.ts'
 
 /**
- * Random policies live through random payments over HTTP; afterwards each is replayed by `simulate` over what happened.
- * Three must agree on every single decision: what the service said then, what the replay says now, and a judge of our
- * own, written here from the contract and nothing else.
+ * Sends random payments under random policies over HTTP, then replays each policy with `simulate`. For every decision
+ * three outcomes must agree: the recorded one, the replayed one, and one computed here from the documented rules.
  */
 const lanes = {
   'comedian-v1': 10_000,
@@ -16,7 +15,7 @@ const lanes = {
 } as const
 type Lane = keyof typeof lanes
 const lane = fc.constantFrom(...(Object.keys(lanes) as Lane[]))
-const some = (values: readonly number[]) => fc.constantFrom(...values)
+const oneOf = (values: readonly number[]) => fc.constantFrom(...values)
 
 type Constraints = Partial<{
   max_per_run_usdc: number
@@ -33,15 +32,15 @@ type Constraints = Partial<{
 
 const constraints: fc.Arbitrary<Constraints> = fc.record(
   {
-    max_per_run_usdc: some([0.01, 0.012, 0.013, 0.025]),
-    max_per_day_usdc: some([0.03, 0.05, 0.08, 0.2]),
-    max_per_month_usdc: some([0.05, 0.1, 0.3]),
-    max_runs_per_minute: some([1, 2, 3, 6]),
+    max_per_run_usdc: oneOf([0.01, 0.012, 0.013, 0.025]),
+    max_per_day_usdc: oneOf([0.03, 0.05, 0.08, 0.2]),
+    max_per_month_usdc: oneOf([0.05, 0.1, 0.3]),
+    max_runs_per_minute: oneOf([1, 2, 3, 6]),
     allowed_agents: fc.uniqueArray(lane, { minLength: 2 }),
     denied_agents: fc.uniqueArray(lane, { maxLength: 2 }),
     denied_merchants: fc.constantFrom(['shop'], ['countersign'], []),
     allowed_hours_utc: fc.constantFrom([...Array(24).keys()], [0, 2, 4, 6, 8, 10, 12, 14, 16, 18, 20, 22]),
-    require_approval_above_usdc: some([0.011, 0.02]),
+    require_approval_above_usdc: oneOf([0.011, 0.02]),
     require_preauth: fc.boolean(),
   },
   { requiredKeys: [] },
@@ -71,14 +70,14 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     arbitrary: fc.record({
       do: fc.constant('pay' as const),
       lane,
-      micro: some([5_000, 10_000, 20_000]),
+      micro: oneOf([5_000, 10_000, 20_000]),
       merchant: fc.constantFrom('shop', 'market'),
-      end: fc.oneof(fc.constantFrom('open' as const, 'voided' as const), some([1, 4_000, 5_000])),
+      end: fc.oneof(fc.constantFrom('open' as const, 'voided' as const), oneOf([1, 4_000, 5_000])),
     }),
   },
   {
     weight: 2,
-    arbitrary: fc.record({ do: fc.constant('wait' as const), ms: some([1_000, 60_000, 3_600_000, 86_400_000]) }),
+    arbitrary: fc.record({ do: fc.constant('wait' as const), ms: oneOf([1_000, 60_000, 3_600_000, 86_400_000]) }),
   },
 )
 
@@ -91,11 +90,12 @@ export type Story = { drafts: Draft[]; ops: Op[] }
 type Payment = { agent: string; micro: number; merchant: string; at: Date; preauth: boolean }
 type Policy = Draft & { id: string; counters: Map<string, number> }
 
-const worst = (verdicts: string[]) => ['blocked', 'review_required'].find((one) => verdicts.includes(one)) ?? 'pass'
-const speaks = (policy: Policy, payment: Payment) => policy.agent_id === undefined || policy.agent_id === payment.agent
+const worstVerdict = (verdicts: string[]) =>
+  ['blocked', 'review_required'].find((verdict) => verdicts.includes(verdict)) ?? 'pass'
+const applies = (policy: Policy, payment: Payment) => policy.agent_id === undefined || policy.agent_id === payment.agent
 const micro = (usdc: number) => Math.round(usdc * 1e6)
 
-/** The three counters: the name of the window, what a payment adds, and what may be reached. */
+/** The counters of a policy: the name of the window, what a payment adds, and the limit. */
 function countersOf(
   { constraints: c }: Policy,
   { at, micro: amount }: Payment,
@@ -106,12 +106,12 @@ function countersOf(
     [`month ${iso.slice(0, 7)}`, amount, c.max_per_month_usdc === undefined ? undefined : micro(c.max_per_month_usdc)],
     [`minute ${iso.slice(0, 16)}`, 1, c.max_runs_per_minute],
   ]
-  return all.filter((one): one is [string, number, number] => one[2] !== undefined)
+  return all.filter((counter): counter is [string, number, number] => counter[2] !== undefined)
 }
 
-/** Our own judge: what this policy says of this payment now. */
-function judge(policy: Policy, payment: Payment): string | null {
-  if (!speaks(policy, payment)) return null
+/** The outcome of a policy for a payment, computed independently of the service; null when it does not apply. */
+function expectedOutcome(policy: Policy, payment: Payment): string | null {
+  if (!applies(policy, payment)) return null
   const c = policy.constraints
   const verdicts: string[] = []
   if (c.max_per_run_usdc !== undefined && payment.micro > micro(c.max_per_run_usdc)) verdicts.push('blocked')
@@ -124,71 +124,69 @@ function judge(policy: Policy, payment: Payment): string | null {
     verdicts.push('review_required')
   for (const [name, adds, limit] of countersOf(policy, payment))
     if ((policy.counters.get(name) ?? 0) + adds > limit) verdicts.push('blocked')
-  const verdict = worst(verdicts)
-  if (verdict === 'pass' || policy.mode === 'shadow')
-    return Object.keys(c).length === 0 || !saysAnything(c) ? silent(c) : 'pass'
+  const verdict = worstVerdict(verdicts)
+  if (verdict === 'pass' || policy.mode === 'shadow') return hasActiveConstraint(c) ? 'pass' : null
   return policy.mode === 'warn' ? 'warning' : verdict
 }
 
-/** A policy whose only words are `require_preauth: false` has said nothing. */
-const saysAnything = (c: Constraints) => Object.entries(c).some(([, value]) => value !== false)
-const silent = (c: Constraints) => (saysAnything(c) ? 'pass' : null)
+/** A policy whose only constraint is `require_preauth: false` has no results. */
+const hasActiveConstraint = (c: Constraints) => Object.entries(c).some(([, value]) => value !== false)
 
 const count = (policy: Policy, payment: Payment, sign: 1 | -1) => {
   for (const [name, adds] of countersOf(policy, payment))
     policy.counters.set(name, (policy.counters.get(name) ?? 0) + sign * adds)
 }
 
-/** Lives the story, and answers what each decision should have been, by run, for each policy. */
-async function live(world: World, tenant: Tenant, policies: Policy[], ops: readonly Op[]) {
+/** Runs the story and returns the expected outcome of each policy by run id. */
+async function runStory(world: World, tenant: Tenant, policies: Policy[], ops: readonly Op[]) {
   const expected = new Map<string, Map<string, string | null>>()
   const expectAll = (runId: string, verdicts: (string | null)[]) =>
     expected.set(runId, new Map(policies.map((policy, index) => [policy.id, verdicts[index]!])))
-  const admit = (payment: Payment) =>
-    policies.filter((policy) => speaks(policy, payment)).map((policy) => count(policy, payment, 1))
+  const countAdmitted = (payment: Payment) =>
+    policies.filter((policy) => applies(policy, payment)).map((policy) => count(policy, payment, 1))
   let number = 0
   const task = () => {
     number += 1
     return `Joke number ${number}.`
   }
 
-  for (const one of ops) {
+  for (const op of ops) {
     const at = world.clock.now()
-    if (one.do === 'wait') world.clock.advance(one.ms)
-    if (one.do === 'run') {
-      const payment = { agent: one.lane, micro: lanes[one.lane], merchant: 'countersign', at, preauth: false }
-      const verdicts = policies.map((policy) => judge(policy, payment))
-      world.lane.failing = one.fails
-      const answer = await run(world, tenant, { task: task(), agent_id: one.lane })
+    if (op.do === 'wait') world.clock.advance(op.ms)
+    if (op.do === 'run') {
+      const payment = { agent: op.lane, micro: lanes[op.lane], merchant: 'countersign', at, preauth: false }
+      const verdicts = policies.map((policy) => expectedOutcome(policy, payment))
+      world.lane.failing = op.fails
+      const answer = await run(world, tenant, { task: task(), agent_id: op.lane })
       world.lane.failing = false
       expect([200, 429, 500], answer.text).toContain(answer.status)
       expectAll(answer.body.run_id, verdicts)
-      if (answer.status === 200) admit(payment)
+      if (answer.status === 200) countAdmitted(payment)
     }
-    if (one.do === 'burst') {
-      const answers = await Promise.all(one.lanes.map((agent_id) => run(world, tenant, { task: task(), agent_id })))
+    if (op.do === 'burst') {
+      const answers = await Promise.all(op.lanes.map((agent_id) => run(world, tenant, { task: task(), agent_id })))
       answers.forEach(({ status }, index) => {
-        const agent = one.lanes[index]!
-        if (status === 200) admit({ agent, micro: lanes[agent], merchant: 'countersign', at, preauth: false })
+        const agent = op.lanes[index]!
+        if (status === 200) countAdmitted({ agent, micro: lanes[agent], merchant: 'countersign', at, preauth: false })
       })
     }
-    if (one.do === 'pay') {
-      const payment = { agent: one.lane as string, micro: one.micro, merchant: one.merchant, at, preauth: true }
-      const verdicts = policies.map((policy) => judge(policy, payment))
-      const body = { agent_id: one.lane, amount: String(one.micro), merchant: { id: one.merchant } }
+    if (op.do === 'pay') {
+      const payment = { agent: op.lane as string, micro: op.micro, merchant: op.merchant, at, preauth: true }
+      const verdicts = policies.map((policy) => expectedOutcome(policy, payment))
+      const body = { agent_id: op.lane, amount: String(op.micro), merchant: { id: op.merchant } }
       const answer = await world.post('/api/pre-auth', body, tenant.headers)
       expect([201, 422], answer.text).toContain(answer.status)
       expectAll(answer.body.run_id, verdicts)
       if (answer.body.status === 'open') {
-        admit(payment)
-        if (one.end !== 'open') {
+        countAdmitted(payment)
+        if (op.end !== 'open') {
           const report =
-            one.end === 'voided' ? { outcome: 'voided' } : { outcome: 'settled', actual_amount: String(one.end) }
+            op.end === 'voided' ? { outcome: 'voided' } : { outcome: 'settled', actual_amount: String(op.end) }
           expect(
             (await world.post('/api/pre-auth/close', { preauth_id: answer.body.preauth_id, ...report }, tenant.headers))
               .status,
           ).toBe(200)
-          settle(policies, payment, one.end === 'voided' ? null : one.end)
+          settle(policies, payment, op.end === 'voided' ? null : op.end)
         }
       }
     }
@@ -196,9 +194,9 @@ async function live(world: World, tenant: Tenant, policies: Policy[], ops: reado
   return expected
 }
 
-/** A voided payment counts for nothing; a settled one for what was charged, and as one payment. */
+/** A voided payment is not counted; a settled one counts with the charged amount, and as one payment. */
 function settle(policies: Policy[], payment: Payment, charged: number | null) {
-  for (const policy of policies.filter((one) => speaks(one, payment))) {
+  for (const policy of policies.filter((policy) => applies(policy, payment))) {
     count(policy, payment, -1)
     if (charged === null) continue
     for (const [name, adds] of countersOf(policy, payment))
@@ -206,15 +204,15 @@ function settle(policies: Policy[], payment: Payment, charged: number | null) {
   }
 }
 
-export async function tellAndReplay(world: World, { drafts, ops }: Story): Promise<number> {
+export async function runAndReplay(world: World, { drafts, ops }: Story): Promise<number> {
   const tenant = await richTenant(world)
   const policies: Policy[] = []
-  for (const one of drafts) {
-    const made = await world.post('/api/policies', one, tenant.headers)
-    expect(made.status, made.text).toBe(201)
-    policies.push({ ...one, id: made.body.id, counters: new Map() })
+  for (const draft of drafts) {
+    const created = await world.post('/api/policies', draft, tenant.headers)
+    expect(created.status, created.text).toBe(201)
+    policies.push({ ...draft, id: created.body.id, counters: new Map() })
   }
-  const expected = await live(world, tenant, policies, ops)
+  const expected = await runStory(world, tenant, policies, ops)
   let compared = 0
   for (const policy of policies) {
     const { mode, agent_id, constraints } = policy
@@ -225,13 +223,13 @@ export async function tellAndReplay(world: World, { drafts, ops }: Story): Promi
     )
     expect(answer.status, answer.text).toBe(200)
     for (const { run_id, recorded, simulated, change, kind } of answer.body.results) {
-      const said = simulated.policy_results.length === 0 ? null : simulated.outcome
+      const outcome = simulated.policy_results.length === 0 ? null : simulated.outcome
       expect(
-        { run_id, kind, said },
+        { run_id, kind, outcome },
         JSON.stringify({ policy: { mode, agent_id, constraints }, simulated, recorded }),
-      ).toEqual({ run_id, kind, said: recorded.policy_outcome })
+      ).toEqual({ run_id, kind, outcome: recorded.policy_outcome })
       if (expected.has(run_id))
-        expect({ run_id, kind, said }).toEqual({ run_id, kind, said: expected.get(run_id)!.get(policy.id) })
+        expect({ run_id, kind, outcome }).toEqual({ run_id, kind, outcome: expected.get(run_id)!.get(policy.id) })
       expect({ run_id, change }).toEqual({ run_id, change: 'none' })
       compared += 1
     }
@@ -240,10 +238,10 @@ export async function tellAndReplay(world: World, { drafts, ops }: Story): Promi
   return compared
 }
 
-/** Stories that walk every comparison to its edge and over it; the random ones come after them. */
-export const scripted: Story[] = [
+/** Stories that reach every limit exactly and then exceed it; the random stories follow them. */
+export const edgeCaseStories: Story[] = [
   {
-    // To the last micro: 13 + 13 + 10 + 10 = 46 thousand; what failed and what was voided takes no place.
+    // Exactly at the limit: 13 + 13 + 10 + 10 = 46 thousand; failed and voided payments are not counted.
     drafts: [
       { mode: 'enforce', constraints: { max_per_run_usdc: 0.013, max_per_day_usdc: 0.046, max_per_month_usdc: 0.06 } },
     ],
@@ -262,7 +260,7 @@ export const scripted: Story[] = [
     ],
   },
   {
-    // Charged less than was held: the rest can be spent, to the last micro; a payment still counts as one.
+    // Charged less than was held: the rest can be spent exactly; the payment still counts as one.
     drafts: [
       { mode: 'enforce', constraints: { max_per_day_usdc: 0.024 } },
       { mode: 'enforce', constraints: { max_runs_per_minute: 3 } },
@@ -306,7 +304,7 @@ export const scripted: Story[] = [
     ],
   },
   {
-    // While one run takes the last room of the minute, others ask for an approval: whoever comes after it is blocked.
+    // While one run takes the last place in the minute, others need an approval: later runs are blocked.
     drafts: [{ mode: 'enforce', constraints: { max_runs_per_minute: 2, require_approval_above_usdc: 0.02 } }],
     ops: Array.from({ length: 12 }, (): Op[] => [
       { do: 'run', lane: 'comedian-v1', fails: false },

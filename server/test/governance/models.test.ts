@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { live, ops } from './model.ts'
-import { scripted, story, tellAndReplay } from './time-machine.ts'
+import { ops, runModel } from './limits-model.ts'
+import { edgeCaseStories, runAndReplay, story } from './replay-model.ts'
 import { openWorld, richTenant, run, type World } from './world.ts'
 
 let world: World
@@ -10,18 +10,18 @@ beforeAll(async () => {
 })
 afterAll(() => world?.close())
 
-test('simulate says of every past decision what was said live, and what the contract says', async () => {
+test('simulate reproduces every past decision, and both match the documented rules', async () => {
   let compared = 0
   await fc.assert(
-    fc.asyncProperty(story, async (told) => {
-      compared += await tellAndReplay(world, told)
+    fc.asyncProperty(story, async (story) => {
+      compared += await runAndReplay(world, story)
     }),
-    { examples: scripted.map((one) => [one]), numRuns: scripted.length + 3, endOnFailure: true },
+    { examples: edgeCaseStories.map((story) => [story]), numRuns: edgeCaseStories.length + 3, endOnFailure: true },
   )
   expect(compared).toBeGreaterThan(20)
 }, 60_000)
 
-test('a draft shows what it would have changed, in money too, velocity and failures counted exactly', async () => {
+test('a simulated draft reports changed decisions and money, counting velocity limits and failed runs exactly', async () => {
   const tenant = await richTenant(world)
   const blocker = await world.post('/api/policies', { constraints: { denied_agents: ['coder-v1'] } }, tenant.headers)
   for (const agent_id of ['comedian-v1', 'writer-v1', 'comedian-v1'])
@@ -35,8 +35,8 @@ test('a draft shows what it would have changed, in money too, velocity and failu
     (await world.post('/api/policies/simulate', body, tenant.headers)).body
 
   const daily = await simulate({ policy: { constraints: { max_per_day_usdc: 0.033 } } })
-  // 0.01 + 0.013 + 0.01 fit; the failed one would have been refused; the last one too, since nothing came back.
-  expect(daily.results.map((one: { change: string }) => one.change)).toEqual([
+  // 0.01 + 0.013 + 0.01 fit; the failed run and the last run would have been refused.
+  expect(daily.results.map((result: { change: string }) => result.change)).toEqual([
     'none',
     'none',
     'none',
@@ -75,9 +75,9 @@ test('a draft shows what it would have changed, in money too, velocity and failu
   ).toBe(400)
 })
 
-test('whatever happens in whatever order, no counter passes its limit and everything ends once (M7, M9, M10)', async () => {
+test('in any order of operations no counter exceeds its limit and every payment ends once (M7, M9, M10)', async () => {
   await fc.assert(
-    fc.asyncProperty(ops(25), (told) => live(world, told)),
+    fc.asyncProperty(ops(25), (story) => runModel(world, story)),
     { numRuns: 4, endOnFailure: true },
   )
 }, 60_000)

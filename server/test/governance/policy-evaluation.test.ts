@@ -35,7 +35,7 @@ const policyOf = (constraints: Constraints, rules: RuleInput[] = [], mode: Mode 
   keyIds: new Set(),
 })
 
-const used =
+const counterWith =
   (micro: bigint) =>
   (demand: { expectedLimitMicro: bigint }): CounterState => ({
     limitMicro: demand.expectedLimitMicro,
@@ -44,10 +44,10 @@ const used =
     reservedMicro: 0n,
   })
 
-const decide = (policy: Policy, asked: Partial<PaymentFacts> = {}, usedMicro = 0n) =>
-  evaluatePolicy(policy, { ...facts, ...asked }, policy.mode, used(usedMicro))
+const decide = (policy: Policy, payment: Partial<PaymentFacts> = {}, usedMicro = 0n) =>
+  evaluatePolicy(policy, { ...facts, ...payment }, policy.mode, counterWith(usedMicro))
 
-/** Every comparison at its edge: one micro, one hour, one name to either side. */
+/** Every constraint exactly at its limit and one step beyond it. */
 const table: [constraints: Constraints, asked: Partial<PaymentFacts> & { used?: bigint }, outcome: Outcome][] = [
   [{}, {}, 'pass'],
   [{ max_per_run_usdc: 0.02 }, {}, 'pass'],
@@ -99,20 +99,20 @@ const table: [constraints: Constraints, asked: Partial<PaymentFacts> & { used?: 
   [{ max_notional_usdc: 1 }, { notionalMicro: 1_000_001n }, 'blocked'],
 ]
 
-test.each(table)('%j asked with %o is %s', (constraints, { used: usedMicro, ...asked }, outcome) => {
-  const results = decide(policyOf(constraints), asked, usedMicro)
+test.each(table)('%j for a payment with %o gives %s', (constraints, { used: usedMicro, ...payment }, outcome) => {
+  const results = decide(policyOf(constraints), payment, usedMicro)
   expect(worstOutcome(results)).toBe(outcome)
-  for (const result of results) expect(result.reason.length).toBeGreaterThan(5)
+  for (const { rule, reason } of results) expect(reason).toContain(rule === 'require_preauth' ? 'pre-authorised' : rule)
 })
 
-test('modes: what would be blocked warns or is only recorded', () => {
-  const [warned] = decide(policyOf({ max_per_run_usdc: 0 }, [], 'warn'))
-  expect(warned).toMatchObject({ verdict: 'blocked', outcome: 'warning' })
-  const [hidden] = decide(policyOf({ max_per_run_usdc: 0 }, [], 'shadow'))
-  expect(hidden).toMatchObject({ verdict: 'blocked', outcome: 'pass' })
+test('a blocked payment only warns in warn mode, and is only recorded in shadow mode', () => {
+  const [withWarning] = decide(policyOf({ max_per_run_usdc: 0 }, [], 'warn'))
+  expect(withWarning).toMatchObject({ verdict: 'blocked', outcome: 'warning' })
+  const [inShadow] = decide(policyOf({ max_per_run_usdc: 0 }, [], 'shadow'))
+  expect(inShadow).toMatchObject({ verdict: 'blocked', outcome: 'pass' })
 })
 
-describe('rules of the legacy shape', () => {
+describe('legacy rules', () => {
   const rule = (field: string, op: string, value: RuleInput['value'], effect: RuleInput['effect']): RuleInput => ({
     field,
     op,
@@ -145,13 +145,16 @@ describe('rules of the legacy shape', () => {
     expect(worstOutcome(decide(policyOf({}, rules)))).toBe(outcome)
   })
 
-  test.each(['toString', 'constructor', '__proto__', 'hasOwnProperty'])('%s is no field and no operation', (name) => {
-    expect(() => readRule(rule(name, 'eq', 1, 'deny'), 0)).toThrow(/unknown/)
-    expect(() => readRule(rule('agent_id', name, 'x', 'deny'), 0)).toThrow(/unknown/)
-  })
+  test.each(['toString', 'constructor', '__proto__', 'hasOwnProperty'])(
+    '%s is rejected as a field and as an operator',
+    (name) => {
+      expect(() => readRule(rule(name, 'eq', 1, 'deny'), 0)).toThrow(/unknown/)
+      expect(() => readRule(rule('agent_id', name, 'x', 'deny'), 0)).toThrow(/unknown/)
+    },
+  )
 })
 
-describe('the smallest change that would have allowed it does allow it', () => {
+describe('the suggested smallest change makes the payment pass', () => {
   const constraintsTable: [Constraints, bigint][] = [
     [{ max_per_run_usdc: 0.01 }, 0n],
     [{ require_approval_above_usdc: 0.005 }, 0n],
@@ -163,15 +166,15 @@ describe('the smallest change that would have allowed it does allow it', () => {
   ]
   test.each(constraintsTable)('%j', (constraints, usedMicro) => {
     const [name] = Object.keys(constraints) as (keyof Constraints)[]
-    const [refused] = decide(policyOf(constraints), {}, usedMicro)
-    const change = refused!.smallest_change!
+    const [refusal] = decide(policyOf(constraints), {}, usedMicro)
+    const change = refusal!.smallest_change!
     expect(change.path).toBe(`constraints.${name}`)
     expect(worstOutcome(decide(policyOf({ [name!]: change.to }), {}, usedMicro))).toBe('pass')
     if (typeof change.to === 'number' && name!.endsWith('_usdc'))
       expect(worstOutcome(decide(policyOf({ [name!]: (change.to * 1e6 - 1) / 1e6 }), {}, usedMicro))).not.toBe('pass')
   })
 
-  test('hours: at the time it names it passes, a moment before it does not', () => {
+  test('a payment outside the allowed hours passes at retry_at, and not a millisecond before', () => {
     const policy = policyOf({ allowed_hours_utc: { start: 20, end: 22 } })
     const at = new Date(decide(policy)[0]!.smallest_change!.retry_at!)
     expect(at.toISOString()).toBe('2026-11-16T20:00:00.000Z')
@@ -180,16 +183,16 @@ describe('the smallest change that would have allowed it does allow it', () => {
   })
 })
 
-test('a policy speaks to its tenant, its agent or its key, and to the keys that took that key’s place', () => {
+test('a policy applies to its tenant, its agent, or its key and the successors of that key', () => {
   const policy = policyOf({})
-  const asked = { keyId: 'key_2', agentId: 'writer-v1' }
-  expect(appliesTo(policy, asked)).toBe(true)
-  expect(appliesTo({ ...policy, identity_type: 'agent', agent_id: 'writer-v1' }, asked)).toBe(true)
-  expect(appliesTo({ ...policy, identity_type: 'agent', agent_id: 'coder-v1' }, asked)).toBe(false)
+  const payment = { keyId: 'key_2', agentId: 'writer-v1' }
+  expect(appliesTo(policy, payment)).toBe(true)
+  expect(appliesTo({ ...policy, identity_type: 'agent', agent_id: 'writer-v1' }, payment)).toBe(true)
+  expect(appliesTo({ ...policy, identity_type: 'agent', agent_id: 'coder-v1' }, payment)).toBe(false)
   expect(
-    appliesTo({ ...policy, identity_type: 'api_key', key_id: 'key_1', keyIds: new Set(['key_1', 'key_2']) }, asked),
+    appliesTo({ ...policy, identity_type: 'api_key', key_id: 'key_1', keyIds: new Set(['key_1', 'key_2']) }, payment),
   ).toBe(true)
-  expect(appliesTo({ ...policy, identity_type: 'api_key', key_id: 'key_1', keyIds: new Set(['key_1']) }, asked)).toBe(
+  expect(appliesTo({ ...policy, identity_type: 'api_key', key_id: 'key_1', keyIds: new Set(['key_1']) }, payment)).toBe(
     false,
   )
 })
@@ -202,14 +205,14 @@ describe('windows', () => {
     ['month', '2026-11-30T23:59:59.999Z', '2026-12-01T00:00:00.000Z'],
     ['quarter', '2026-12-31T23:59:59.999Z', '2027-01-01T00:00:00.000Z'],
     ['year', '2026-12-31T23:59:59.999Z', '2027-01-01T00:00:00.000Z'],
-  ] as [Window, string, string][])('a %s ends at its last millisecond', (window, last, next) => {
+  ] as [Window, string, string][])('a %s window ends with its last millisecond', (window, last, next) => {
     const start = new Date('2026-11-16T15:30:00Z')
     expect(periodOf(window, new Date(last))).toBe(periodOf(window, start))
     expect(periodOf(window, new Date(next))).not.toBe(periodOf(window, start))
     expect(endOf(window, start)?.toISOString()).toBe(next)
   })
 
-  test('a total never ends', () => {
+  test('a total window never ends', () => {
     expect([periodOf('total', facts.at), endOf('total', facts.at)]).toEqual(['total', null])
   })
 })
