@@ -4,37 +4,37 @@ import pg from 'pg'
 import { type Database, openDatabase } from '../src/platform/db.ts'
 import { createLog } from '../src/platform/log.ts'
 
-export const silent = createLog('silent')
+export const silentLog = createLog('silent')
 
 export type TestDatabase = { url: string; open(max?: number): Database; drop(): Promise<void> }
 
-/** A database of the test's own: a clone of the migrated template, or an empty one. */
+/** Creates a database for one test file: a clone of the migrated template, or an empty one. */
 export async function createTestDatabase({ empty = false } = {}): Promise<TestDatabase> {
   const server = process.env.COUNTERSIGN_TEST_DATABASE
-  if (!server) throw new Error('The test database is not up: run the tests through vitest with its global set-up.')
+  if (!server) throw new Error('The test database is not running: start the tests with vitest and its global set-up.')
   const name = `t_${randomBytes(6).toString('hex')}`
   const asAdmin = async (statement: string) => {
     const client = new pg.Client({ connectionString: server })
     await client.connect()
     try {
-      // Two clones of one template at the same moment are refused, so clones queue up.
+      // PostgreSQL refuses two clones of one template at the same time, so they take a lock.
       await client.query('select pg_advisory_lock(42)')
       await client.query(statement)
     } finally {
       await client.end()
     }
   }
-  const drop = async (patience = 50): Promise<void> => {
+  const drop = async (retries = 50): Promise<void> => {
     try {
       await asAdmin(`drop database if exists ${name} with (force)`)
     } catch (error) {
-      // Autovacuum may be at work in there: it is not ours to end, and is done soon.
-      if ((error as { code?: string }).code !== '42501' || patience === 0) throw error
+      // Autovacuum may be running in it, which this user may not terminate; it ends soon.
+      if ((error as { code?: string }).code !== '42501' || retries === 0) throw error
       await sleep(200)
-      await drop(patience - 1)
+      await drop(retries - 1)
     }
   }
   await asAdmin(`create database ${name}${empty ? '' : ' template template_test'}`)
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
-  return { url, open: (max = 10) => openDatabase(url, { max, log: silent }), drop: () => drop() }
+  return { url, open: (max = 10) => openDatabase(url, { max, log: silentLog }), drop: () => drop() }
 }

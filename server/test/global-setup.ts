@@ -6,11 +6,11 @@ import { openDatabase } from '../src/platform/db.ts'
 import { createLog } from '../src/platform/log.ts'
 import { migrate } from '../src/platform/migrate.ts'
 
-/** One real PostgreSQL for the whole test run, with a migrated template that each test file clones. */
+/** Starts one PostgreSQL server for the whole test run, with a migrated template that each test file clones. */
 export default async function setup() {
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-test-'))
   const log = createLog('error')
-  // Tests that are about durability start servers of their own, with fsync on.
+  // Durability tests start their own servers, with fsync on.
   const postgres = await startEmbeddedPostgres({
     dataDir,
     log,

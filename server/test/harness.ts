@@ -8,16 +8,16 @@ import { wrapFetchWithPaymentFromConfig } from '@x402/fetch'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { createService, type Overrides } from '../src/app.ts'
 import { readConfig } from '../src/platform/config.ts'
-import { createTestDatabase, silent } from './database.ts'
+import { createTestDatabase, silentLog } from './database.ts'
 
-export { createTestDatabase, silent }
+export { createTestDatabase, silentLog as silent }
 
-/** What tests stand on: a database of their own, a running service, and clients that really pay. */
+/** The embedded chain's development USDC, at its address on Base. */
 export const USDC = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
 
 export type TestService = Awaited<ReturnType<typeof startService>>
 
-const quietEnv = {
+const testEnv = {
   NODE_ENV: 'test',
   PORT: '0',
   LOG_LEVEL: 'silent',
@@ -25,18 +25,18 @@ const quietEnv = {
   RATE_LIMIT_KEY_PER_MINUTE: '0',
 }
 
-/** The whole service in this process, on a database of its own unless one is given. */
+/** Starts the whole service in this process, on a new database unless one is given. */
 export async function startService(options: Overrides & { env?: Record<string, string>; databaseUrl?: string } = {}) {
   const { env = {}, databaseUrl, ...overrides } = options
   const database = databaseUrl ? undefined : await createTestDatabase()
   const dataDir = mkdtempSync(join(tmpdir(), 'countersign-data-'))
   const config = readConfig({
-    ...quietEnv,
+    ...testEnv,
     COUNTERSIGN_DATA_DIR: dataDir,
     DATABASE_URL: databaseUrl ?? database!.url,
     ...env,
   })
-  const service = await createService(config, { log: silent, ...overrides })
+  const service = await createService(config, { log: silentLog, ...overrides })
   const url = await service.listen()
   return {
     url,
@@ -51,33 +51,33 @@ export async function startService(options: Overrides & { env?: Record<string, s
   }
 }
 
-/** A service in a process of its own: for crashes, and for several on one database. */
+/** Starts the service in a child process, for crash tests and for several processes on one database. */
 export async function spawnService(env: Record<string, string>) {
   const dataDir = env.COUNTERSIGN_DATA_DIR ?? mkdtempSync(join(tmpdir(), 'countersign-data-'))
   const root = resolve(import.meta.dirname, '../..')
   const child: ChildProcess = spawn(process.execPath, ['server/src/main.ts', 'serve'], {
     cwd: root,
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...quietEnv, COUNTERSIGN_DATA_DIR: dataDir, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
   const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))
-  let said = ''
-  const url = await new Promise<string>((found, failed) => {
-    const hear = (chunk: Buffer) => {
-      said += chunk
-      const match = /listens on (http:\/\/\S+)/.exec(said)
-      if (match) found(match[1]!)
+  let output = ''
+  const url = await new Promise<string>((resolveUrl, reject) => {
+    const readOutput = (chunk: Buffer) => {
+      output += chunk
+      const match = /listens on (http:\/\/\S+)/.exec(output)
+      if (match) resolveUrl(match[1]!)
     }
-    child.stdout!.on('data', hear)
-    child.stderr!.on('data', hear)
-    exited.then((how) => failed(new Error(`The service ended (${how}) before it listened:\n${said}`)))
+    child.stdout!.on('data', readOutput)
+    child.stderr!.on('data', readOutput)
+    exited.then((exitReason) => reject(new Error(`The service ended (${exitReason}) before it listened:\n${output}`)))
   })
   return {
     url,
     child,
     dataDir,
     exited,
-    output: () => said,
+    output: () => output,
     ...clients(url),
     async stop(signal: NodeJS.Signals = 'SIGTERM') {
       child.kill(signal)
@@ -86,17 +86,17 @@ export async function spawnService(env: Record<string, string>) {
   }
 }
 
-/** A process that does the background work and listens nowhere. */
+/** Starts a `work` process, which does the background work and does not listen. */
 export async function spawnWorker(env: Record<string, string>) {
   const child = spawn(process.execPath, ['server/src/main.ts', 'work'], {
     cwd: resolve(import.meta.dirname, '../..'),
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...quietEnv, ...env },
+    env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
   const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))
-  await new Promise<void>((ready, failed) => {
+  await new Promise<void>((ready, reject) => {
     child.stdout.once('data', () => ready())
-    exited.then((how) => failed(new Error(`The worker ended (${how}) before it worked.`)))
+    exited.then((exitReason) => reject(new Error(`The worker ended (${exitReason}) before it was ready.`)))
   })
   return {
     child,
@@ -118,7 +118,7 @@ export function clients(url: string) {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came and asserts on it
+    // biome-ignore lint/suspicious/noExplicitAny: tests assert on whatever was returned
     const json: any =
       /^application\/json\b/.test(response.headers.get('content-type') ?? '') && text ? JSON.parse(text) : undefined
     return { status: response.status, headers: response.headers, text, body: json }
@@ -136,17 +136,17 @@ export function clients(url: string) {
     get: (path: string, headers?: Record<string, string>) => call('GET', path, undefined, headers),
     post: (path: string, body: unknown, headers?: Record<string, string>) => call('POST', path, body, headers),
 
-    /** An account with test money and the official client, unmodified. */
+    /** A funded account with the official x402 client, unmodified. */
     async payer(usdc = 100): Promise<Payer> {
       const account = privateKeyToAccount(generatePrivateKey())
       if (usdc > 0) {
         const { status, text } = await call('POST', '/api/dev/faucet', { address: account.address, amount_usdc: usdc })
-        if (status !== 200) throw new Error(`The faucet answered ${status}: ${text}`)
+        if (status !== 200) throw new Error(`The faucet returned ${status}: ${text}`)
       }
-      const paying = wrapFetchWithPaymentFromConfig(fetch, {
+      const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {
         schemes: [{ network: 'eip155:8453', client: new ExactEvmScheme(account) }],
       })
-      return Object.assign(account, { fetch: paying as typeof fetch })
+      return Object.assign(account, { fetch: payingFetch as typeof fetch })
     },
 
     async balance(address: string): Promise<bigint> {
@@ -180,7 +180,7 @@ type Terms = {
 // biome-ignore lint/suspicious/noExplicitAny: a test asserts on whatever the server answered
 export const readJson = (response: { json(): Promise<unknown> }): Promise<any> => response.json()
 
-/** Reads the 402's version 2 header. */
+/** Reads the x402 version 2 header of a 402 response. */
 // biome-ignore lint/suspicious/noExplicitAny: the header holds whatever the server put there
 export const readChallenge = (headers: Headers): any =>
   JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString())
@@ -196,22 +196,22 @@ export type SignOptions = Partial<{
   asset: string
 }>
 
-/** Signs an EIP-3009 authorisation by hand, so that a test can get any part of it wrong. */
-export async function signAuthorization(account: PrivateKeyAccount, terms: Terms, wrong: SignOptions = {}) {
+/** Signs an EIP-3009 authorisation without the official client, so that a test can override any part of it. */
+export async function signAuthorization(account: PrivateKeyAccount, terms: Terms, overrides: SignOptions = {}) {
   const authorization = {
     from: account.address,
-    to: wrong.to ?? terms.payTo,
-    value: (wrong.value ?? BigInt(terms.amount)).toString(),
-    validAfter: (wrong.validAfter ?? 0n).toString(),
-    validBefore: (wrong.validBefore ?? BigInt(Math.floor(Date.now() / 1000) + 300)).toString(),
-    nonce: wrong.nonce ?? `0x${randomBytes(32).toString('hex')}`,
+    to: overrides.to ?? terms.payTo,
+    value: (overrides.value ?? BigInt(terms.amount)).toString(),
+    validAfter: (overrides.validAfter ?? 0n).toString(),
+    validBefore: (overrides.validBefore ?? BigInt(Math.floor(Date.now() / 1000) + 300)).toString(),
+    nonce: overrides.nonce ?? `0x${randomBytes(32).toString('hex')}`,
   }
   const signature = await account.signTypedData({
     domain: {
       name: 'USD Coin',
       version: '2',
-      chainId: wrong.chainId ?? 8453,
-      verifyingContract: (wrong.asset ?? terms.asset) as `0x${string}`,
+      chainId: overrides.chainId ?? 8453,
+      verifyingContract: (overrides.asset ?? terms.asset) as `0x${string}`,
     },
     types: {
       TransferWithAuthorization: [
@@ -231,39 +231,40 @@ export async function signAuthorization(account: PrivateKeyAccount, terms: Terms
       validBefore: BigInt(authorization.validBefore),
     } as never,
   })
-  return { signature, authorization: { ...authorization, ...(wrong.from && { from: wrong.from }) } }
+  return { signature, authorization: { ...authorization, ...(overrides.from && { from: overrides.from }) } }
 }
 
 const encode = (value: unknown) => Buffer.from(JSON.stringify(value)).toString('base64')
 
-/** The payment header of either version for a challenge. */
+/** The payment header of x402 version 2 for a challenge. */
 export async function signPayment(
   account: PrivateKeyAccount,
   challenge: { accepts: Terms[]; resource?: unknown },
-  wrong: SignOptions & { accepted?: Record<string, unknown> } = {},
+  overrides: SignOptions & { accepted?: Record<string, unknown> } = {},
 ) {
   const accepted = challenge.accepts[0]!
-  const payload = await signAuthorization(account, accepted, wrong)
+  const payload = await signAuthorization(account, accepted, overrides)
   return {
     'payment-signature': encode({
       x402Version: 2,
       resource: challenge.resource,
-      accepted: { ...accepted, ...wrong.accepted },
+      accepted: { ...accepted, ...overrides.accepted },
       payload,
     }),
   }
 }
 
+/** The payment header of x402 version 1 for the body of a 402. */
 export async function signPaymentV1(
   account: PrivateKeyAccount,
   body: { accepts: { maxAmountRequired: string; payTo: string; asset: string }[] },
-  wrong: SignOptions & { network?: string } = {},
+  overrides: SignOptions & { network?: string } = {},
 ) {
   const { maxAmountRequired, payTo, asset } = body.accepts[0]!
   const payload = await signAuthorization(
     account,
     { amount: maxAmountRequired, payTo, asset, network: 'base', maxTimeoutSeconds: 300, extra: {} },
-    wrong,
+    overrides,
   )
-  return { 'x-payment': encode({ x402Version: 1, scheme: 'exact', network: wrong.network ?? 'base', payload }) }
+  return { 'x-payment': encode({ x402Version: 1, scheme: 'exact', network: overrides.network ?? 'base', payload }) }
 }

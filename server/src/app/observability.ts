@@ -11,10 +11,10 @@ import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts
 import { createRunTotals } from '../modules/insights/run-totals.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
-import { createDeliver } from '../modules/webhooks/deliver.ts'
-import { createDispatch, DELIVERIES_CHANNEL } from '../modules/webhooks/dispatch.ts'
+import { createDeliveryWorker } from '../modules/webhooks/delivery-worker.ts'
+import { createDispatchTask, DELIVERIES_CHANNEL } from '../modules/webhooks/dispatch.ts'
 import { createGuardedAgent } from '../modules/webhooks/guarded-agent.ts'
-import { createSend } from '../modules/webhooks/send.ts'
+import { createSender } from '../modules/webhooks/send.ts'
 import { webhooksRoutes } from '../modules/webhooks/webhooks.routes.ts'
 import { createWebhooks } from '../modules/webhooks/webhooks.ts'
 import type { App } from '../platform/http-app.ts'
@@ -37,7 +37,7 @@ export function composeObservability(
       [...catalog.all(), catalog.fallback()].map((lane) => [lane.agentId, Math.round(lane.estimatedCostUsd * 1e6)]),
     )
 
-  const audit = createAudit({ db, clock, ids, keys, commitHead: receipts.issueAuditHead, receipt: receipts.get })
+  const audit = createAudit({ db, clock, ids, keys, commitHead: receipts.issueAuditHead, getReceipt: receipts.get })
   // Plain http to this machine is allowed during development only.
   const target = { allowLoopback: context.config.NODE_ENV !== 'production' }
   const webhooks = createWebhooks({
@@ -52,21 +52,21 @@ export function composeObservability(
   })
   const agent = createGuardedAgent(target)
   context.onClose(() => agent.close())
-  const deliver = createDeliver({
+  const deliveryWorker = createDeliveryWorker({
     db,
     pool,
     clock,
     keys,
     log,
-    send: createSend(agent),
-    switchedOff: () => jobs.wake('predictions'),
+    send: createSender(agent),
+    onDisabled: () => jobs.wake('predictions'),
   })
-  context.onClose(deliver.stop)
+  context.onClose(deliveryWorker.stop)
   const sequencer = createSequencer({
     db,
     log,
     instance: context.instance,
-    tasks: [receipts.log.task, ...audit.tasks, createDispatch({ clock, ids, heard: createRunTotals(costs) })],
+    tasks: [receipts.log.task, ...audit.tasks, createDispatchTask({ clock, ids, onDispatch: createRunTotals(costs) })],
   })
   context.onClose(sequencer.stop)
 
@@ -97,7 +97,7 @@ export function composeObservability(
     start() {
       sequencer.start()
       notifications.listen(DELIVERIES_CHANNEL, () => jobs.wake('webhooks'))
-      jobs.every('webhooks', DELIVER_MS, deliver.deliverDue)
+      jobs.every('webhooks', DELIVER_MS, deliveryWorker.deliverDue)
       jobs.every('webhooks-tidy', CLEANUP_MS, () => webhooks.sweep(clock.now()))
       jobs.every('predictions', PREDICT_MS, predictions.sweep)
       jobs.every('sessions-tidy', CLEANUP_MS, () => tenants.sessions.sweep(clock.now()))

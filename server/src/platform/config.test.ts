@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { ConfigError, readConfig, usesEmbeddedChain } from './config.ts'
 
-test('with nothing given everything is embedded', () => {
+test('without settings everything is embedded', () => {
   const config = readConfig({})
   expect(config).toMatchObject({
     PORT: 4020,
@@ -13,7 +13,7 @@ test('with nothing given everything is embedded', () => {
   expect(config.provided.size).toBe(0)
 })
 
-const wrong: [Record<string, string>, string][] = [
+const invalidSettings: [Record<string, string>, string][] = [
   [{ PORT: 'eighty' }, 'PORT'],
   [{ PORT: '70000' }, 'PORT'],
   [{ PORT: '4020.5' }, 'PORT'],
@@ -30,13 +30,13 @@ const wrong: [Record<string, string>, string][] = [
   [{ LANE_PROVIDER: 'openai-compatible' }, 'LANE_MODEL'],
   [{ LOG_LEVEL: 'loud' }, 'LOG_LEVEL'],
 ]
-for (const [env, name] of wrong) {
-  test(`a wrong ${Object.keys(env).join(' with ')} stops the start with a sentence that names ${name}`, () => {
+for (const [env, name] of invalidSettings) {
+  test(`an invalid ${Object.keys(env).join(' with ')} stops the start with a message that names ${name}`, () => {
     expect(() => readConfig(env)).toThrow(ConfigError)
     expect(() => readConfig(env)).toThrow(name)
   })
 }
 
-test('a wrong secret is never shown', () => {
+test('the message about an invalid secret does not contain it', () => {
   expect(() => readConfig({ SIGNING_KEY: 'hunter2' })).toThrow(/^((?!hunter2).)*$/)
 })

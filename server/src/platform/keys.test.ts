@@ -3,7 +3,7 @@ import { createKeys, keyPurposes } from './keys.ts'
 
 const encryption = 'e'.repeat(40)
 
-test('what the key before signed is still ours while it is given, and not any longer', () => {
+test('signatures of the previous key verify only while it is configured', () => {
   const old = createKeys({ signing: 'a'.repeat(40), encryption })
   const rotated = createKeys({ signing: 'b'.repeat(40), previousSigning: 'a'.repeat(40), encryption })
   const later = createKeys({ signing: 'b'.repeat(40), encryption })
@@ -15,7 +15,7 @@ test('what the key before signed is still ours while it is given, and not any lo
   expect(later.previousSigner('log')).toBeUndefined()
 })
 
-test('a key signs for its purpose alone', () => {
+test('a signature verifies only with the key of its own purpose', () => {
   const keys = createKeys({ signing: 'a'.repeat(40), previousSigning: 'b'.repeat(40), encryption })
   const signature = keys.signer('receipts').sign('bytes')
   expect(keyPurposes.filter((purpose) => keys.signer(purpose).verify('bytes', signature))).toEqual(['receipts'])

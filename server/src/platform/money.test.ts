@@ -2,7 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { microFromUsdc, usdcFromMicro } from './money.ts'
 
-test('every amount up to a billion USDC survives the JSON edge', () => {
+test('every amount up to a billion USDC survives a JSON round trip', () => {
   fc.assert(
     fc.property(fc.bigInt(0n, 1_000_000_000_000_000n), (micro) => {
       expect(microFromUsdc(JSON.parse(JSON.stringify(usdcFromMicro(micro))))).toBe(micro)
@@ -11,15 +11,15 @@ test('every amount up to a billion USDC survives the JSON edge', () => {
   )
 })
 
-test('what is no amount is refused, never rounded', () => {
-  for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, -0.01, 0.0000001, 1.0000005, 1_000_000_001])
-    expect(microFromUsdc(wrong)).toBeUndefined()
+test('an invalid or too precise amount is refused, never rounded', () => {
+  for (const amount of [Number.NaN, Number.POSITIVE_INFINITY, -0.01, 0.0000001, 1.0000005, 1_000_000_001])
+    expect(microFromUsdc(amount)).toBeUndefined()
   expect(microFromUsdc(0.1 + 0.2)).toBeUndefined()
   expect(microFromUsdc(0.3)).toBe(300_000n)
   expect(microFromUsdc(0)).toBe(0n)
 })
 
-test('negative amounts are shown with their sign', () => {
+test('negative amounts keep their sign', () => {
   expect(usdcFromMicro(-1n)).toBe(-0.000001)
   expect(usdcFromMicro(-1_500_000n)).toBe(-1.5)
 })

@@ -4,15 +4,15 @@ import { createTestDatabase, silent } from '../../test/receipts/helpers.ts'
 import type { Db, Tx } from './db.ts'
 import { createSequencer, type SequencedTask } from './sequencer.ts'
 
-let opened: Awaited<ReturnType<typeof createTestDatabase>>
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
 let db: Db
 
 beforeAll(async () => {
-  opened = await createTestDatabase()
-  db = opened.database.db
+  testDatabase = await createTestDatabase()
+  db = testDatabase.database.db
   await sql`create table numbered (id int primary key, seq int unique, epoch bigint)`.execute(db)
 })
-afterAll(() => opened.drop())
+afterAll(() => testDatabase.drop())
 beforeEach(async () => {
   await sql`truncate numbered`.execute(db)
   await sql`update sequencer_lease set expires_at = '-infinity'`.execute(db)
@@ -28,10 +28,10 @@ const count = (length: number) => Array.from({ length }, (_, i) => i)
 
 const numbering = (between: (tx: Tx) => Promise<void> = async () => {}): SequencedTask => ({
   name: 'numbering',
-  hasWork: async (look) => {
+  hasWork: async (db) => {
     const { rows } = await sql<{
       some: boolean
-    }>`select exists (select 1 from numbered where seq is null) as some`.execute(look)
+    }>`select exists (select 1 from numbered where seq is null) as some`.execute(db)
     return rows[0]!.some
   },
   processBatch: async (tx) => {
@@ -48,7 +48,7 @@ const numbering = (between: (tx: Tx) => Promise<void> = async () => {}): Sequenc
 const sequencer = (instance: string, task: SequencedTask, leaseMs = 60_000) =>
   createSequencer({ db, log: silent, instance, tasks: [task], leaseMs, idleMs: 5 })
 
-test('one turn numbers everything that waits, without a gap', async () => {
+test('one run numbers everything that waits, without gaps', async () => {
   await add(1, 35)
   expect(await sequencer('a', numbering()).runOnce()).toBe(true)
   expect(await numbers()).toEqual(count(35))
@@ -62,7 +62,7 @@ test('while one process holds the lease, another numbers nothing', async () => {
   expect(await numbers()).toEqual([null, null, null])
 })
 
-test('a holder that was silent too long finds itself fenced off and writes nothing', async () => {
+test('a holder whose lease was taken over is fenced off and writes nothing', async () => {
   const first = sequencer('a', numbering())
   await first.runOnce()
   await sql`update sequencer_lease set expires_at = '-infinity'`.execute(db)
@@ -76,31 +76,31 @@ test('a holder that was silent too long finds itself fenced off and writes nothi
   expect(await numbers()).toEqual(count(9))
 })
 
-test('a take-over waits for the pass that is under way, and continues where it ended', async () => {
+test('a take-over waits for the running batch and continues where it ended', async () => {
   await add(1, 12)
   const inside = Promise.withResolvers<void>()
-  const goOn = Promise.withResolvers<void>()
+  const resume = Promise.withResolvers<void>()
   const first = sequencer(
     'a',
     numbering(async () => {
       inside.resolve()
-      await goOn.promise
+      await resume.promise
     }),
     1,
   )
-  const firstTurn = first.runOnce()
+  const firstRun = first.runOnce()
   await inside.promise
   const second = sequencer('b', numbering())
-  // The lease has run out, but its row is locked by the pass under way.
+  // The lease has expired, but its row is locked by the running batch.
   await new Promise((resolve) => setTimeout(resolve, 20))
   expect(await second.runOnce()).toBe(false)
-  goOn.resolve()
-  await firstTurn
+  resume.resolve()
+  await firstRun
   await expect.poll(() => second.runOnce()).toBe(true)
   expect(await numbers()).toEqual(count(12))
 })
 
-test('a task that fails is tried again later, and the others go on', async () => {
+test('a failing task is retried later and does not stop the others', async () => {
   await add(1, 4)
   let fails = 1
   const failing: SequencedTask = {
@@ -118,7 +118,7 @@ test('a task that fails is tried again later, and the others go on', async () =>
   expect(fails).toBe(0)
 })
 
-test('a stop gives the lease back, so that the next process starts at once', async () => {
+test('stopping releases the lease, so that the next process starts at once', async () => {
   const first = sequencer('a', numbering())
   first.start()
   await expect.poll(() => first.isLeader()).toBe(true)

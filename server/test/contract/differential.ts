@@ -10,7 +10,7 @@ import { systemClock } from '../../src/platform/clock.ts'
 import { createMemoryJournal } from './memory-journal.ts'
 import { createOfficialFacilitator } from './official-facilitator.ts'
 import { NETWORK } from './payments.ts'
-import { createCaseMaker } from './random-payments.ts'
+import { createPaymentCases } from './random-payments.ts'
 
 /** The reference reads the system's clock, so this chain does too. */
 export async function compareWithReference(rounds: number): Promise<{ cases: number; valid: number }> {
@@ -26,7 +26,7 @@ export async function compareWithReference(rounds: number): Promise<{ cases: num
     clock,
     allowedFactories,
   })
-  const maker = await createCaseMaker({ chain, clock, facilitator: own })
+  const maker = await createPaymentCases({ chain, clock, facilitator: own })
   allowedFactories.push(maker.factory)
   const official = createOfficialFacilitator(request, generatePrivateKey(), [maker.factory])
   const reader = createChainReader(chain)
@@ -35,7 +35,7 @@ export async function compareWithReference(rounds: number): Promise<{ cases: num
   let valid = 0
   for (let round = 0; round < rounds; round++) {
     for (const kind of maker.names) {
-      const { payment, terms } = await maker.make(kind)
+      const { payment, terms } = await maker.create(kind)
       const theirs = await official.verify(payment, terms).catch(() => ({ isValid: false }))
       const ours = await own.verify(payment, terms)
       expect({ kind, valid: ours.valid, reason: ours.valid ? undefined : ours.reason }).toEqual({

@@ -1,4 +1,4 @@
-/** Payments for tests, signed by viem: not by the code under test. */
+/** Payments for tests, signed by viem and not by the code under test. */
 import { randomBytes } from 'node:crypto'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { USDC } from '../../src/adapters/chain/edr.ts'
@@ -40,7 +40,7 @@ export type SigningOptions = {
   /** Changes to what is signed. */
   authorization?: Partial<Authorization>
   domain?: { name?: string; version?: string; chainId?: number; verifyingContract?: Hex }
-  /** Whom the authorisation names, when that is not the account that signs: a contract wallet. */
+  /** The payer in the authorisation, when it is not the signing account: a contract wallet. */
   from?: Hex
 }
 
@@ -74,7 +74,7 @@ export async function signPayment(
   return withSignature(authorization, signature, terms, x402Version)
 }
 
-/** A payment as a client sends it, whatever its signature is worth. */
+/** A payment as a client sends it; the signature need not be valid. */
 export function withSignature(
   authorization: Authorization,
   signature: Hex,

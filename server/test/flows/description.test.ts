@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { createDescribed, type Description } from '../described.ts'
 import { type Payer, startService, type TestService } from '../harness.ts'
+import { createResponseChecker, type OpenApiDocument } from '../openapi-responses.ts'
 
 // Every response must have a status, a media type and a shape that openapi.json describes.
 const admin = { 'x-admin-key': 'an-admin-key-for-this-test-only' }
 let service: TestService
-let description: Description
+let description: OpenApiDocument
 let payer: Payer
 let tenant: Record<string, string>
 let tenantId: string
@@ -14,7 +14,7 @@ let findFaults: (method: string, path: string, answer: Awaited<ReturnType<TestSe
 beforeAll(async () => {
   service = await startService({ env: { ADMIN_KEY: admin['x-admin-key'] } })
   description = (await service.get('/openapi.json')).body
-  findFaults = createDescribed(description).faults
+  findFaults = createResponseChecker(description).findDeviations
   payer = await service.payer(1)
   const onboarded = await service.onboard()
   tenant = onboarded.headers

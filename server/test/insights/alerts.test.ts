@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { periodOf } from '../../src/modules/governance/windows.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
-import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+import { type Node, onboard, openNode, sendRequest } from '../tenants/test-node.ts'
 import { addRun, setBudget } from './rows.ts'
 
 let scratch: Awaited<ReturnType<typeof createTestDatabase>>
@@ -17,7 +17,7 @@ beforeAll(async () => {
   node = await openNode(database)
 })
 beforeEach(async () => {
-  const created = await ask(
+  const created = await sendRequest(
     node,
     'POST /api/admin/tenants',
     { org_name: 'Watched', email: 'a@acme.test', plan: 'builder' },
@@ -34,7 +34,7 @@ afterAll(async () => {
 
 const alert = { severity: 'warning', type: 'custom', message: 'Look here.' }
 const listAlerts = async (query = '') =>
-  (await ask(node, `GET /api/predictive/alerts${query}`, undefined, { key })).body.alerts as {
+  (await sendRequest(node, `GET /api/predictive/alerts${query}`, undefined, { key })).body.alerts as {
     id: string
     severity: string
     type: string
@@ -44,48 +44,55 @@ const listAlerts = async (query = '') =>
   }[]
 
 test('a tenant creates alerts, lists them by severity and marks them read', async () => {
-  const created = await ask(node, 'POST /api/predictive/alerts', { ...alert, data: { n: 1 } }, { key })
+  const created = await sendRequest(node, 'POST /api/predictive/alerts', { ...alert, data: { n: 1 } }, { key })
   expect(created.status).toBe(201)
   expect(created.body).toMatchObject({ ...alert, read: false, data: { n: 1 } })
-  await ask(node, 'POST /api/predictive/alerts', { ...alert, severity: 'critical' }, { key })
+  await sendRequest(node, 'POST /api/predictive/alerts', { ...alert, severity: 'critical' }, { key })
   expect((await listAlerts()).map((listed) => listed.severity)).toEqual(['critical', 'warning'])
   expect((await listAlerts('?severity=warning')).map((listed) => listed.id)).toEqual([created.body.id])
-  const read = await ask(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })
+  const read = await sendRequest(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })
   expect([read.status, read.body.read]).toEqual([200, true])
-  expect((await ask(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })).text).toBe(read.text)
+  expect((await sendRequest(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })).text).toBe(
+    read.text,
+  )
 })
 
 test('listing alerts needs the plan feature; creating and marking them does not', async () => {
   const freeTenant = await onboard(node)
-  const created = await ask(node, 'POST /api/predictive/alerts', alert, { key: freeTenant.api_key })
+  const created = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key: freeTenant.api_key })
   expect(created.status).toBe(201)
-  const response = await ask(node, 'GET /api/predictive/alerts', undefined, { key: freeTenant.api_key })
+  const response = await sendRequest(node, 'GET /api/predictive/alerts', undefined, { key: freeTenant.api_key })
   expect([response.status, response.body.code]).toEqual([403, 'forbidden'])
   const towerAlerts = async (apiKey: string) =>
-    (await ask(node, 'GET /api/control-tower', undefined, { key: apiKey })).body.alerts
+    (await sendRequest(node, 'GET /api/control-tower', undefined, { key: apiKey })).body.alerts
   expect(await towerAlerts(freeTenant.api_key)).toEqual([])
-  const paid = await ask(node, 'POST /api/predictive/alerts', alert, { key })
+  const paid = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key })
   expect(await towerAlerts(key)).toMatchObject([{ id: paid.body.id }])
-  const marked = await ask(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key: freeTenant.api_key })
+  const marked = await sendRequest(
+    node,
+    'PATCH /api/predictive/alerts',
+    { id: created.body.id },
+    { key: freeTenant.api_key },
+  )
   expect(marked.status).toBe(200)
-  expect((await ask(node, 'GET /api/predictive/alerts')).status).toBe(401)
+  expect((await sendRequest(node, 'GET /api/predictive/alerts')).status).toBe(401)
 })
 
 test('invalid alerts, invalid queries and ids of other tenants are refused', async () => {
   for (const body of [{}, { ...alert, severity: 'loud' }, { severity: 'info', type: 't' }, { ...alert, cause: 'x' }])
-    expect((await ask(node, 'POST /api/predictive/alerts', body, { key })).status).toBe(400)
+    expect((await sendRequest(node, 'POST /api/predictive/alerts', body, { key })).status).toBe(400)
   for (const query of ['?severity=loud', '?limit=0', '?limit=201'])
-    expect((await ask(node, `GET /api/predictive/alerts${query}`, undefined, { key })).status).toBe(400)
-  const created = await ask(node, 'POST /api/predictive/alerts', alert, { key })
+    expect((await sendRequest(node, `GET /api/predictive/alerts${query}`, undefined, { key })).status).toBe(400)
+  const created = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key })
   const stranger = await onboard(node)
   const headers = { 'x-request-id': 'same' }
-  const foreign = await ask(
+  const foreign = await sendRequest(
     node,
     'PATCH /api/predictive/alerts',
     { id: created.body.id },
     { key: stranger.api_key, headers },
   )
-  const unknown = await ask(
+  const unknown = await sendRequest(
     node,
     'PATCH /api/predictive/alerts',
     { id: 'alr_none' },
@@ -109,7 +116,7 @@ test('a budget that will run out before its window ends raises one alert with a 
   const { forecast } = first!.data as unknown as { forecast: Record<string, string> }
   expect(new Date(forecast.earliest!) <= new Date(forecast.exhausted_at!)).toBe(true)
   expect(new Date(forecast.latest!) >= new Date(forecast.exhausted_at!)).toBe(true)
-  await ask(node, 'PATCH /api/predictive/alerts', { id: first!.id }, { key })
+  await sendRequest(node, 'PATCH /api/predictive/alerts', { id: first!.id }, { key })
   expect(await node.predictions.sweep()).toBe(0)
   expect((await listAlerts())[0]!.read).toBe(true)
 
@@ -150,13 +157,13 @@ test('orphaned pre-authorisations, unknown settlements and failing webhooks rais
      values ($1, $2, $3, 'escalated', 'writer-v1', 'm', '{}', 10000, 'a', 'n', 'h', '[]', 60, 'k', $4, $4)`,
     [node.ids.next('pa'), tenantId, node.ids.next('run'), now],
   )
-  const subscription = await ask(
+  const subscription = await sendRequest(
     node,
     'POST /api/webhooks',
     { url: 'https://example.com/hook', events: ['*'] },
     { key },
   )
-  const goneSubscription = await ask(
+  const goneSubscription = await sendRequest(
     node,
     'POST /api/webhooks',
     { url: 'https://example.com/gone', events: ['*'] },

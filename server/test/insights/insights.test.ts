@@ -2,7 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { periodOf } from '../../src/modules/governance/windows.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
-import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+import { type Node, onboard, openNode, sendRequest } from '../tenants/test-node.ts'
 import { addRun, setBudget } from './rows.ts'
 
 let scratch: Awaited<ReturnType<typeof createTestDatabase>>
@@ -27,8 +27,10 @@ afterAll(async () => {
   await scratch?.drop()
 })
 
-const readAnalytics = async (query = '') => (await ask(node, `GET /api/analytics${query}`, undefined, { key })).body
-const readTower = async (apiKey = key) => (await ask(node, 'GET /api/control-tower', undefined, { key: apiKey })).body
+const readAnalytics = async (query = '') =>
+  (await sendRequest(node, `GET /api/analytics${query}`, undefined, { key })).body
+const readTower = async (apiKey = key) =>
+  (await sendRequest(node, 'GET /api/control-tower', undefined, { key: apiKey })).body
 
 test('analytics match the runs, before and after they are added to the totals', async () => {
   const hoursAgo = (hours: number) => new Date(node.clock.now().getTime() - hours * 3_600_000)
@@ -91,8 +93,8 @@ test('a window excludes older runs, and a tenant without runs has zeros', async 
   expect((await readAnalytics('?window=90d')).totals.runs).toBe(1)
   const empty = await readAnalytics()
   expect(empty).toMatchObject({ window: { name: '7d', bucket: 'day' }, by_agent: [], latency_ms: { p50: null } })
-  expect((await ask(node, 'GET /api/analytics?window=1y', undefined, { key })).status).toBe(400)
-  expect((await ask(node, 'GET /api/analytics')).status).toBe(401)
+  expect((await sendRequest(node, 'GET /api/analytics?window=1y', undefined, { key })).status).toBe(400)
+  expect((await sendRequest(node, 'GET /api/analytics')).status).toBe(401)
 })
 
 test('a run whose approval was rejected is counted as blocked, once', async () => {
@@ -119,7 +121,7 @@ test('usage of the plan counts paid runs of this month', async () => {
   await addRun(node, database, { tenantId })
   await addRun(node, database, { tenantId, state: 'blocked' })
   await addRun(node, database, { tenantId, at: new Date('2026-10-31T23:59:00Z') })
-  const readUsage = async () => (await ask(node, 'GET /api/me/plan', undefined, { key })).body.usage
+  const readUsage = async () => (await sendRequest(node, 'GET /api/me/plan', undefined, { key })).body.usage
   expect(await readUsage()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
   await node.tick()
   expect(await readUsage()).toMatchObject({ runs: 1, spend_usdc: 0.013 })
@@ -136,8 +138,8 @@ test('the control tower shows pending work and budgets at risk of this tenant on
      values ($1, $2, $3, 'open', 'writer-v1', 'm', '{}', 10000, 'a', 'n', 'h', '[]', 60, 'k', $4)`,
     [node.ids.next('pa'), tenantId, node.ids.next('run'), new Date(node.clock.now().getTime() - 90_000)],
   )
-  await ask(node, 'POST /api/predictive/alerts', { severity: 'info', type: 't', message: 'm' }, { key })
-  await ask(node, `PATCH /api/admin/tenants/${tenantId}`, { plan: 'builder' }, { admin: true })
+  await sendRequest(node, 'POST /api/predictive/alerts', { severity: 'info', type: 't', message: 'm' }, { key })
+  await sendRequest(node, `PATCH /api/admin/tenants/${tenantId}`, { plan: 'builder' }, { admin: true })
   const view = await readTower()
   expect(view).toMatchObject({
     as_of: node.clock.now().toISOString(),
@@ -173,7 +175,7 @@ test('a frozen agent is frozen in every process at once, until it is unfrozen', 
   }
   const before = await readVersion()
   const body = { action: 'freeze', agent_id: 'writer-v1', reason: 'It buys too much.' }
-  const frozen = await ask(node, 'POST /api/control-tower', body, { key })
+  const frozen = await sendRequest(node, 'POST /api/control-tower', body, { key })
   expect(frozen.status).toBe(200)
   expect(frozen.body.frozen_agents).toMatchObject([{ agent_id: 'writer-v1', reason: 'It buys too much.' }])
   expect(await node.frozen.isFrozen(tenantId, 'writer-v1')).toBe(true)
@@ -185,9 +187,14 @@ test('a frozen agent is frozen in every process at once, until it is unfrozen', 
   const stranger = await onboard(node)
   expect(await node.frozen.isFrozen(stranger.tenant_id, 'writer-v1')).toBe(false)
 
-  const refrozen = await ask(node, 'POST /api/control-tower', { ...body, reason: 'Another reason.' }, { key })
+  const refrozen = await sendRequest(node, 'POST /api/control-tower', { ...body, reason: 'Another reason.' }, { key })
   expect(refrozen.body.frozen_agents).toMatchObject([{ reason: 'It buys too much.' }])
-  const unfrozen = await ask(node, 'POST /api/control-tower', { action: 'unfreeze', agent_id: 'writer-v1' }, { key })
+  const unfrozen = await sendRequest(
+    node,
+    'POST /api/control-tower',
+    { action: 'unfreeze', agent_id: 'writer-v1' },
+    { key },
+  )
   expect(unfrozen.body.frozen_agents).toEqual([])
   await expect.poll(() => isFrozenOnBoth('writer-v1')).toEqual([false, false])
   const { rows } = await database.pool.query(
@@ -205,9 +212,15 @@ test('freezing needs the control scope, a valid action, an agent and a reason', 
     { action: 'melt', agent_id: 'a' },
     { action: 'freeze', agent_id: 'a' },
   ]
-  for (const body of invalidBodies) expect((await ask(node, 'POST /api/control-tower', body, { key })).status).toBe(400)
-  const viewer = await ask(node, `POST /api/admin/tenants/${tenantId}/keys`, { scopes: ['read'] }, { admin: true })
+  for (const body of invalidBodies)
+    expect((await sendRequest(node, 'POST /api/control-tower', body, { key })).status).toBe(400)
+  const viewer = await sendRequest(
+    node,
+    `POST /api/admin/tenants/${tenantId}/keys`,
+    { scopes: ['read'] },
+    { admin: true },
+  )
   const body = { action: 'freeze', agent_id: 'a', reason: 'r' }
-  expect((await ask(node, 'POST /api/control-tower', body, { key: viewer.body.api_key })).status).toBe(403)
-  expect((await ask(node, 'POST /api/control-tower', body)).status).toBe(401)
+  expect((await sendRequest(node, 'POST /api/control-tower', body, { key: viewer.body.api_key })).status).toBe(403)
+  expect((await sendRequest(node, 'POST /api/control-tower', body)).status).toBe(401)
 })

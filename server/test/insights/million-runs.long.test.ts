@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
-import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+import { type Node, onboard, openNode, sendRequest } from '../tenants/test-node.ts'
 
 const RUNS = 1_000_000
 const BATCH = 50_000
@@ -50,7 +50,7 @@ async function measureMs(request: string): Promise<number> {
   const times: number[] = []
   for (let n = 0; n < 20; n += 1) {
     const startedAt = performance.now()
-    const response = await ask(node, request, undefined, { key })
+    const response = await sendRequest(node, request, undefined, { key })
     times.push(performance.now() - startedAt)
     expect(response.status).toBe(200)
   }
@@ -60,7 +60,7 @@ async function measureMs(request: string): Promise<number> {
 }
 
 test('a million runs are summed exactly', async () => {
-  const { body } = await ask(node, 'GET /api/analytics?window=30d', undefined, { key })
+  const { body } = await sendRequest(node, 'GET /api/analytics?window=30d', undefined, { key })
   const failed = RUNS / 50
   const blocked = RUNS / 20 - RUNS / 100
   expect(body.totals).toMatchObject({ runs: RUNS, failed, blocked, completed: RUNS - failed - blocked })

@@ -1,5 +1,5 @@
 import type { Database } from '../../src/platform/db.ts'
-import type { Node } from '../tenants/test-app.ts'
+import type { Node } from '../tenants/test-node.ts'
 
 export type SeedRun = {
   tenantId: string

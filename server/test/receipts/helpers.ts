@@ -7,9 +7,9 @@ import { createIds } from '../../src/platform/ids.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createSequencer } from '../../src/platform/sequencer.ts'
 import { createTestClock } from '../clock.ts'
-import { createTestDatabase as cloneTemplate, silent } from '../database.ts'
+import { createTestDatabase as cloneTemplate, silentLog } from '../database.ts'
 
-export { silent }
+export { silentLog as silent }
 
 /** A test database that can be cleared between tests. */
 export async function createTestDatabase() {
@@ -47,9 +47,9 @@ export function createReceiptsFixture(database: Pick<Database, 'db'>, options: P
   const receipts = createReceipts({ db, keys, clock, publicUrl, logName: ORIGIN, ...options })
   const { log } = receipts
   const { issueAuditHead: commitHead, get: receipt } = receipts
-  const audit = createAudit({ db, clock, ids, keys, commitHead, receipt })
+  const audit = createAudit({ db, clock, ids, keys, commitHead, getReceipt: receipt })
   const tasks = [...audit.tasks, log.task]
-  const sequencer = createSequencer({ db, log: silent, instance: ids.uuid(), tasks, leaseMs: 60_000 })
+  const sequencer = createSequencer({ db, log: silentLog, instance: ids.uuid(), tasks, leaseMs: 60_000 })
 
   const draft = (overrides: Partial<ReceiptDraft> = {}): ReceiptDraft => ({
     receipt_id: ids.next('rcpt'),

@@ -3,9 +3,9 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createLog } from '../../src/platform/log.ts'
 import { startService, type TestService } from '../harness.ts'
 import { openReceiver, type Receiver } from '../webhooks/receiver.ts'
-import { routesOf, sampleOf } from './openapi-samples.ts'
+import { listRoutes, sampleValue } from './openapi-samples.ts'
 
-/** A canary in every secret: whatever the service writes or answers is searched for them. */
+/** Every secret contains a canary; logs, responses, metrics and the database are searched for them. */
 const settings = {
   ADMIN_KEY: 'canary-admin-0123456789abcdef',
   SIGNING_KEY: 'canary-signing-0123456789abcdef0123456789',
@@ -22,14 +22,14 @@ const settings = {
 
 let service: TestService
 let receiver: Receiver
-let logged = ''
-const answered: string[] = []
+let logText = ''
+const responses: string[] = []
 const canaries = new Map<string, string>()
 
 beforeAll(async () => {
   const sink = new Writable({
     write(chunk, _encoding, done) {
-      logged += chunk
+      logText += chunk
       done()
     },
   })
@@ -42,23 +42,23 @@ afterAll(async () => {
   await receiver?.close()
 })
 
-const keep = <T extends { text: string }>(answer: T): T => {
-  answered.push(answer.text)
-  return answer
+const recordResponse = <T extends { text: string }>(response: T): T => {
+  responses.push(response.text)
+  return response
 }
 
-const PATIENCE_MS = 20_000
+const TIMEOUT_MS = 20_000
 
-/** A route that never answers is named, instead of holding up the whole test. */
-async function inTime<T>(what: string, work: Promise<T>): Promise<T> {
+/** Fails with the name of a route that does not respond, instead of blocking the whole test. */
+async function withTimeout<T>(name: string, work: Promise<T>): Promise<T> {
   let timer: NodeJS.Timeout | undefined
-  const late = new Promise<never>((_, failed) => {
-    timer = setTimeout(() => failed(new Error(`${what} did not answer within ${PATIENCE_MS} ms.`)), PATIENCE_MS)
+  const timeout = new Promise<never>((_, reject) => {
+    timer = setTimeout(() => reject(new Error(`${name} did not respond within ${TIMEOUT_MS} ms.`)), TIMEOUT_MS)
   })
-  return Promise.race([work, late]).finally(() => clearTimeout(timer))
+  return Promise.race([work, timeout]).finally(() => clearTimeout(timer))
 }
 
-test('no secret is found in a log, an answer, a metric or a dump of the database', async () => {
+test('no secret appears in a log, a response, a metric or a dump of the database', async () => {
   const tenant = await service.onboard()
   canaries.set('api key', tenant.apiKey)
   const session = await service.post('/api/session', { api_key: tenant.apiKey })
@@ -69,49 +69,51 @@ test('no secret is found in a log, an answer, a metric or a dump of the database
   canaries.set('signing secret', webhook.body.signingSecret)
   const rotated = await service.post(`/api/webhooks/${webhook.body.id}/rotate-secret`, {}, tenant.headers)
   canaries.set('rotated secret', rotated.body.signingSecret)
-  const keyed = { ...tenant.headers, 'idempotency-key': 'canary-run' }
-  const second = await service.post('/api/webhooks', { url: receiver.url, events: ['*'] }, keyed)
-  canaries.set('secret of a keyed answer', second.body.signingSecret)
+  const headers = { ...tenant.headers, 'idempotency-key': 'canary-run' }
+  const secondWebhook = await service.post('/api/webhooks', { url: receiver.url, events: ['*'] }, headers)
+  canaries.set('secret of a stored response', secondWebhook.body.signingSecret)
 
   const payer = await service.payer()
-  const paid = await payer.fetch(`${service.url}/api/run`, {
+  const paidRun = await payer.fetch(`${service.url}/api/run`, {
     method: 'POST',
     headers: { ...tenant.headers, 'content-type': 'application/json' },
     body: JSON.stringify({ task: 'Say something.', agent_id: 'comedian-v1' }),
   })
-  answered.push(await paid.text())
+  responses.push(await paidRun.text())
 
-  // Every route, right and wrong, by key, by session and as the operator.
+  // Every route with a valid and a broken body, by key, by session and as the operator.
   const admin = { 'x-admin-key': settings.ADMIN_KEY }
   const { body: description } = await service.get('/openapi.json')
-  for (const route of routesOf(description)) {
+  for (const route of listRoutes(description)) {
     if (/\/api\/(onboard|session)$|rotate|\/keys$|admin\/tenants$/.test(route.path) && route.method === 'POST') continue
-    // A stream has no end to wait for.
+    // A stream never ends.
     if (route.path === '/api/session' || route.path.endsWith('/stream')) continue
     const path = route.path.replace(/\{[^}]+\}/g, 'nothing')
     for (const headers of [tenant.headers, { cookie, 'x-csrf-token': session.body.csrf_token }, admin, { cookie }])
-      for (const body of route.body ? [sampleOf(route.body, 'nothing'), '{"broken":'] : [undefined])
-        keep(await inTime(`${route.method} ${path}`, service.call(route.method, path, body, { ...headers })))
+      for (const body of route.body ? [sampleValue(route.body, 'nothing'), '{"broken":'] : [undefined])
+        recordResponse(
+          await withTimeout(`${route.method} ${path}`, service.call(route.method, path, body, { ...headers })),
+        )
   }
   for (const path of ['/api/env-check', '/metrics', '/api/health', '/api/me', '/api/me/plan'])
-    keep(await service.get(path, tenant.headers))
+    recordResponse(await service.get(path, tenant.headers))
   await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBeGreaterThan(0)
-  answered.push(JSON.stringify(receiver.received.map(({ body }) => body)))
+  responses.push(JSON.stringify(receiver.received.map(({ body }) => body)))
 
-  const dump = await dumpOf(service)
-  const found = [...canaries].flatMap(([name, value]) => [
-    ...(logged.includes(value) ? [`${name} in the log`] : []),
-    ...(answered.some((text) => text.includes(value)) ? [`${name} in an answer`] : []),
+  const dump = await dumpDatabase(service)
+  const leaks = [...canaries].flatMap(([name, value]) => [
+    ...(logText.includes(value) ? [`${name} in the log`] : []),
+    ...(responses.some((text) => text.includes(value)) ? [`${name} in a response`] : []),
     ...(dump.includes(value) ? [`${name} in the database`] : []),
   ])
-  expect(found).toEqual([])
-  // The search itself is tried: what is not secret is found.
-  expect(logged).toContain('"status":200')
+  expect(leaks).toEqual([])
+  // The search itself works: values that are not secret are found.
+  expect(logText).toContain('"status":200')
   expect(dump).toContain(tenant.tenantId)
-  expect(answered.some((text) => text.includes(tenant.tenantId))).toBe(true)
+  expect(responses.some((text) => text.includes(tenant.tenantId))).toBe(true)
 })
 
-async function dumpOf({ service: { database } }: TestService): Promise<string> {
+async function dumpDatabase({ service: { database } }: TestService): Promise<string> {
   const { rows: tables } = await database.pool.query<{ table_name: string }>(
     `select table_name from information_schema.tables where table_schema = 'public' and table_type = 'BASE TABLE'`,
   )

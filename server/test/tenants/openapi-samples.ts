@@ -1,5 +1,11 @@
-/** What a test needs to know of a route to ask it something, read from the machine description. */
-export type Described = { method: string; path: string; query: string[]; body: Schema | undefined; admin: boolean }
+/** What a test needs to call a route, read from the OpenAPI document. */
+export type RouteDescription = {
+  method: string
+  path: string
+  query: string[]
+  body: Schema | undefined
+  admin: boolean
+}
 
 export type Schema = {
   type?: string
@@ -23,7 +29,7 @@ type Operation = {
   security?: Record<string, unknown>[]
 }
 
-export function routesOf(description: { paths: Record<string, Record<string, Operation>> }): Described[] {
+export function listRoutes(description: { paths: Record<string, Record<string, Operation>> }): RouteDescription[] {
   return Object.entries(description.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
       method: method.toUpperCase(),
@@ -37,28 +43,28 @@ export function routesOf(description: { paths: Record<string, Record<string, Ope
   )
 }
 
-/** A value that fits the schema, with `id` wherever an id is asked for. Optional ids are given too: they are the attack. */
-export function sampleOf(schema: Schema, id: string, name = ''): unknown {
+/** A value that matches the schema, with `id` for every id, also the optional ones: they are the attack. */
+export function sampleValue(schema: Schema, id: string, name = ''): unknown {
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]
   const variant = schema.anyOf?.[0] ?? schema.oneOf?.[0] ?? schema.allOf?.[0]
-  if (variant) return sampleOf(variant, id, name)
+  if (variant) return sampleValue(variant, id, name)
   switch (schema.type) {
     case 'object':
       return Object.fromEntries(
         Object.entries(schema.properties ?? {})
           .filter(([key]) => schema.required?.includes(key) || (isId(key) && key !== 'idempotency_key'))
-          .map(([key, value]) => [key, sampleOf(value, id, key)]),
+          .map(([key, value]) => [key, sampleValue(value, id, key)]),
       )
     case 'array':
-      return schema.items ? [sampleOf(schema.items, id, name.replace(/s$/, ''))] : []
+      return schema.items ? [sampleValue(schema.items, id, name.replace(/s$/, ''))] : []
     case 'integer':
     case 'number':
       return Math.max(1, schema.minimum ?? 1)
     case 'boolean':
       return true
     case 'string':
-      return textOf(schema, id, name)
+      return sampleText(schema, id, name)
     default:
       return {}
   }
@@ -66,7 +72,7 @@ export function sampleOf(schema: Schema, id: string, name = ''): unknown {
 
 const isId = (name: string) => /(^|_)ids?$|token$/.test(name)
 
-function textOf(schema: Schema, id: string, name: string): string {
+function sampleText(schema: Schema, id: string, name: string): string {
   if (isId(name)) return id
   if (schema.format === 'date-time') return '2030-01-01T00:00:00Z'
   if (schema.format === 'email') return 'intruder@example.com'

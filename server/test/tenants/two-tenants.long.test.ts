@@ -2,11 +2,11 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { sha256 } from '../../src/platform/canonical.ts'
 import { startService, type TestService } from '../harness.ts'
 import { openReceiver, type Receiver } from '../webhooks/receiver.ts'
-import { type Described, routesOf, sampleOf } from './openapi-samples.ts'
+import { listRoutes, type RouteDescription, sampleValue } from './openapi-samples.ts'
 
 /**
- * Two tenants and every route of the description. One leaves rows wherever it can, each with a word that only it knows;
- * the other then asks every route for them, in every path, query and body.
+ * Two tenants and every route of the OpenAPI document. The victim creates rows with a secret word wherever it can; the
+ * intruder then sends the victim's ids to every route, in every path, query and body.
  */
 const SECRET_WORD = 'zanzibar7261'
 
@@ -14,7 +14,7 @@ let service: TestService
 let receiver: Receiver
 let victim: { tenantId: string; headers: Record<string, string> }
 let intruder: { tenantId: string; headers: Record<string, string> }
-let routes: Described[]
+let routes: RouteDescription[]
 let ids: string[]
 
 beforeAll(async () => {
@@ -23,24 +23,23 @@ beforeAll(async () => {
   victim = await service.onboard(SECRET_WORD)
   intruder = await service.onboard('Intruder')
   const { body } = await service.get('/openapi.json')
-  routes = routesOf(body)
-  await leaveTraces()
-  ids = await idsOf(victim.tenantId)
+  routes = listRoutes(body)
+  await createVictimRows()
+  ids = await readIds(victim.tenantId)
 })
 afterAll(async () => {
   await service?.close()
   await receiver?.close()
 })
 
-/** Everything that takes a body is asked with a plausible one; whatever is accepted leaves a row. */
-async function leaveTraces() {
+async function createVictimRows() {
   const payer = await service.payer()
   await payer.fetch(`${service.url}/api/run`, {
     method: 'POST',
     headers: { ...victim.headers, 'content-type': 'application/json' },
     body: JSON.stringify({ task: `Think of ${SECRET_WORD}.`, agent_id: 'comedian-v1', session_id: `s-${SECRET_WORD}` }),
   })
-  const known: [string, unknown][] = [
+  const requests: [string, unknown][] = [
     ['/api/webhooks', { url: `${receiver.url}/${SECRET_WORD}`, events: ['*'] }],
     ['/api/predictive/alerts', { severity: 'info', type: 'note', message: SECRET_WORD }],
     ['/api/control-tower', { action: 'freeze', agent_id: `agent-${SECRET_WORD}`, reason: SECRET_WORD }],
@@ -59,12 +58,12 @@ async function leaveTraces() {
       },
     ],
   ]
-  for (const [path, body] of known)
+  for (const [path, body] of requests)
     if (routes.some((route) => route.path === path)) await service.post(path, body, victim.headers)
 }
 
-/** Every id of a row that belongs to a tenant, whatever table it is in. */
-async function idsOf(tenantId: string): Promise<string[]> {
+/** The ids of a tenant's rows in all tables. */
+async function readIds(tenantId: string): Promise<string[]> {
   const { pool } = service.service.database
   const { rows: tables } = await pool.query<{ table_name: string; column_name: string }>(
     `select c.table_name, c.column_name from information_schema.columns c
@@ -72,19 +71,19 @@ async function idsOf(tenantId: string): Promise<string[]> {
      join information_schema.tables b on b.table_name = c.table_name and b.table_schema = 'public' and b.table_type = 'BASE TABLE'
      where c.table_schema = 'public' and c.data_type = 'text' and (c.column_name = 'id' or c.column_name like '%\\_id')`,
   )
-  const found = new Set<string>()
+  const ids = new Set<string>()
   for (const { table_name, column_name } of tables) {
     const { rows } = await pool.query(
       `select distinct "${column_name}" as id from "${table_name}" where tenant_id = $1 limit 20`,
       [tenantId],
     )
-    for (const { id } of rows) if (id) found.add(id)
+    for (const { id } of rows) if (id) ids.add(id)
   }
-  return [...found]
+  return [...ids]
 }
 
 /** A digest of all of a tenant's rows, by table. */
-async function everythingOf(tenantId: string): Promise<Record<string, string>> {
+async function digestRows(tenantId: string): Promise<Record<string, string>> {
   const { pool } = service.service.database
   const { rows: tables } = await pool.query<{ table_name: string }>(
     `select c.table_name from information_schema.columns c join information_schema.tables b using (table_name, table_schema)
@@ -102,81 +101,81 @@ async function everythingOf(tenantId: string): Promise<Record<string, string>> {
 }
 
 const unknownLike = (id: string) => id.replace(/[0-9a-f]{12}$/, '000000000000')
-const isPublic = ({ path }: Described) =>
+const isPublic = ({ path }: RouteDescription) =>
   /^\/api\/(receipts|log|basis|dev|onboard)|^\/facilitator|^\/\.well-known/.test(path)
-const isAdmin = (route: Described) => route.admin
+const isAdmin = (route: RouteDescription) => route.admin
 
-test('the victim has left something to be stolen', () => {
+test('the victim has rows in many tables, and there are routes to try', () => {
   expect(ids.length).toBeGreaterThan(5)
   expect(routes.length).toBeGreaterThan(40)
 })
 
-/** The interface itself prescribes these: routed actions are planned, and OAuth is not configured here. */
-const isPrescribed = (path: string, status: number) =>
+/** Expected here: routed actions are planned (501), and OAuth is not configured (503). */
+const isExpectedError = (path: string, status: number) =>
   (path === '/api/route-intent' && status === 501) ||
   (['/api/rh/auth', '/api/rh/auth/callback'].includes(path) && status === 503)
 
-test('no route gives one tenant’s rows to another, or lets it change them', async () => {
-  // What the service itself still has to do with the victim's rows is done first.
-  let earlier = ''
+test("no route shows or changes another tenant's rows", async () => {
+  // Waits until background work no longer changes the victim's rows.
+  let previous = ''
   await expect
     .poll(
       async () => {
-        const now = JSON.stringify(await everythingOf(victim.tenantId))
-        const still = now === earlier
-        earlier = now
-        return still
+        const current = JSON.stringify(await digestRows(victim.tenantId))
+        const isUnchanged = current === previous
+        previous = current
+        return isUnchanged
       },
       { interval: 2_000, timeout: 60_000 },
     )
     .toBe(true)
-  const before = await everythingOf(victim.tenantId)
+  const before = await digestRows(victim.tenantId)
   const leaks: string[] = []
-  let asked = 0
-  for (const route of routes.filter((one) => !isPublic(one) && !isAdmin(one))) {
+  let requestCount = 0
+  for (const route of routes.filter((route) => !isPublic(route) && !isAdmin(route))) {
     for (const id of ids) {
-      const foreign = await ask(route, id)
-      const unknown = await ask(route, unknownLike(id))
-      asked += 2
-      const where = `${route.method} ${route.path} with ${id}`
-      if (foreign.text.replaceAll(id, '').includes(SECRET_WORD)) leaks.push(`${where} shows the victim's word`)
-      if (foreign.status >= 500 && !isPrescribed(route.path, foreign.status))
-        leaks.push(`${where} answers ${foreign.status}`)
+      const foreign = await requestWithId(route, id)
+      const unknown = await requestWithId(route, unknownLike(id))
+      requestCount += 2
+      const label = `${route.method} ${route.path} with ${id}`
+      if (foreign.text.replaceAll(id, '').includes(SECRET_WORD)) leaks.push(`${label} shows the victim's secret word`)
+      if (foreign.status >= 500 && !isExpectedError(route.path, foreign.status))
+        leaks.push(`${label} returns ${foreign.status}`)
       if (route.path.includes('{') && foreign.status !== unknown.status)
-        leaks.push(`${where} answers ${foreign.status}, an unknown id ${unknown.status}`)
-      if (route.path.includes('{') && plain(foreign.text, id) !== plain(unknown.text, unknownLike(id)))
-        leaks.push(`${where} answers otherwise than for an unknown id`)
+        leaks.push(`${label} returns ${foreign.status}, an unknown id ${unknown.status}`)
+      if (route.path.includes('{') && normalise(foreign.text, id) !== normalise(unknown.text, unknownLike(id)))
+        leaks.push(`${label} responds differently than for an unknown id`)
     }
   }
   expect(leaks).toEqual([])
-  console.log(`${routes.length} routes, ${ids.length} ids of the victim, ${asked} requests`)
-  expect(await everythingOf(victim.tenantId)).toEqual(before)
+  console.log(`${routes.length} routes, ${ids.length} ids of the victim, ${requestCount} requests`)
+  expect(await digestRows(victim.tenantId)).toEqual(before)
 })
 
-test('without a credential none of it is shown either', async () => {
-  for (const route of routes.filter((one) => one.method === 'GET' && !isPublic(one))) {
+test('requests without a credential do not show the secret word either', async () => {
+  for (const route of routes.filter((route) => route.method === 'GET' && !isPublic(route))) {
     for (const id of ids.slice(0, 5)) {
-      const answer = await ask(route, id, {})
-      expect(answer.text.replaceAll(id, ''), route.path).not.toContain(SECRET_WORD)
+      const response = await requestWithId(route, id, {})
+      expect(response.text.replaceAll(id, ''), route.path).not.toContain(SECRET_WORD)
     }
   }
 })
 
-/** Puts an id wherever the route takes one: in its path, in every text of its query, in every id of its body. */
-async function ask(route: Described, id: string, headers: Record<string, string> = intruder.headers) {
+/** Sends an id wherever the route takes one: in its path, in every text of its query, in every id of its body. */
+async function requestWithId(route: RouteDescription, id: string, headers: Record<string, string> = intruder.headers) {
   const path = route.path.replace(/\{[^}]+\}/g, () => encodeURIComponent(id))
   const query = new URLSearchParams(route.query.map((name): [string, string] => [name, id])).toString()
-  const body = route.body && sampleOf(route.body, id)
-  const first = await service.call(route.method, `${path}${query && `?${query}`}`, body, {
+  const body = route.body && sampleValue(route.body, id)
+  const response = await service.call(route.method, `${path}${query && `?${query}`}`, body, {
     ...headers,
     'x-request-id': 'same',
   })
-  // Where the id makes no sense as one of the parameters, the others are tried without it.
-  if (first.status !== 400 || !query) return first
+  // When the id is not valid as a query parameter, the request is repeated without the query.
+  if (response.status !== 400 || !query) return response
   return service.call(route.method, path, body, { ...headers, 'x-request-id': 'same' })
 }
 
-const plain = (text: string, id: string) =>
+const normalise = (text: string, id: string) =>
   text
     .replaceAll(id, 'ID')
     .replace(/"(\w*_at|as_of|since|until|at|seq|timestamp)":"?[^,}"]*"?/g, '')

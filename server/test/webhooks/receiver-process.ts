@@ -1,7 +1,7 @@
 import { appendFileSync } from 'node:fs'
 import { openReceiver } from './receiver.ts'
 
-/** A target that is often ill: it fails, hangs up and answers late at random, and writes down what it took. */
+/** A receiver that fails and drops connections at random, and writes the messages it received to a file. */
 const [port, file, seed] = process.argv.slice(2)
 let state = Number(seed)
 const random = () => {
@@ -10,17 +10,17 @@ const random = () => {
 }
 
 const receiver = await openReceiver(({ headers, body }, response, request) => {
-  const luck = random()
-  if (luck < 0.1) {
-    response.statusCode = luck < 0.05 ? 500 : 429
+  const chance = random()
+  if (chance < 0.1) {
+    response.statusCode = chance < 0.05 ? 500 : 429
     response.end()
-  } else if (luck < 0.13) {
+  } else if (chance < 0.13) {
     request.socket.destroy()
   } else {
-    // Written before it is acknowledged; now and then the acknowledgement is lost all the same.
-    const kept = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('webhook-')))
-    appendFileSync(file!, `${JSON.stringify({ headers: kept, body })}\n`)
-    if (luck < 0.15) request.socket.destroy()
+    // Written before it is acknowledged; sometimes the acknowledgement is lost.
+    const webhookHeaders = Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith('webhook-')))
+    appendFileSync(file!, `${JSON.stringify({ headers: webhookHeaders, body })}\n`)
+    if (chance < 0.15) request.socket.destroy()
     else response.end()
   }
 }, Number(port))

@@ -1,26 +1,32 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
 
-export type Received = {
+export type ReceivedRequest = {
   headers: Record<string, string>
   body: string
   json: { type: string; seq: number; data: unknown }
 }
 export type Receiver = Awaited<ReturnType<typeof openReceiver>>
 
-/** A target that keeps what it gets and answers as it is told; 200 unless `answer` says otherwise. */
+/** A webhook receiver that records requests; it responds 200 unless `respond` is given. */
 export async function openReceiver(
-  answer: (received: Received, response: ServerResponse, request: IncomingMessage) => void = (_received, response) =>
-    response.end(),
+  respond: (received: ReceivedRequest, response: ServerResponse, request: IncomingMessage) => void = (
+    _received,
+    response,
+  ) => response.end(),
   port = 0,
 ) {
-  const received: Received[] = []
+  const received: ReceivedRequest[] = []
   const server = createServer(async (request, response) => {
     let body = ''
     for await (const chunk of request) body += chunk
-    const one = { headers: request.headers as Record<string, string>, body, json: body ? JSON.parse(body) : undefined }
-    received.push(one)
-    answer(one, response, request)
+    const entry = {
+      headers: request.headers as Record<string, string>,
+      body,
+      json: body ? JSON.parse(body) : undefined,
+    }
+    received.push(entry)
+    respond(entry, response, request)
   })
   await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
   const address = server.address() as AddressInfo

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
-import { createTestDatabase, silent, type TestDatabase } from '../../../test/database.ts'
+import { createTestDatabase, silentLog, type TestDatabase } from '../../../test/database.ts'
 import { systemClock } from '../../platform/clock.ts'
 import type { Database } from '../../platform/db.ts'
 import { createChainReader } from './chain-reader.ts'
@@ -19,7 +19,7 @@ afterAll(async () => {
 })
 
 const open = (mayOwn = true) =>
-  createSharedChain({ pool: database.pool, connect: database.connect, clock: systemClock, log: silent, mayOwn })
+  createSharedChain({ pool: database.pool, connect: database.connect, clock: systemClock, log: silentLog, mayOwn })
 const PAYER = '0x00000000000000000000000000000000000000aa'
 
 /** As when the database is restarted under a running process: the connection that holds the lock is gone. */

@@ -4,7 +4,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
 import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
-import { createCaseMaker } from '../../../test/contract/random-payments.ts'
+import { createPaymentCases } from '../../../test/contract/random-payments.ts'
 import {
   type ExactPayment,
   FacilitatorUnavailable,
@@ -256,8 +256,8 @@ test('a hundred payments at once go into a few transactions, and each finds its 
 
 test('a wallet that burns gas is refused, and its neighbours do not feel it', async () => {
   const { chain, clock, facilitator, terms, pay } = await open()
-  const maker = await createCaseMaker({ chain, clock, facilitator })
-  const greedy = await maker.make('contract wallet')
+  const maker = await createPaymentCases({ chain, clock, facilitator })
+  const greedy = await maker.create('contract wallet')
   // The first byte of the test wallet's signature is its mood.
   const signature: Hex = `0x02${greedy.payment.signature.slice(4)}`
   const burning = { ...greedy.payment, signature }

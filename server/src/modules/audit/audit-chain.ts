@@ -10,7 +10,7 @@ import {
   writeLinks,
 } from './audit.store.ts'
 
-/** An event as its tenant sees it. The hash covers all of it but itself, so what is shown is what was hashed. */
+/** An event as its tenant sees it. `hash` covers every other field, so what is shown is what was hashed. */
 export type AuditEvent = {
   id: string
   seq: number
@@ -26,30 +26,30 @@ export type AuditEvent = {
   hash: string
 }
 
-const BATCH = 2_000
+const BATCH_SIZE = 2_000
 
-/** Links what was recorded since the last pass: each event carries the hash of the one before it of the same tenant. */
+/** Links the events recorded since the last batch: each contains the hash of the tenant's previous event. */
 export function createAuditChain({ chainName }: { chainName(tenantId: string): string }): SequencedTask {
   return {
     name: 'audit chains',
     hasWork: isAnyEventQueued,
 
     async processBatch(tx) {
-      const rows = await readQueuedEvents(tx, BATCH)
+      const rows = await readQueuedEvents(tx, BATCH_SIZE)
       if (rows.length === 0) return
       const tenantIds = [...new Set(rows.map((row) => row.tenant_id))]
-      const known = await readHeads(tx, tenantIds)
+      const storedHeads = await readHeads(tx, tenantIds)
       const heads = new Map(
-        known.map(({ tenant_id, chain, seq, hash }) => [tenant_id, { chain, seq: Number(seq), hash }]),
+        storedHeads.map(({ tenant_id, chain, seq, hash }) => [tenant_id, { chain, seq: Number(seq), hash }]),
       )
       const links: Link[] = []
       for (const row of rows) {
-        const before = heads.get(row.tenant_id)
-        const seq = (before?.seq ?? 0) + 1
-        const prev_hash = before?.hash ?? null
-        const hash = hashJson(unhashedEvent(row, seq, prev_hash))
+        const head = heads.get(row.tenant_id)
+        const seq = (head?.seq ?? 0) + 1
+        const prev_hash = head?.hash ?? null
+        const hash = hashJson(toUnhashedEvent(row, seq, prev_hash))
         links.push({ tenant_id: row.tenant_id, seq, event_id: row.id, prev_hash, hash })
-        heads.set(row.tenant_id, { chain: before?.chain ?? chainName(row.tenant_id), seq, hash })
+        heads.set(row.tenant_id, { chain: head?.chain ?? chainName(row.tenant_id), seq, hash })
       }
       await writeLinks(
         tx,
@@ -60,7 +60,7 @@ export function createAuditChain({ chainName }: { chainName(tenantId: string): s
   }
 }
 
-const unhashedEvent = (row: EventRow, seq: number, prev_hash: string | null): Omit<AuditEvent, 'hash'> => ({
+const toUnhashedEvent = (row: EventRow, seq: number, prev_hash: string | null): Omit<AuditEvent, 'hash'> => ({
   id: row.id,
   seq,
   type: row.type,
@@ -74,7 +74,7 @@ const unhashedEvent = (row: EventRow, seq: number, prev_hash: string | null): Om
   prev_hash,
 })
 
-export const auditEvent = (row: LinkedRow): AuditEvent => ({
-  ...unhashedEvent(row, Number(row.seq), row.prev_hash),
+export const toAuditEvent = (row: LinkedRow): AuditEvent => ({
+  ...toUnhashedEvent(row, Number(row.seq), row.prev_hash),
   hash: row.hash,
 })

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { requireTenant } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
 import { invalid } from '../../platform/problem.ts'
-import { AuditAnswer, AuditQuery } from './audit.schema.ts'
+import { AuditListResponse, AuditQuery } from './audit.schema.ts'
 import type { Audit } from './audit.ts'
 
 const DEFAULT_LIMIT = 20
@@ -18,7 +18,7 @@ export function auditRoutes(app: App, audit: Audit) {
         description:
           'Newest first. `format=ndjson` exports the chain itself, which `countersign verify` checks without the server.',
         querystring: AuditQuery,
-        response: { 200: AuditAnswer },
+        response: { 200: AuditListResponse },
       },
       config: { auth: 'tenant', scope: 'read' },
     },

@@ -63,7 +63,7 @@ export const AuditResponse = Type.Object({
   next_cursor: nullableText('Cursor of the next page'),
 })
 
-export const AuditAnswer = {
+export const AuditListResponse = {
   description: 'A page of events; with `format=ndjson` the whole chain, one event a line.',
   content: {
     'application/json': { schema: AuditResponse },

@@ -69,7 +69,7 @@ export async function writeLinks(
   `.execute(tx)
 }
 
-/** Chains that grew since their head last went into the public log, and whose turn it is again. */
+/** Chains with events newer than their head in the public log, last committed at or before `before`. */
 export async function readUncommittedHeads(tx: Tx, before: Date, limit: number): Promise<Head[]> {
   return tx
     .selectFrom('audit_heads')
@@ -112,7 +112,7 @@ const linkedEvents = (tx: Tx, tenantId: string) =>
 
 export type AuditFilter = { type?: string; subject?: string; since?: string; until?: string }
 
-/** Newest first by (occurred_at, id); the cursor is the id of the last event of the page before. */
+/** Newest first by (occurred_at, id); the cursor is the id of the last event of the previous page. */
 export async function listEvents(
   tx: Tx,
   tenantId: string,
@@ -131,7 +131,7 @@ export async function listEvents(
   return query.orderBy('occurred_at', 'desc').orderBy('audit_events.id', 'desc').limit(page.limit).execute()
 }
 
-export async function isEventOf(tx: Tx, tenantId: string, id: string): Promise<boolean> {
+export async function eventExists(tx: Tx, tenantId: string, id: string): Promise<boolean> {
   const row = await tx
     .selectFrom('audit_events')
     .select('id')
@@ -141,7 +141,7 @@ export async function isEventOf(tx: Tx, tenantId: string, id: string): Promise<b
   return row !== undefined
 }
 
-/** A stretch of the chain in its own order, for export. */
+/** A range of the chain in order, for export. */
 export const readChain = (tx: Tx, tenantId: string, after: bigint, upTo: bigint, limit: number): Promise<LinkedRow[]> =>
   linkedEvents(tx, tenantId)
     .where('audit_links.tenant_id', '=', tenantId)

@@ -8,16 +8,16 @@ import { invalid } from '../../platform/problem.ts'
 import type { SequencedTask } from '../../platform/sequencer.ts'
 import {
   type AuditFilter,
-  isEventOf,
+  eventExists,
   listEvents,
   markCommitted,
   readChain,
   readHeads,
   readUncommittedHeads,
 } from './audit.store.ts'
-import { auditEvent, createAuditChain } from './audit-chain.ts'
+import { createAuditChain, toAuditEvent } from './audit-chain.ts'
 
-/** The head of one chain as the public log is to state it. */
+/** The head of one chain, as it goes into the public log. */
 export type AuditHeadDraft = {
   receipt_id: string
   chain: string
@@ -32,32 +32,32 @@ export type AuditDeps = {
   clock: Clock
   ids: Ids
   keys: Pick<Keys, 'fingerprint'>
-  /** Signs the head and puts it in the queue of the public log; answers the hash that the next head names. */
+  /** Signs the head and queues it for the public log; returns the hash that the next head refers to. */
   commitHead(tx: Tx, head: AuditHeadDraft): Promise<{ hash: string }>
-  /** A receipt with its place in the log. */
-  receipt(id: string): Promise<unknown>
-  /** A chain's head goes into the log at most this often; a busy tenant must not fill it. */
+  /** A receipt with its log inclusion proof. */
+  getReceipt(id: string): Promise<unknown>
+  /** A chain's head goes into the log at most this often, so that a busy tenant does not fill it. */
   commitEveryMs?: number
 }
 
 export type Audit = ReturnType<typeof createAudit>
 
-const HEADS_A_PASS = 200
-const EXPORT_PAGE = 1_000
+const HEADS_PER_BATCH = 200
+const EXPORT_PAGE_SIZE = 1_000
 
-export function createAudit({ db, clock, ids, keys, commitHead, receipt, commitEveryMs = 60_000 }: AuditDeps) {
+export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, commitEveryMs = 60_000 }: AuditDeps) {
   const dueBefore = () => new Date(clock.now().getTime() - commitEveryMs)
 
-  /** Keyed, so that nobody outside can tell whose chain it is, not even by trying every tenant id. */
+  /** Keyed, so that outsiders cannot find out whose chain it is, not even by trying every tenant id. */
   const chainName = (tenantId: string) => `audit_${keys.fingerprint(`audit chain of ${tenantId}`).slice(0, 32)}`
 
-  /** Once in the public log, a chain's history can no longer be rewritten, not even by us. */
-  const heads: SequencedTask = {
+  /** Commits chain heads to the public log: after that not even the operator can rewrite the history. */
+  const headsTask: SequencedTask = {
     name: 'audit heads',
-    hasWork: async (look) => (await readUncommittedHeads(look, dueBefore(), 1)).length > 0,
+    hasWork: async (tx) => (await readUncommittedHeads(tx, dueBefore(), 1)).length > 0,
     async processBatch(tx) {
       const at = clock.now()
-      for (const head of await readUncommittedHeads(tx, dueBefore(), HEADS_A_PASS)) {
+      for (const head of await readUncommittedHeads(tx, dueBefore(), HEADS_PER_BATCH)) {
         const draft = {
           receipt_id: ids.next('rcpt'),
           chain: head.chain,
@@ -72,8 +72,8 @@ export function createAudit({ db, clock, ids, keys, commitHead, receipt, commitE
     },
   }
 
-  /** Where the chain stands, and the receipt by which the public log vouches for it. */
-  const checkpoint = async (tenantId: string) => {
+  /** The chain's head, and the receipt that proves the head in the public log. */
+  const readCheckpoint = async (tenantId: string) => {
     const [head] = await readHeads(db, [tenantId])
     if (!head) return null
     return {
@@ -81,30 +81,30 @@ export function createAudit({ db, clock, ids, keys, commitHead, receipt, commitE
       seq: Number(head.seq),
       hash: head.hash,
       committed_seq: Number(head.committed_seq),
-      receipt: head.receipt_id === null ? null : await receipt(head.receipt_id),
+      receipt: head.receipt_id === null ? null : await getReceipt(head.receipt_id),
     }
   }
 
   return {
-    /** Both belong into the sequencer, the links before the heads. */
-    tasks: [createAuditChain({ chainName }), heads] as const,
+    /** Tasks for the sequencer, in this order: links before heads. */
+    tasks: [createAuditChain({ chainName }), headsTask] as const,
 
     async list(tenantId: string, filter: AuditFilter, page: { limit: number; cursor?: string }) {
-      if (page.cursor !== undefined && !(await isEventOf(db, tenantId, page.cursor)))
+      if (page.cursor !== undefined && !(await eventExists(db, tenantId, page.cursor)))
         throw invalid('The cursor is not the id of an event.')
       const rows = await listEvents(db, tenantId, filter, { ...page, limit: page.limit + 1 })
       const { rows: events, ...paging } = toPage(rows, page.limit)
-      return { events: events.map(auditEvent), checkpoint: await checkpoint(tenantId), ...paging }
+      return { events: events.map(toAuditEvent), checkpoint: await readCheckpoint(tenantId), ...paging }
     },
 
-    /** The chain as it stands now, one event a line, without holding all of it in memory. */
+    /** The whole chain, one event per line, read page by page. */
     async *exportLines(tenantId: string, afterSeq: number): AsyncGenerator<string> {
       const [head] = await readHeads(db, [tenantId])
       let after = BigInt(afterSeq)
       while (head && after < head.seq) {
-        const rows = await readChain(db, tenantId, after, head.seq, EXPORT_PAGE)
+        const rows = await readChain(db, tenantId, after, head.seq, EXPORT_PAGE_SIZE)
         if (rows.length === 0) return
-        yield rows.map((row) => `${canonicalJson(auditEvent(row))}\n`).join('')
+        yield rows.map((row) => `${canonicalJson(toAuditEvent(row))}\n`).join('')
         after = rows.at(-1)!.seq
       }
     },

@@ -2,22 +2,22 @@ import { randomBytes } from 'node:crypto'
 import type { Keys } from '../../platform/keys.ts'
 
 /**
- * `csk_` + 32 random bytes + 6 characters of a keyed checksum over them. The checksum lets a guess be refused for the
- * price of one hash, so that somebody trying keys never reaches the database.
+ * `csk_` + 32 random bytes + 6 characters of a keyed checksum over them. The checksum lets a guessed key be refused
+ * with one hash, so that guesses never reach the database.
  */
-const SHAPE = /^csk_([A-Za-z0-9_-]{43})([A-Za-z0-9_-]{6})$/
-const SHOWN_PREFIX = 12
+const KEY_PATTERN = /^csk_([A-Za-z0-9_-]{43})([A-Za-z0-9_-]{6})$/
+const PREFIX_LENGTH = 12
 
-export type FreshKey = { apiKey: string; prefix: string; hash: string }
+export type GeneratedKey = { apiKey: string; prefix: string; hash: string }
 
-export function makeApiKey(keys: Pick<Keys, 'fingerprint'>): FreshKey {
+export function generateApiKey(keys: Pick<Keys, 'fingerprint'>): GeneratedKey {
   const secret = randomBytes(32).toString('base64url')
   const apiKey = `csk_${secret}${checksum(keys, secret)}`
-  return { apiKey, prefix: apiKey.slice(0, SHOWN_PREFIX), hash: hashApiKey(keys, apiKey) }
+  return { apiKey, prefix: apiKey.slice(0, PREFIX_LENGTH), hash: hashApiKey(keys, apiKey) }
 }
 
-export function couldBeApiKey(keys: Pick<Keys, 'fingerprint'>, text: string): boolean {
-  const [, secret, check] = SHAPE.exec(text) ?? []
+export function isWellFormedApiKey(keys: Pick<Keys, 'fingerprint'>, text: string): boolean {
+  const [, secret, check] = KEY_PATTERN.exec(text) ?? []
   return secret !== undefined && checksum(keys, secret) === check
 }
 

@@ -41,7 +41,7 @@ export function billingRoutes(
       config: { auth: 'tenant', scope: 'control' },
     },
     async (request, reply) => {
-      // The address lets its holder in without asking who it is.
+      // The portal URL grants access to whoever holds it, so it must not be cached.
       reply.header('cache-control', 'no-store')
       return billing.openPortal(requireTenant(request.caller))
     },

@@ -3,9 +3,9 @@ import type { Db } from '../../platform/db.ts'
 import { notConfigured, notFound } from '../../platform/problem.ts'
 import { readTenant } from './tenants.store.ts'
 
-/** The billing provider, as far as the service needs one: it shows a customer its own invoices and payment methods. */
+/** The billing provider's customer portal, which shows invoices and payment methods. */
 export type BillingPortal = {
-  /** The address of a fresh portal session; undefined when the provider does not know the customer. */
+  /** The URL of a new portal session; undefined when the provider does not know the customer. */
   open(customerId: string, returnUrl: string): Promise<string | undefined>
 }
 

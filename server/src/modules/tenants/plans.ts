@@ -7,13 +7,13 @@ export type Feature = 'predictive_alerts' | 'control_tower' | 'webhooks' | 'poli
 export type PlanLimit = 'webhook_subscriptions' | 'api_keys'
 export type Plan = { plan: PlanName; features: Record<Feature, boolean>; limits: Record<PlanLimit, number> }
 
-/** The catalogue is data: what a plan offers is changed there, not here. */
-const shipped: { default: PlanName; plans: Plan[] } = JSON.parse(
+/** What each plan offers is defined in `data/plans.json`. */
+const catalogue: { default: PlanName; plans: Plan[] } = JSON.parse(
   readFileSync(join(import.meta.dirname, '../../../data/plans.json'), 'utf8'),
 )
 
-const byName = new Map(shipped.plans.map((plan) => [plan.plan, plan]))
+const byName = new Map(catalogue.plans.map((plan) => [plan.plan, plan]))
 
-export const defaultPlan = shipped.default
+export const defaultPlan = catalogue.default
 
-export const planOf = (name: string): Plan => byName.get(name as PlanName) ?? byName.get(shipped.default)!
+export const getPlan = (name: string): Plan => byName.get(name as PlanName) ?? byName.get(catalogue.default)!

@@ -31,9 +31,9 @@ export function sessionRoutes(app: App, tenants: Tenants) {
       },
     },
     async (request, reply) => {
-      // Otherwise another site could sign a visitor in as somebody else, and read what they do then.
+      // Login CSRF: otherwise another site could sign a visitor in to the attacker's tenant and see what they do there.
       sessions.checkOrigin(request)
-      const { setCookie, body } = await sessions.open(await tenants.callerOfKey(request.body.api_key))
+      const { setCookie, body } = await sessions.open(await tenants.authenticateKey(request.body.api_key))
       return reply.header('set-cookie', setCookie).header('cache-control', 'no-store').send(body)
     },
   )
@@ -50,7 +50,7 @@ export function sessionRoutes(app: App, tenants: Tenants) {
     },
     async (request, reply) => {
       reply.header('cache-control', 'no-store')
-      return sessions.csrfToken(request, requireTenant(request.caller))
+      return sessions.getCsrfToken(request, requireTenant(request.caller))
     },
   )
   app.delete(

@@ -1,13 +1,13 @@
 import { type Insertable, sql } from 'kysely'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Sessions } from '../../platform/generated/db.ts'
-import { type KeyWithTenant, tellEveryNode } from './tenants.store.ts'
+import { type KeyWithTenant, notifyKeyChange } from './tenants.store.ts'
 
 export async function insertSession(tx: Tx, row: Insertable<Sessions>) {
   await tx.insertInto('sessions').values(row).execute()
 }
 
-/** The key behind a session. It is worth no more than either: the earlier end counts. */
+/** The key of a session; it expires with the key or with the session, whichever is earlier. */
 export async function findKeyBySession(tx: Tx, hash: string): Promise<KeyWithTenant | undefined> {
   return tx
     .selectFrom('sessions')
@@ -28,13 +28,13 @@ export async function findKeyBySession(tx: Tx, hash: string): Promise<KeyWithTen
 export async function deleteSession(db: Db, hash: string, keyId: string) {
   await db.transaction().execute(async (tx) => {
     await tx.deleteFrom('sessions').where('hash', '=', hash).execute()
-    await tellEveryNode(tx, keyId)
+    await notifyKeyChange(tx, keyId)
   })
 }
 
-export async function deleteExpiredSessions(tx: Tx, now: Date, most: number): Promise<number> {
+export async function deleteExpiredSessions(tx: Tx, now: Date, limit: number): Promise<number> {
   const { rows } = await sql`
-    delete from sessions where id in (select id from sessions where expires_at <= ${now} order by expires_at limit ${most})
+    delete from sessions where id in (select id from sessions where expires_at <= ${now} order by expires_at limit ${limit})
     returning id
   `.execute(tx)
   return rows.length

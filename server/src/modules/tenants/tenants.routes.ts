@@ -34,11 +34,11 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
       },
     },
     async (request, reply) => {
-      const asking = {
+      const context = {
         scope: `address:${request.ip}`,
         idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
       }
-      return sendStoredResponse(reply, withNoStore(await tenants.onboard(asking, request.body)))
+      return sendStoredResponse(reply, withNoStore(await tenants.onboard(context, request.body)))
     },
   )
   app.get(
@@ -75,7 +75,7 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
 function adminRoutes(app: App, tenants: Tenants) {
   const config = { auth: 'admin' } as const
   const tags = ['Admin']
-  const askingOf = (request: { headers: Record<string, string | string[] | undefined>; body: unknown }) => ({
+  const adminContext = (request: { headers: Record<string, string | string[] | undefined>; body: unknown }) => ({
     scope: 'operator',
     idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),
   })
@@ -93,7 +93,7 @@ function adminRoutes(app: App, tenants: Tenants) {
       config,
     },
     async (request, reply) =>
-      sendStoredResponse(reply, withNoStore(await tenants.createTenant(askingOf(request), request.body))),
+      sendStoredResponse(reply, withNoStore(await tenants.createTenant(adminContext(request), request.body))),
   )
   app.get(
     '/api/admin/tenants',
@@ -156,7 +156,7 @@ function adminRoutes(app: App, tenants: Tenants) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        withNoStore(await tenants.createKey(askingOf(request), request.params.id, request.body)),
+        withNoStore(await tenants.createKey(adminContext(request), request.params.id, request.body)),
       ),
   )
   app.get(
@@ -204,7 +204,7 @@ function adminRoutes(app: App, tenants: Tenants) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        withNoStore(await tenants.rotateKey(askingOf(request), request.params.key_id, request.body)),
+        withNoStore(await tenants.rotateKey(adminContext(request), request.params.key_id, request.body)),
       ),
   )
 }

@@ -6,10 +6,10 @@ import type { ApiKeys, Tenants as TenantsTable } from '../../platform/generated/
 export type TenantRow = Selectable<TenantsTable>
 export type KeyRow = Selectable<ApiKeys>
 
-/** The channel on which every process hears that a key or a tenant changed; the payload is the id. */
+/** NOTIFY channel for changed keys and tenants; the payload is the id. */
 export const KEYS_CHANNEL = 'tenants'
 
-export const tellEveryNode = (tx: Tx, id: string) => sql`select pg_notify(${KEYS_CHANNEL}, ${id})`.execute(tx)
+export const notifyKeyChange = (tx: Tx, id: string) => sql`select pg_notify(${KEYS_CHANNEL}, ${id})`.execute(tx)
 
 export async function insertTenant(tx: Tx, row: Omit<TenantRow, 'billing_customer_id'>): Promise<TenantRow> {
   return tx.insertInto('tenants').values(row).returningAll().executeTakeFirstOrThrow()
@@ -19,7 +19,7 @@ export async function readTenant(tx: Tx, id: string): Promise<TenantRow | undefi
   return tx.selectFrom('tenants').selectAll().where('id', '=', id).executeTakeFirst()
 }
 
-/** The tenant's row, held until the transaction ends: what is counted per tenant is counted one at a time. */
+/** Locks the tenant's row until the transaction ends, so that concurrent requests cannot exceed a per-tenant limit. */
 export async function lockTenant(tx: Tx, id: string): Promise<TenantRow | undefined> {
   return tx.selectFrom('tenants').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }

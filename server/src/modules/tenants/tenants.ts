@@ -9,9 +9,9 @@ import type { Notifications } from '../../platform/notifications.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
-import { couldBeApiKey, hashApiKey, makeApiKey } from './api-key.ts'
-import { createKnownKeys } from './known-keys.ts'
-import { defaultPlan, type Feature, planOf } from './plans.ts'
+import { generateApiKey, hashApiKey, isWellFormedApiKey } from './api-key.ts'
+import { createCallerCache } from './caller-cache.ts'
+import { defaultPlan, type Feature, getPlan } from './plans.ts'
 import { createSessions } from './sessions.ts'
 import * as store from './tenants.store.ts'
 
@@ -32,88 +32,94 @@ export type TenantsDeps = {
   usage(tenantId: string, since: Date): Promise<Usage>
 }
 
-export type Asking = { scope: string; idempotencyKey: string | undefined }
+export type IdempotencyContext = { scope: string; idempotencyKey: string | undefined }
 export type NewTenant = { org_name: string; email: string; use_case?: string; plan?: string }
 export type NewKey = { name?: string; scopes?: KeyScope[]; expires_at?: string }
 
 export type Tenants = ReturnType<typeof createTenants>
 
-/** What an onboarded key may do; `admin` has to be granted. */
+/** The scopes of an onboarded key; only the operator grants `admin`. */
 const onboardedScopes: readonly KeyScope[] = keyScopes.filter((scope) => scope !== 'admin')
 const OVERLAP_SECONDS = 24 * 60 * 60
 const OPERATOR = 'operator'
 
 export function createTenants(deps: TenantsDeps) {
-  const known = createKnownKeys(deps)
-  const sessions = createSessions({ ...deps, known })
+  const callers = createCallerCache(deps)
+  const sessions = createSessions({ ...deps, callers })
   const adminDigest = digest(deps.adminKey)
 
   const authenticate: Authenticate = {
     async key(apiKey) {
-      if (!couldBeApiKey(deps.keys, apiKey)) return undefined
-      return known.callerBy(hashApiKey(deps.keys, apiKey), 'key', (hash) => store.findKeyByHash(deps.db, hash))
+      if (!isWellFormedApiKey(deps.keys, apiKey)) return undefined
+      return callers.findCaller(hashApiKey(deps.keys, apiKey), 'key', (hash) => store.findKeyByHash(deps.db, hash))
     },
-    session: sessions.read,
+    session: sessions.authenticate,
     admin: (adminKey) => timingSafeEqual(digest(adminKey), adminDigest),
   }
 
-  const tenantRow = async (tx: Tx, id: string) => {
+  const getTenantRow = async (tx: Tx, id: string) => {
     const row = await store.readTenant(tx, id)
     if (!row) throw notFound('tenant')
     return row
   }
 
-  const addTenant = async (tx: Tx, wanted: NewTenant) => {
+  const addTenant = async (tx: Tx, input: NewTenant) => {
     const at = deps.clock.now()
     return store.insertTenant(tx, {
       id: deps.ids.next('ten'),
-      org_name: wanted.org_name,
-      email: wanted.email,
-      use_case: wanted.use_case ?? null,
-      plan: wanted.plan ?? defaultPlan,
+      org_name: input.org_name,
+      email: input.email,
+      use_case: input.use_case ?? null,
+      plan: input.plan ?? defaultPlan,
       status: 'active',
       created_at: at,
       updated_at: at,
     })
   }
 
-  const addKey = async (tx: Tx, tenantId: string, wanted: NewKey, actor: string) => {
+  const addKey = async (tx: Tx, tenantId: string, input: NewKey, actor: string) => {
     const at = deps.clock.now()
-    const fresh = makeApiKey(deps.keys)
+    const newKey = generateApiKey(deps.keys)
     const row = await store.insertKey(tx, {
       id: deps.ids.next('key'),
       tenant_id: tenantId,
-      name: wanted.name ?? 'default',
-      prefix: fresh.prefix,
-      hash: fresh.hash,
-      scopes: wanted.scopes ?? onboardedScopes,
+      name: input.name ?? 'default',
+      prefix: newKey.prefix,
+      hash: newKey.hash,
+      scopes: input.scopes ?? onboardedScopes,
       created_at: at,
-      expires_at: expiryOf(wanted, at),
+      expires_at: parseExpiry(input, at),
     })
-    await tellKey(tx, 'key.created', row, actor, at)
-    return { ...keyRecord(row), api_key: fresh.apiKey }
+    await recordKeyEvent(tx, 'key.created', row, actor, at)
+    return { ...toKeyResponse(row), api_key: newKey.apiKey }
   }
 
-  const tellKey = async (tx: Tx, type: 'key.created' | 'key.revoked', key: store.KeyRow, actor: string, at: Date) => {
+  const recordKeyEvent = async (
+    tx: Tx,
+    type: 'key.created' | 'key.revoked',
+    key: store.KeyRow,
+    actor: string,
+    at: Date,
+  ) => {
     const data = { key_id: key.id, key_prefix: key.prefix, name: key.name, scopes: key.scopes }
     await deps.emit(tx, { tenantId: key.tenant_id, type, data, at })
     await deps.audit(tx, { tenantId: key.tenant_id, type, actor, subject: key.id, data, at })
   }
 
   const once = (
-    asking: Asking,
+    context: IdempotencyContext,
     route: string,
     body: unknown,
     work: (tx: Tx) => Promise<{ status: number; body: unknown }>,
   ): Promise<IdempotentResponse> =>
-    deps.idempotency.once({ scope: asking.scope, route, key: asking.idempotencyKey, body }, work)
+    deps.idempotency.once({ scope: context.scope, route, key: context.idempotencyKey, body }, work)
 
   return {
     authenticate,
     sessions,
 
-    onboard: (asking: Asking, body: NewTenant) =>
-      once(asking, 'POST /api/onboard', body, async (tx) => {
+    onboard: (context: IdempotencyContext, body: NewTenant) =>
+      once(context, 'POST /api/onboard', body, async (tx) => {
         const { org_name, email, use_case } = body
         const tenant = await addTenant(tx, { org_name, email, use_case })
         const key = await addKey(tx, tenant.id, { name: 'onboarding' }, tenant.id)
@@ -130,7 +136,7 @@ export function createTenants(deps: TenantsDeps) {
       }),
 
     async me(caller: TenantCaller) {
-      const tenant = await tenantRow(deps.db, caller.tenantId)
+      const tenant = await getTenantRow(deps.db, caller.tenantId)
       return {
         orgId: tenant.id,
         org_name: tenant.org_name,
@@ -145,9 +151,9 @@ export function createTenants(deps: TenantsDeps) {
     },
 
     async myPlan(caller: TenantCaller) {
-      const tenant = await tenantRow(deps.db, caller.tenantId)
-      const { features, limits } = planOf(tenant.plan)
-      const { since, until } = monthOf(deps.clock.now())
+      const tenant = await getTenantRow(deps.db, caller.tenantId)
+      const { features, limits } = getPlan(tenant.plan)
+      const { since, until } = monthBounds(deps.clock.now())
       return {
         plan: tenant.plan,
         features,
@@ -161,132 +167,133 @@ export function createTenants(deps: TenantsDeps) {
       }
     },
 
-    /** What anybody may know who knows a tenant's id: its plan's name and the catalogue's features of that plan. */
+    /** Public to anyone who knows the tenant's id: the plan's name and features, nothing else. */
     async planById(tenantId: string) {
       const tenant = await store.readTenant(deps.db, tenantId)
-      const { plan, features } = planOf(tenant?.plan ?? defaultPlan)
+      const { plan, features } = getPlan(tenant?.plan ?? defaultPlan)
       return { plan, features }
     },
 
-    /** For the features that a plan has to include; the refusal says which plan lacks them. */
+    /** Throws 403 when the tenant's plan does not include the feature. */
     async needFeature(caller: TenantCaller, feature: Feature) {
-      const { plan } = await tenantRow(deps.db, caller.tenantId)
-      if (!planOf(plan).features[feature]) throw forbidden(`The plan '${plan}' does not include ${feature}.`)
+      const { plan } = await getTenantRow(deps.db, caller.tenantId)
+      if (!getPlan(plan).features[feature]) throw forbidden(`The plan '${plan}' does not include ${feature}.`)
     },
 
     async hasFeature(caller: TenantCaller, feature: Feature) {
-      const { plan } = await tenantRow(deps.db, caller.tenantId)
-      return planOf(plan).features[feature]
+      const { plan } = await getTenantRow(deps.db, caller.tenantId)
+      return getPlan(plan).features[feature]
     },
 
-    /** The limit of the tenant's plan, with the tenant held so that what is counted next stays true until commit. */
+    /** The limit of the tenant's plan. Locks the tenant, so that a count made next is still valid at commit. */
     async planLimit(tx: Tx, tenantId: string, limit: 'webhook_subscriptions' | 'api_keys') {
       const tenant = await store.lockTenant(tx, tenantId)
       if (!tenant) throw notFound('tenant')
-      return planOf(tenant.plan).limits[limit]
+      return getPlan(tenant.plan).limits[limit]
     },
 
-    createTenant: (asking: Asking, body: NewTenant) =>
-      once(asking, 'POST /api/admin/tenants', body, async (tx) => {
+    createTenant: (context: IdempotencyContext, body: NewTenant) =>
+      once(context, 'POST /api/admin/tenants', body, async (tx) => {
         const tenant = await addTenant(tx, body)
         const key = await addKey(tx, tenant.id, { name: 'first' }, OPERATOR)
         const { key_id, api_key, key_prefix } = key
-        return { status: 201, body: { ...tenantRecord(tenant), key_id, api_key, key_prefix } }
+        return { status: 201, body: { ...toTenantResponse(tenant), key_id, api_key, key_prefix } }
       }),
 
     async listTenants(filter: Omit<store.TenantFilter, 'limit'> & { limit?: number }) {
       const limit = filter.limit ?? 50
       const { rows, ...paging } = toPage(await store.listTenants(deps.db, { ...filter, limit }), limit)
-      return { tenants: rows.map(tenantRecord), ...paging }
+      return { tenants: rows.map(toTenantResponse), ...paging }
     },
 
-    getTenant: async (id: string) => tenantRecord(await tenantRow(deps.db, id)),
+    getTenant: async (id: string) => toTenantResponse(await getTenantRow(deps.db, id)),
 
     async changeTenant(id: string, change: store.TenantChange) {
       const at = deps.clock.now()
       const row = await deps.db.transaction().execute(async (tx) => {
-        const changed = await store.changeTenant(tx, id, change, at)
-        if (!changed) throw notFound('tenant')
+        const changedRow = await store.changeTenant(tx, id, change, at)
+        if (!changedRow) throw notFound('tenant')
         await deps.audit(tx, {
           tenantId: id,
           type: 'tenant.updated',
           actor: OPERATOR,
           subject: id,
-          data: { changed: Object.keys(change).sort(), plan: changed.plan, status: changed.status },
+          data: { changed: Object.keys(change).sort(), plan: changedRow.plan, status: changedRow.status },
           at,
         })
-        await store.tellEveryNode(tx, id)
-        return changed
+        await store.notifyKeyChange(tx, id)
+        return changedRow
       })
-      known.forget(id)
-      return tenantRecord(row)
+      callers.forget(id)
+      return toTenantResponse(row)
     },
 
-    createKey: (asking: Asking, tenantId: string, body: NewKey) =>
-      once(asking, `POST /api/admin/tenants/${tenantId}/keys`, body, async (tx) => {
+    createKey: (context: IdempotencyContext, tenantId: string, body: NewKey) =>
+      once(context, `POST /api/admin/tenants/${tenantId}/keys`, body, async (tx) => {
         const tenant = await store.lockTenant(tx, tenantId)
         if (!tenant) throw notFound('tenant')
-        const most = planOf(tenant.plan).limits.api_keys
-        if ((await store.countLiveKeys(tx, tenantId, deps.clock.now())) >= most)
-          throw forbidden(`The plan '${tenant.plan}' allows ${most} live keys; revoke one first.`)
+        const maxKeys = getPlan(tenant.plan).limits.api_keys
+        if ((await store.countLiveKeys(tx, tenantId, deps.clock.now())) >= maxKeys)
+          throw forbidden(`The plan '${tenant.plan}' allows ${maxKeys} live keys; revoke one first.`)
         return { status: 201, body: await addKey(tx, tenantId, body, OPERATOR) }
       }),
 
     async listKeys(tenantId: string, query: { cursor?: string; limit?: number }) {
-      await tenantRow(deps.db, tenantId)
+      await getTenantRow(deps.db, tenantId)
       const limit = query.limit ?? 50
       const { rows, ...paging } = toPage(
         await store.listKeys(deps.db, tenantId, { cursor: query.cursor, limit }),
         limit,
       )
-      return { keys: rows.map(keyRecord), ...paging }
+      return { keys: rows.map(toKeyResponse), ...paging }
     },
 
-    /** Revoking twice is the same as once: the first time stands. */
+    /** Idempotent: revoking again keeps the first `revoked_at`. */
     async revokeKey(id: string) {
       const row = await deps.db.transaction().execute(async (tx) => {
         const key = await store.lockKey(tx, id)
         if (!key) throw notFound('key')
         if (key.revoked_at) return key
         const at = deps.clock.now()
-        const revoked = await store.changeKey(tx, id, { revoked_at: at })
-        await tellKey(tx, 'key.revoked', revoked, OPERATOR, at)
-        await store.tellEveryNode(tx, id)
-        return revoked
+        const revokedKey = await store.changeKey(tx, id, { revoked_at: at })
+        await recordKeyEvent(tx, 'key.revoked', revokedKey, OPERATOR, at)
+        await store.notifyKeyChange(tx, id)
+        return revokedKey
       })
-      known.forget(id)
-      return keyRecord(row)
+      callers.forget(id)
+      return toKeyResponse(row)
     },
 
-    /** A new key with the same rights; the old one stays valid for the overlap, so that nobody has to stop to change it. */
-    async rotateKey(asking: Asking, id: string, body: { overlap_seconds?: number }) {
-      const answer = await once(asking, `POST /api/admin/keys/${id}/rotate`, body, async (tx) => {
-        const old = await store.lockKey(tx, id)
-        if (!old) throw notFound('key')
+    /** Creates a key with the same scopes; the old key stays valid for the overlap, so that clients can switch without downtime. */
+    async rotateKey(context: IdempotencyContext, id: string, body: { overlap_seconds?: number }) {
+      const response = await once(context, `POST /api/admin/keys/${id}/rotate`, body, async (tx) => {
+        const oldKey = await store.lockKey(tx, id)
+        if (!oldKey) throw notFound('key')
         const at = deps.clock.now()
-        if (old.revoked_at || (old.expires_at && old.expires_at <= at)) throw conflict('This key is no longer valid.')
-        if (old.replaced_by) throw conflict('This key has been rotated already.')
-        const { name, expires_at } = old
-        const fresh = await addKey(
+        if (oldKey.revoked_at || (oldKey.expires_at && oldKey.expires_at <= at))
+          throw conflict('This key is no longer valid.')
+        if (oldKey.replaced_by) throw conflict('This key has been rotated already.')
+        const { name, expires_at } = oldKey
+        const newKey = await addKey(
           tx,
-          old.tenant_id,
-          { name, scopes: old.scopes as KeyScope[], expires_at: expires_at?.toISOString() },
+          oldKey.tenant_id,
+          { name, scopes: oldKey.scopes as KeyScope[], expires_at: expires_at?.toISOString() },
           OPERATOR,
         )
         const until = new Date(at.getTime() + (body.overlap_seconds ?? OVERLAP_SECONDS) * 1000)
-        const replaced = await store.changeKey(tx, id, {
+        const replacedKey = await store.changeKey(tx, id, {
           expires_at: expires_at && expires_at < until ? expires_at : until,
-          replaced_by: fresh.key_id,
+          replaced_by: newKey.key_id,
         })
-        await store.tellEveryNode(tx, id)
-        return { status: 201, body: { ...fresh, replaces: keyRecord(replaced) } }
+        await store.notifyKeyChange(tx, id)
+        return { status: 201, body: { ...newKey, replaces: toKeyResponse(replacedKey) } }
       })
-      known.forget(id)
-      return answer
+      callers.forget(id)
+      return response
     },
 
-    /** Refuses with the words of the header's check, so that a session cannot be used to learn more about a key. */
-    async callerOfKey(apiKey: string): Promise<TenantCaller> {
+    /** Refuses with the same message as the X-API-Key check, so that opening a session reveals no more about a key. */
+    async authenticateKey(apiKey: string): Promise<TenantCaller> {
       const caller = await authenticate.key(apiKey)
       if (!caller) throw unauthorized('This API key is not valid.')
       return caller
@@ -309,7 +316,7 @@ export const onboardingGuide = {
   steps: ['POST /api/onboard with org_name and email; the answer holds your key.', ...nextSteps],
 }
 
-// Compared as digests, so that neither the length nor the place of the first difference shows in the time taken.
+// Compared as digests, so that timing shows neither the length nor the position of the first difference.
 const digest = (text: string) => createHash('sha256').update(text).digest()
 
 function roleOf(scopes: readonly KeyScope[]): string {
@@ -319,19 +326,19 @@ function roleOf(scopes: readonly KeyScope[]): string {
   return scopes.includes('run') ? 'agent' : 'viewer'
 }
 
-function expiryOf(wanted: NewKey, now: Date): Date | null {
-  if (!wanted.expires_at) return null
-  const at = new Date(wanted.expires_at)
-  if (at <= now) throw invalid('expires_at lies in the past.')
+function parseExpiry(input: NewKey, now: Date): Date | null {
+  if (!input.expires_at) return null
+  const at = new Date(input.expires_at)
+  if (at <= now) throw invalid('expires_at is in the past.')
   return at
 }
 
-function monthOf(now: Date) {
+function monthBounds(now: Date) {
   const at = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
   return { since: at(0), until: at(1) }
 }
 
-const tenantRecord = (row: store.TenantRow) => ({
+const toTenantResponse = (row: store.TenantRow) => ({
   tenant_id: row.id,
   org_name: row.org_name,
   email: row.email,
@@ -343,7 +350,7 @@ const tenantRecord = (row: store.TenantRow) => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-const keyRecord = (row: store.KeyRow) => ({
+const toKeyResponse = (row: store.KeyRow) => ({
   key_id: row.id,
   tenant_id: row.tenant_id,
   name: row.name,

@@ -3,8 +3,8 @@ import type { Tx } from '../../platform/db.ts'
 
 export type Standing = 'good' | 'poor'
 
-/** A delivery in this worker's hands, with all that an attempt needs. */
-export type Claimed = {
+/** A delivery that a worker has claimed, with all that an attempt needs. */
+export type ClaimedDelivery = {
   id: string
   subscription_id: string
   event_id: string
@@ -20,22 +20,22 @@ export type Claimed = {
   earlier_secret_until: Date | null
 }
 
-export type Claim = {
+export type ClaimOptions = {
   at: Date
   leaseSeconds: number
-  most: number
-  aSubscription: number
+  limit: number
+  perSubscription: number
   standing: Standing
-  busy: Record<string, number>
+  attemptsBySubscription: Record<string, number>
   worker: string
 }
 
-export async function claimDeliveries(tx: Tx, claim: Claim): Promise<Claimed[]> {
-  const { rows } = await sql<Claimed>`
+export async function claimDeliveries(tx: Tx, options: ClaimOptions): Promise<ClaimedDelivery[]> {
+  const { rows } = await sql<ClaimedDelivery>`
     select d.id, d.subscription_id, d.event_id, d.seq, d.claim, d.round_attempts,
            e.type, e.data, e.created_at as event_at, s.url, s.secret, s.earlier_secret, s.earlier_secret_until
-    from claim_deliveries(${claim.at}, make_interval(secs => ${claim.leaseSeconds}), ${claim.most}, ${claim.aSubscription},
-                          ${claim.standing}, ${JSON.stringify(claim.busy)}::jsonb, ${claim.worker}) d
+    from claim_deliveries(${options.at}, make_interval(secs => ${options.leaseSeconds}), ${options.limit}, ${options.perSubscription},
+                          ${options.standing}, ${JSON.stringify(options.attemptsBySubscription)}::jsonb, ${options.worker}) d
     join events e on e.id = d.event_id
     join webhook_subscriptions s on s.id = d.subscription_id
     order by d.seq
@@ -43,8 +43,8 @@ export async function claimDeliveries(tx: Tx, claim: Claim): Promise<Claimed[]> 
   return rows
 }
 
-/** What a worker had in hand when it was stopped is due again at once. */
-export async function giveBack(tx: Tx, worker: string, ids: readonly string[], at: Date) {
+/** Makes the deliveries that a worker had claimed when it was stopped due again at once. */
+export async function releaseDeliveries(tx: Tx, worker: string, ids: readonly string[], at: Date) {
   await tx
     .updateTable('webhook_deliveries')
     .set({ claim: null, next_attempt_at: at })
@@ -104,7 +104,7 @@ export async function listDeliveries(tx: Tx, filter: DeliveryFilter): Promise<De
   return query.execute()
 }
 
-/** Starts the delivery's schedule anew, with the same `webhook-id`; an attempt still under way no longer counts. */
+/** Restarts the delivery's schedule with the same `webhook-id`; the result of a running attempt is ignored. */
 export async function replayDelivery(
   tx: Tx,
   subscriptionId: string,
@@ -120,8 +120,8 @@ export async function replayDelivery(
   return deliveriesWithType(tx).where('webhook_deliveries.id', '=', id).executeTakeFirst()
 }
 
-/** What waits for a subscription that was switched off or deleted will not be sent any more, and says so. */
-export async function giveUpStopped(tx: Tx, most: number): Promise<number> {
+/** Marks pending deliveries of switched-off or deleted subscriptions as exhausted. */
+export async function exhaustStoppedDeliveries(tx: Tx, limit: number): Promise<number> {
   const { numAffectedRows } = await sql`
     update webhook_deliveries set state = 'exhausted', next_attempt_at = null, claim = null,
       last_error = coalesce(last_error, 'the subscription was switched off')
@@ -129,30 +129,30 @@ export async function giveUpStopped(tx: Tx, most: number): Promise<number> {
       select d.id from webhook_subscriptions s
       join webhook_deliveries d on d.subscription_id = s.id and d.state = 'pending'
       where (s.disabled_reason is not null or s.deleted_at is not null) and not s.is_active
-      limit ${most}
+      limit ${limit}
     )
   `.execute(tx)
   return Number(numAffectedRows ?? 0n)
 }
 
-/** The log is kept for a while, not for ever. A delivery still waiting is never removed, nor its event. */
-export async function forgetOld(tx: Tx, before: Date, most: number): Promise<number> {
+/** Deletes finished deliveries and dispatched events older than `before`; pending deliveries and their events stay. */
+export async function deleteOldDeliveries(tx: Tx, before: Date, limit: number): Promise<number> {
   const deliveries = await sql`
     delete from webhook_deliveries where id in (
-      select id from webhook_deliveries where created_at < ${before} and state <> 'pending' order by created_at limit ${most})
+      select id from webhook_deliveries where created_at < ${before} and state <> 'pending' order by created_at limit ${limit})
   `.execute(tx)
   const events = await sql`
     delete from events where id in (
       select id from events e where created_at < ${before} and dispatched_at is not null
         and not exists (select 1 from webhook_deliveries d where d.event_id = e.id)
-      order by created_at limit ${most})
+      order by created_at limit ${limit})
   `.execute(tx)
   return Number((deliveries.numAffectedRows ?? 0n) + (events.numAffectedRows ?? 0n))
 }
 
 export type Backlog = { undispatched_since: Date | null; overdue_subscriptions: number; due_since: Date | null }
 
-/** How far the telling is behind: from one waiting subscription to the next, never over the backlog itself. */
+/** How far deliveries are behind. It steps from one waiting subscription to the next instead of scanning the backlog. */
 export async function readBacklog(tx: Tx, at: Date): Promise<Backlog> {
   const { rows } = await sql<Backlog>`
     with recursive waiting as (

@@ -1,4 +1,4 @@
-/** Everything a subscription can ask for, besides `*`. */
+/** Every event type; a subscription names some of them or `*`. */
 export const eventTypes = [
   'run.completed',
   'run.blocked',
@@ -37,5 +37,5 @@ export const eventTypes = [
 
 export type EventType = (typeof eventTypes)[number]
 
-/** What `POST /api/webhooks/{id}/test` sends; nobody can subscribe to it. */
+/** Sent by `POST /api/webhooks/{id}/test`; it cannot be subscribed to. */
 export const TEST_EVENT = 'webhook.test'

@@ -3,37 +3,37 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest'
 import { createGuardedAgent, type ResolveAll } from './guarded-agent.ts'
-import { createSend } from './send.ts'
+import { createSender } from './send.ts'
 
-// A neighbour that must never hear a knock: it counts connections, not requests.
-let neighbour: Server
+// A server that must never be connected to: it counts connections, not requests.
+let internalServer: Server
 let port: number
-let knocks = 0
+let connections = 0
 const agents: { close(): Promise<void> }[] = []
 
 beforeAll(async () => {
-  neighbour = createServer((_request, response) => response.end('secret'))
-  neighbour.on('connection', () => {
-    knocks += 1
+  internalServer = createServer((_request, response) => response.end('secret'))
+  internalServer.on('connection', () => {
+    connections += 1
   })
-  await new Promise<void>((done) => neighbour.listen(0, '127.0.0.1', done))
-  port = (neighbour.address() as AddressInfo).port
+  await new Promise<void>((done) => internalServer.listen(0, '127.0.0.1', done))
+  port = (internalServer.address() as AddressInfo).port
 })
 afterEach(async () => {
   for (const agent of agents.splice(0)) await agent.close()
 })
 afterAll(() => {
-  neighbour.close()
+  internalServer.close()
 })
 
 const message = { id: 'evt_1', timestamp: 1, body: '{}' }
-const never = new AbortController().signal
+const neverAborted = new AbortController().signal
 
 function sendWith(resolveAll: ResolveAll | undefined, allowLoopback = false) {
   const agent = createGuardedAgent({ allowLoopback }, resolveAll)
   agents.push(agent)
-  const send = createSend(agent, 500)
-  return (url: string) => send({ url, message, secrets: ['whsec_AAAA'] }, never)
+  const send = createSender(agent, 500)
+  return (url: string) => send({ url, message, secrets: ['whsec_AAAA'] }, neverAborted)
 }
 
 const resolvesTo =
@@ -57,12 +57,12 @@ test.each([
   'http://[::ffff:7f00:1]:PORT/',
   'http://[64:ff9b::7f00:1]:PORT/',
   'http://localhost:PORT/',
-])('%s is never connected to, even when it got past the first check', async (url) => {
-  const before = knocks
+])('%s is never connected to, even when the URL check was bypassed', async (url) => {
+  const before = connections
   const outcome = await sendWith(undefined)(url.replace('PORT', String(port)))
   expect(outcome).toMatchObject({ ok: false, status: null })
   expect(outcome.error).toContain('does not lead to a public address')
-  expect(knocks).toBe(before)
+  expect(connections).toBe(before)
 })
 
 test.each([
@@ -72,31 +72,31 @@ test.each([
   ['the metadata service', ['169.254.169.254']],
   ['several, none of them public', ['192.168.1.1', '::1', 'fd00::1']],
   ['nothing', []],
-])('a name that leads to %s is refused', async (_what, addresses) => {
-  const before = knocks
+])('a name that resolves to %s is refused', async (_description, addresses) => {
+  const before = connections
   const outcome = await sendWith(resolvesTo(addresses))(`http://hook.example:${port}/`)
   expect(outcome.error).toBe('hook.example does not lead to a public address')
-  expect(knocks).toBe(before)
+  expect(connections).toBe(before)
 })
 
-test('a name that was public when it was checked and is private when it is used is refused', async () => {
-  const before = knocks
+test('a name that was public when it was checked and is private when connecting is refused', async () => {
+  const before = connections
   const resolve = resolvesTo(['93.184.215.14'], ['127.0.0.1'])
-  // The check at creation looks up the name, if it looks at all; the connection gets the second answer.
+  // The first lookup stands for the check at creation; the connection gets the second answer.
   expect(await resolve('hook.example')).toEqual([{ address: '93.184.215.14', family: 4 }])
   const outcome = await sendWith(resolve)(`http://hook.example:${port}/`)
   expect(outcome.error).toBe('hook.example does not lead to a public address')
-  expect(knocks).toBe(before)
+  expect(connections).toBe(before)
 })
 
-test('in development this machine is reached by its own name only', async () => {
-  const before = knocks
+test('in development, loopback is reached by a loopback name or address only', async () => {
+  const before = connections
   const direct = await sendWith(undefined, true)(`http://127.0.0.1:${port}/`)
   expect(direct).toMatchObject({ ok: true, status: 200 })
-  expect(knocks).toBe(before + 1)
+  expect(connections).toBe(before + 1)
   const disguised = await sendWith(resolvesTo(['127.0.0.1']), true)(`http://hook.example:${port}/`)
   expect(disguised.error).toBe('hook.example does not lead to a public address')
-  const turned = await sendWith(resolvesTo(['10.0.0.1']), true)(`http://localhost:${port}/`)
-  expect(turned.error).toBe('localhost does not lead to a public address')
-  expect(knocks).toBe(before + 1)
+  const resolvedPrivate = await sendWith(resolvesTo(['10.0.0.1']), true)(`http://localhost:${port}/`)
+  expect(resolvedPrivate.error).toBe('localhost does not lead to a public address')
+  expect(connections).toBe(before + 1)
 })

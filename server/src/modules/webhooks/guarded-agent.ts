@@ -1,12 +1,12 @@
 import { type LookupAddress, lookup as systemLookup } from 'node:dns'
 import type { LookupFunction, Socket } from 'node:net'
 import { Agent, buildConnector } from 'undici'
-import { isLoopbackAddress, isLoopbackHost, isPublicAddress, literalAddress, type TargetRules } from './target.ts'
+import { isLoopbackAddress, isLoopbackHost, isPublicAddress, literalAddress, type TargetRules } from './target-url.ts'
 
-export class AddressRefused extends Error {
+export class ForbiddenAddressError extends Error {
   constructor(hostname: string) {
     super(`${hostname} does not lead to a public address`)
-    this.name = 'AddressRefused'
+    this.name = 'ForbiddenAddressError'
   }
 }
 
@@ -14,34 +14,35 @@ export type ResolveAll = (hostname: string) => Promise<LookupAddress[]>
 
 const CONNECT_MS = 5_000
 const KEEP_ALIVE_MS = 4_000
-const CONNECTIONS_A_TARGET = 8
+const CONNECTIONS_PER_TARGET = 8
 
 /**
- * An agent that connects only to where a webhook may go. The addresses that are judged are the very ones that are
- * connected to, so a name that changes between two look-ups gains nothing; redirects are not followed at all.
+ * An HTTP agent that protects against SSRF: it connects only to addresses a webhook may use. The addresses that are
+ * checked are the ones it connects to, so DNS rebinding does not help an attacker; redirects are not followed.
  */
-export function createGuardedAgent(rules: TargetRules, resolveAll: ResolveAll = resolveBySystem): Agent {
+export function createGuardedAgent(rules: TargetRules, resolveAll: ResolveAll = systemResolve): Agent {
   return new Agent({
-    connections: CONNECTIONS_A_TARGET,
+    connections: CONNECTIONS_PER_TARGET,
     keepAliveTimeout: KEEP_ALIVE_MS,
     keepAliveMaxTimeout: KEEP_ALIVE_MS,
     pipelining: 1,
     connect(options, callback) {
-      const allowed = allowedFor(options.hostname, rules)
+      const isAllowed = addressRule(options.hostname, rules)
       const address = literalAddress(options.hostname)
-      if (address !== undefined && !allowed(address)) return callback(new AddressRefused(options.hostname), null)
+      if (address !== undefined && !isAllowed(address))
+        return callback(new ForbiddenAddressError(options.hostname), null)
       const connect = buildConnector({
         timeout: CONNECT_MS,
-        lookup: guardLookup(resolveAll, allowed),
-        // Sessions are kept by host name, and a host may be another machine the next time.
+        lookup: guardLookup(resolveAll, isAllowed),
+        // TLS sessions are cached by host name, and the name may resolve to another machine the next time.
         maxCachedSessions: 0,
       })
       connect(options, (error, socket) => {
         if (error) return callback(error, null)
-        // The last word: whatever led here, this is whom we are talking to.
-        if (!allowed(remoteOf(socket))) {
+        // The final check, on the address of the connected socket.
+        if (!isAllowed(remoteAddress(socket))) {
           socket.destroy()
-          return callback(new AddressRefused(options.hostname), null)
+          return callback(new ForbiddenAddressError(options.hostname), null)
         }
         callback(null, socket)
       })
@@ -49,21 +50,21 @@ export function createGuardedAgent(rules: TargetRules, resolveAll: ResolveAll = 
   })
 }
 
-/** This machine is reached only by its own name, and by that name nothing else is. */
-function allowedFor(hostname: string, rules: TargetRules): (address: string) => boolean {
+/** With `allowLoopback`, a loopback host name may reach only loopback addresses, and every other name only public ones. */
+function addressRule(hostname: string, rules: TargetRules): (address: string) => boolean {
   return rules.allowLoopback && isLoopbackHost(hostname) ? isLoopbackAddress : isPublicAddress
 }
 
-const remoteOf = (socket: Socket) => socket.remoteAddress ?? ''
+const remoteAddress = (socket: Socket) => socket.remoteAddress ?? ''
 
-function guardLookup(resolveAll: ResolveAll, allowed: (address: string) => boolean): LookupFunction {
+function guardLookup(resolveAll: ResolveAll, isAllowed: (address: string) => boolean): LookupFunction {
   return (hostname, options, callback) => {
     resolveAll(hostname).then(
-      (found) => {
-        const usable = found.filter(({ address }) => allowed(address))
-        const first = usable[0]
-        if (!first) return callback(new AddressRefused(hostname), '', 4)
-        if (options.all) return callback(null, usable)
+      (addresses) => {
+        const allowedAddresses = addresses.filter(({ address }) => isAllowed(address))
+        const first = allowedAddresses[0]
+        if (!first) return callback(new ForbiddenAddressError(hostname), '', 4)
+        if (options.all) return callback(null, allowedAddresses)
         callback(null, first.address, first.family)
       },
       (error) => callback(error, '', 4),
@@ -71,7 +72,7 @@ function guardLookup(resolveAll: ResolveAll, allowed: (address: string) => boole
   }
 }
 
-const resolveBySystem: ResolveAll = (hostname) =>
+const systemResolve: ResolveAll = (hostname) =>
   new Promise((resolve, reject) => {
-    systemLookup(hostname, { all: true }, (error, found) => (error ? reject(error) : resolve(found)))
+    systemLookup(hostname, { all: true }, (error, addresses) => (error ? reject(error) : resolve(addresses)))
   })

@@ -1,11 +1,11 @@
 import { createHmac, randomBytes } from 'node:crypto'
 
 /** Standard Webhooks: `whsec_` and 32 random bytes in base64. */
-export const makeSigningSecret = () => `whsec_${randomBytes(32).toString('base64')}`
+export const generateSigningSecret = () => `whsec_${randomBytes(32).toString('base64')}`
 
 export type Message = { id: string; timestamp: number; body: string }
 
-/** One signature for each secret that is valid now; the receiver accepts the message if it knows any of them. */
+/** One signature for each valid secret; the receiver accepts the message if any of them verifies. */
 export function signMessage(secrets: readonly string[], { id, timestamp, body }: Message): string {
   return secrets
     .map((secret) => {

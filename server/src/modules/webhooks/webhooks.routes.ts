@@ -43,7 +43,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        withNoStore(await webhooks.create(requireTenant(request.caller), keyOf(request), request.body)),
+        withNoStore(await webhooks.create(requireTenant(request.caller), idempotencyKeyOf(request), request.body)),
       ),
   )
   app.get(
@@ -106,7 +106,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       const { caller, params, body } = request
       return sendStoredResponse(
         reply,
-        withNoStore(await webhooks.rotateSecret(requireTenant(caller), keyOf(request), params.id, body)),
+        withNoStore(await webhooks.rotateSecret(requireTenant(caller), idempotencyKeyOf(request), params.id, body)),
       )
     },
   )
@@ -118,7 +118,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
         tags,
         summary: 'Send a test event to one subscription',
         params: schema.WebhookParams,
-        body: schema.NothingButKey,
+        body: schema.EmptyRequest,
         response: { 202: schema.TestSent, 409: ErrorResponse },
       },
       config: writes,
@@ -126,7 +126,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
     async (request, reply) =>
       sendStoredResponse(
         reply,
-        withNoStore(await webhooks.test(requireTenant(request.caller), keyOf(request), request.params.id)),
+        withNoStore(await webhooks.test(requireTenant(request.caller), idempotencyKeyOf(request), request.params.id)),
       ),
   )
   app.get(
@@ -152,7 +152,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
         tags,
         summary: 'Send a delivery again, with the same webhook-id',
         params: schema.DeliveryParams,
-        body: schema.NothingButKey,
+        body: schema.EmptyRequest,
         response: { 202: schema.Delivery, 409: ErrorResponse },
       },
       config: writes,
@@ -161,11 +161,11 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       const { id, delivery_id } = request.params
       return sendStoredResponse(
         reply,
-        withNoStore(await webhooks.replay(requireTenant(request.caller), keyOf(request), id, delivery_id)),
+        withNoStore(await webhooks.replay(requireTenant(request.caller), idempotencyKeyOf(request), id, delivery_id)),
       )
     },
   )
 }
 
-const keyOf = (request: FastifyRequest | { headers: FastifyRequest['headers']; body: unknown }) =>
+const idempotencyKeyOf = (request: FastifyRequest | { headers: FastifyRequest['headers']; body: unknown }) =>
   readIdempotencyKey(request.headers['idempotency-key'], request.body)

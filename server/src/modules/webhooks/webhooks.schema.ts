@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { eventTypes } from './event-types.ts'
-import { MAX_URL_LENGTH } from './target.ts'
+import { MAX_URL_LENGTH } from './target-url.ts'
 
 const nullableText = Type.Union([Type.String(), Type.Null()])
 const nullableInteger = Type.Union([Type.Integer(), Type.Null()])
@@ -66,8 +66,8 @@ export const SecretRotate = Type.Object(
   { additionalProperties: false },
 )
 
-/** For the POSTs that take nothing but an idempotency key. */
-export const NothingButKey = Type.Object({ idempotency_key: IdempotencyKey }, { additionalProperties: false })
+/** The body of POSTs that take nothing but an idempotency key. */
+export const EmptyRequest = Type.Object({ idempotency_key: IdempotencyKey }, { additionalProperties: false })
 
 export const TestSent = Type.Object({ event_id: Type.String(), type: Type.String() })
 

@@ -68,7 +68,7 @@ export async function changeSubscription(
     .executeTakeFirst()
 }
 
-/** An event for one subscription alone, whatever that one asked for. */
+/** An event for one subscription only, whatever events it subscribes to. */
 export async function insertTestEvent(
   tx: Tx,
   event: { id: string; tenantId: string; type: string; data: unknown; subscriptionId: string; at: Date },

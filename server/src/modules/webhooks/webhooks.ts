@@ -10,15 +10,15 @@ import { conflict, forbidden, invalid, notFound } from '../../platform/problem.t
 import type { Tenants } from '../tenants/tenants.ts'
 import {
   type DeliveryRow,
-  forgetOld,
-  giveUpStopped,
+  deleteOldDeliveries,
+  exhaustStoppedDeliveries,
   listDeliveries,
   readBacklog,
   replayDelivery,
 } from './deliveries.store.ts'
 import { eventTypes, TEST_EVENT } from './event-types.ts'
-import { makeSigningSecret } from './sign.ts'
-import { checkTargetUrl, type TargetRules } from './target.ts'
+import { generateSigningSecret } from './sign.ts'
+import { checkTargetUrl, type TargetRules } from './target-url.ts'
 import * as store from './webhooks.store.ts'
 
 export type WebhooksDeps = {
@@ -37,32 +37,38 @@ export type NewSubscription = { url: string; events: string[] }
 export type SubscriptionPatch = { url?: string; events?: string[]; is_active?: boolean }
 
 const OVERLAP_SECONDS = 24 * 60 * 60
-const KEPT_DAYS = 30
-const SWEEP_AT_MOST = 5_000
-const known = new Set<string>(['*', ...eventTypes])
+const RETENTION_DAYS = 30
+const SWEEP_LIMIT = 5_000
+const subscribableEvents = new Set<string>(['*', ...eventTypes])
 
 export function createWebhooks(deps: WebhooksDeps) {
-  const subscription = async (tx: Tx, caller: TenantCaller, id: string) => {
+  const getSubscription = async (tx: Tx, caller: TenantCaller, id: string) => {
     const row = await store.readSubscription(tx, caller.tenantId, id)
     if (!row) throw notFound('webhook')
     return row
   }
 
-  const activeSubscription = async (tx: Tx, caller: TenantCaller, id: string) => {
-    const row = await subscription(tx, caller, id)
+  const getActiveSubscription = async (tx: Tx, caller: TenantCaller, id: string) => {
+    const row = await getSubscription(tx, caller, id)
     if (!row.is_active) throw conflict('This webhook is switched off; switch it on first.')
     return row
   }
 
-  const change = async (tx: Tx, caller: TenantCaller, id: string, wanted: store.SubscriptionChange, type: string) => {
+  const changeSubscription = async (
+    tx: Tx,
+    caller: TenantCaller,
+    id: string,
+    change: store.SubscriptionChange,
+    type: string,
+  ) => {
     const at = deps.clock.now()
-    const row = await store.changeSubscription(tx, caller.tenantId, id, wanted, at)
+    const row = await store.changeSubscription(tx, caller.tenantId, id, change, at)
     if (!row) throw notFound('webhook')
-    await note(tx, caller, row, type, at)
+    await recordAudit(tx, caller, row, type, at)
     return row
   }
 
-  const note = (tx: Tx, caller: TenantCaller, row: store.SubscriptionRow, type: string, at: Date) =>
+  const recordAudit = (tx: Tx, caller: TenantCaller, row: store.SubscriptionRow, type: string, at: Date) =>
     deps.audit(tx, {
       tenantId: caller.tenantId,
       type,
@@ -85,20 +91,20 @@ export function createWebhooks(deps: WebhooksDeps) {
       const limit = query.limit ?? 100
       const rows = await store.listSubscriptions(deps.db, caller.tenantId, { cursor: query.cursor, limit })
       const { rows: subscriptions, ...paging } = toPage(rows, limit)
-      return { subscriptions: subscriptions.map(subscriptionRecord), ...paging }
+      return { subscriptions: subscriptions.map(toSubscriptionResponse), ...paging }
     },
 
-    get: async (caller: TenantCaller, id: string) => subscriptionRecord(await subscription(deps.db, caller, id)),
+    get: async (caller: TenantCaller, id: string) => toSubscriptionResponse(await getSubscription(deps.db, caller, id)),
 
     create: (caller: TenantCaller, key: string | undefined, body: NewSubscription) =>
       once(caller, 'POST /api/webhooks', key, body, async (tx) => {
         const url = checkTargetUrl(body.url, deps.target)
         const events = checkEvents(body.events)
-        const most = await deps.planLimit(tx, caller.tenantId, 'webhook_subscriptions')
-        if ((await store.countSubscriptions(tx, caller.tenantId)) >= most)
-          throw forbidden(`The plan allows ${most} webhooks; delete one first.`)
+        const maxSubscriptions = await deps.planLimit(tx, caller.tenantId, 'webhook_subscriptions')
+        if ((await store.countSubscriptions(tx, caller.tenantId)) >= maxSubscriptions)
+          throw forbidden(`The plan allows ${maxSubscriptions} webhooks; delete one first.`)
         const at = deps.clock.now()
-        const signingSecret = makeSigningSecret()
+        const signingSecret = generateSigningSecret()
         const row = await store.insertSubscription(tx, {
           id: deps.ids.next('whk'),
           tenant_id: caller.tenantId,
@@ -108,49 +114,51 @@ export function createWebhooks(deps: WebhooksDeps) {
           created_at: at,
           updated_at: at,
         })
-        await note(tx, caller, row, 'webhook.created', at)
-        return { status: 201, body: { ...subscriptionRecord(row), signingSecret } }
+        await recordAudit(tx, caller, row, 'webhook.created', at)
+        return { status: 201, body: { ...toSubscriptionResponse(row), signingSecret } }
       }),
 
-    /** Only what may be changed is read from the patch, and it is judged as at creation. */
+    /** Reads only the changeable fields of the patch, and validates them as at creation. */
     async update(caller: TenantCaller, id: string, patch: SubscriptionPatch) {
       const { url, events, is_active } = patch
-      const wanted: store.SubscriptionChange = {
+      const change: store.SubscriptionChange = {
         ...(url !== undefined && { url: checkTargetUrl(url, deps.target) }),
         ...(events !== undefined && { events: checkEvents(events) }),
         ...(is_active !== undefined && { is_active }),
-        // A person has looked at it: what the service held against it is forgotten.
-        ...((is_active === true || url !== undefined) && freshStart),
+        // The tenant has intervened, so the failure state is cleared.
+        ...((is_active === true || url !== undefined) && clearedFailures),
       }
-      const row = await deps.db.transaction().execute((tx) => change(tx, caller, id, wanted, 'webhook.updated'))
-      return subscriptionRecord(row)
+      const row = await deps.db
+        .transaction()
+        .execute((tx) => changeSubscription(tx, caller, id, change, 'webhook.updated'))
+      return toSubscriptionResponse(row)
     },
 
     async remove(caller: TenantCaller, id: string) {
-      const gone = { is_active: false, deleted_at: deps.clock.now(), secret: '', earlier_secret: null }
-      await deps.db.transaction().execute((tx) => change(tx, caller, id, gone, 'webhook.deleted'))
+      const change = { is_active: false, deleted_at: deps.clock.now(), secret: '', earlier_secret: null }
+      await deps.db.transaction().execute((tx) => changeSubscription(tx, caller, id, change, 'webhook.deleted'))
       return { id, deleted: true }
     },
 
-    /** Both secrets sign during the overlap, so that receivers can change over without losing a message. */
+    /** Messages are signed with both secrets during the overlap, so that receivers can switch without losing one. */
     rotateSecret: (caller: TenantCaller, key: string | undefined, id: string, body: { overlap_seconds?: number }) =>
       once(caller, `POST /api/webhooks/${id}/rotate-secret`, key, body, async (tx) => {
-        const { secret } = await subscription(tx, caller, id)
+        const { secret } = await getSubscription(tx, caller, id)
         const until = new Date(deps.clock.now().getTime() + (body.overlap_seconds ?? OVERLAP_SECONDS) * 1000)
-        const signingSecret = makeSigningSecret()
-        const wanted = {
+        const signingSecret = generateSigningSecret()
+        const change = {
           secret: deps.keys.encrypt(signingSecret),
           earlier_secret: secret,
           earlier_secret_until: until,
         }
-        const row = await change(tx, caller, id, wanted, 'webhook.secret_rotated')
-        const earlier = { earlier_secret_valid_until: until.toISOString() }
-        return { status: 200, body: { ...subscriptionRecord(row), signingSecret, ...earlier } }
+        const row = await changeSubscription(tx, caller, id, change, 'webhook.secret_rotated')
+        const overlap = { earlier_secret_valid_until: until.toISOString() }
+        return { status: 200, body: { ...toSubscriptionResponse(row), signingSecret, ...overlap } }
       }),
 
     test: (caller: TenantCaller, key: string | undefined, id: string) =>
       once(caller, `POST /api/webhooks/${id}/test`, key, {}, async (tx) => {
-        await activeSubscription(tx, caller, id)
+        await getActiveSubscription(tx, caller, id)
         const event = {
           id: deps.ids.next('evt'),
           tenantId: caller.tenantId,
@@ -164,38 +172,38 @@ export function createWebhooks(deps: WebhooksDeps) {
       }),
 
     async deliveries(caller: TenantCaller, id: string, query: { state?: string; cursor?: string; limit?: number }) {
-      await subscription(deps.db, caller, id)
+      await getSubscription(deps.db, caller, id)
       const limit = query.limit ?? 50
       const rows = await listDeliveries(deps.db, { ...query, subscriptionId: id, limit })
       const { rows: deliveries, ...paging } = toPage(rows, limit)
-      return { deliveries: deliveries.map(deliveryRecord), ...paging }
+      return { deliveries: deliveries.map(toDeliveryResponse), ...paging }
     },
 
     replay: (caller: TenantCaller, key: string | undefined, id: string, deliveryId: string) =>
       once(caller, `POST /api/webhooks/${id}/deliveries/${deliveryId}/replay`, key, {}, async (tx) => {
-        await activeSubscription(tx, caller, id)
+        await getActiveSubscription(tx, caller, id)
         const row = await replayDelivery(tx, id, deliveryId, deps.clock.now())
         if (!row) throw notFound('delivery')
-        return { status: 202, body: deliveryRecord(row) }
+        return { status: 202, body: toDeliveryResponse(row) }
       }),
 
-    /** For the metrics: how many seconds the oldest event waits for its number, and the oldest due delivery for its attempt. */
+    /** In seconds: how long the oldest event has waited for dispatch, and the oldest due delivery for its attempt. */
     async backlog(now: Date) {
       const { undispatched_since, due_since, overdue_subscriptions } = await readBacklog(deps.db, now)
       const age = (since: Date | null) => (since ? Math.max(0, (now.getTime() - since.getTime()) / 1000) : 0)
       return { undispatched_age_s: age(undispatched_since), due_age_s: age(due_since), overdue_subscriptions }
     },
 
-    /** Marks what will not be delivered any more, and forgets what is older than the log is kept. */
+    /** Marks deliveries that will not be sent any more, and deletes those older than the retention period. */
     async sweep(now: Date) {
-      const given_up = await giveUpStopped(deps.db, SWEEP_AT_MOST)
-      const before = new Date(now.getTime() - KEPT_DAYS * 24 * 60 * 60 * 1000)
-      return { given_up, forgotten: await forgetOld(deps.db, before, SWEEP_AT_MOST) }
+      const given_up = await exhaustStoppedDeliveries(deps.db, SWEEP_LIMIT)
+      const cutoff = new Date(now.getTime() - RETENTION_DAYS * 24 * 60 * 60 * 1000)
+      return { given_up, forgotten: await deleteOldDeliveries(deps.db, cutoff, SWEEP_LIMIT) }
     },
   }
 }
 
-const freshStart = {
+const clearedFailures = {
   disabled_reason: null,
   disabled_at: null,
   failures: 0,
@@ -204,12 +212,13 @@ const freshStart = {
 } satisfies store.SubscriptionChange
 
 function checkEvents(events: string[]): string[] {
-  const unknown = events.find((event) => !known.has(event))
-  if (unknown !== undefined) throw invalid(`'${unknown.slice(0, 80)}' is not an event; '*' stands for all of them.`)
+  const unknownEvent = events.find((event) => !subscribableEvents.has(event))
+  if (unknownEvent !== undefined)
+    throw invalid(`'${unknownEvent.slice(0, 80)}' is not an event; '*' stands for all of them.`)
   return [...new Set(events)]
 }
 
-const subscriptionRecord = (row: store.SubscriptionRow) => ({
+const toSubscriptionResponse = (row: store.SubscriptionRow) => ({
   id: row.id,
   url: row.url,
   events: row.events,
@@ -222,7 +231,7 @@ const subscriptionRecord = (row: store.SubscriptionRow) => ({
   updated_at: row.updated_at.toISOString(),
 })
 
-const deliveryRecord = (row: DeliveryRow) => ({
+const toDeliveryResponse = (row: DeliveryRow) => ({
   id: row.id,
   event_id: row.event_id,
   type: row.type,

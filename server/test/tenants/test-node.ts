@@ -14,10 +14,10 @@ import { billingRoutes } from '../../src/modules/tenants/billing.routes.ts'
 import { type BillingPortal, createBilling } from '../../src/modules/tenants/billing.ts'
 import { tenantsRoutes } from '../../src/modules/tenants/tenants.routes.ts'
 import { createTenants } from '../../src/modules/tenants/tenants.ts'
-import { createDeliver } from '../../src/modules/webhooks/deliver.ts'
-import { createDispatch } from '../../src/modules/webhooks/dispatch.ts'
+import { createDeliveryWorker } from '../../src/modules/webhooks/delivery-worker.ts'
+import { createDispatchTask } from '../../src/modules/webhooks/dispatch.ts'
 import { createGuardedAgent, type ResolveAll } from '../../src/modules/webhooks/guarded-agent.ts'
-import { createSend } from '../../src/modules/webhooks/send.ts'
+import { createSender } from '../../src/modules/webhooks/send.ts'
 import { webhooksRoutes } from '../../src/modules/webhooks/webhooks.routes.ts'
 import { createWebhooks } from '../../src/modules/webhooks/webhooks.ts'
 import { type Config, readConfig, type SettingName } from '../../src/platform/config.ts'
@@ -38,7 +38,7 @@ export const ADMIN_KEY = 'an operator key of the tests'
 
 export type Node = Awaited<ReturnType<typeof openNode>>
 
-/** What a run of each lane costs us in these tests, in micro-dollars. */
+/** The cost of a run by lane, in micro-dollars. */
 const laneCosts = () => ({ 'writer-v1': 2_000, 'coder-v1': 7_000 })
 
 type NodeOptions = {
@@ -46,11 +46,11 @@ type NodeOptions = {
   made?: Map<SettingName, number>
   parts?: { redis: DependencyState; supabase: DependencyState }
   resolveAll?: ResolveAll
-  answerMs?: number
+  timeoutMs?: number
   portal?: BillingPortal
 }
 
-/** One process of the service, as far as these chapters go: its own caches, its own listening connection, one database. */
+/** One process of the service with tenants, webhooks and insights: it has its own caches and listening connection. */
 export async function openNode(database: Database, options: NodeOptions = {}) {
   const clock = createTestClock()
   const ids = createIds(clock)
@@ -84,20 +84,20 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     target: { allowLoopback: true },
   })
   const agent = createGuardedAgent({ allowLoopback: true }, options.resolveAll)
-  const deliver = createDeliver({
+  const deliveryWorker = createDeliveryWorker({
     db: database.db,
     pool: database.pool,
     clock,
     keys,
     log,
-    send: createSend(agent, options.answerMs),
+    send: createSender(agent, options.timeoutMs),
     random: () => 0.5,
   })
   const sequencer = createSequencer({
     db: database.db,
     log,
     instance: ids.next('ins'),
-    tasks: [createDispatch({ clock, ids, heard: createRunTotals(laneCosts) })],
+    tasks: [createDispatchTask({ clock, ids, onDispatch: createRunTotals(laneCosts) })],
     leaseMs: 60_000,
   })
   const alerts = createAlerts({
@@ -152,19 +152,19 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     outbox,
     parts,
     webhooks,
-    deliver,
+    deliveryWorker,
     sequencer,
     alerts,
     predictions,
     frozen,
-    /** Numbers what has been committed and gives all that is due one attempt. */
+    /** Dispatches committed events and attempts every due delivery once. */
     async tick() {
       await sequencer.runOnce()
-      await deliver.deliverDue()
-      await deliver.idle()
+      await deliveryWorker.deliverDue()
+      await deliveryWorker.idle()
     },
     async close() {
-      await deliver.stop()
+      await deliveryWorker.stop()
       await agent.close()
       await sequencer.stop()
       await app.close()
@@ -173,17 +173,22 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   }
 }
 
-type Ask = { key?: string; admin?: boolean; headers?: Record<string, string> }
+type RequestOptions = { key?: string; admin?: boolean; headers?: Record<string, string> }
 
-export async function ask(node: Pick<Node, 'app'>, line: string, body?: unknown, how: Ask = {}) {
-  const [method, url] = line.split(' ') as ['GET', string]
+export async function sendRequest(
+  node: Pick<Node, 'app'>,
+  route: string,
+  body?: unknown,
+  options: RequestOptions = {},
+) {
+  const [method, url] = route.split(' ') as ['GET', string]
   const response = await node.app.inject({
     method,
     url,
     headers: {
-      ...(how.key && { 'x-api-key': how.key }),
-      ...(how.admin && { 'x-admin-key': ADMIN_KEY }),
-      ...how.headers,
+      ...(options.key && { 'x-api-key': options.key }),
+      ...(options.admin && { 'x-admin-key': ADMIN_KEY }),
+      ...options.headers,
     },
     ...(body !== undefined && { payload: body as object }),
   })
@@ -191,6 +196,6 @@ export async function ask(node: Pick<Node, 'app'>, line: string, body?: unknown,
 }
 
 export async function onboard(node: Pick<Node, 'app'>, orgName = 'Acme') {
-  const { body } = await ask(node, 'POST /api/onboard', { org_name: orgName, email: 'owner@acme.test' })
+  const { body } = await sendRequest(node, 'POST /api/onboard', { org_name: orgName, email: 'owner@acme.test' })
   return body as { tenant_id: string; api_key: string; key_prefix: string }
 }

@@ -6,14 +6,14 @@ import { Webhook } from 'standardwebhooks'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
-import { ask, type Node, onboard, openNode } from '../tenants/test-app.ts'
+import { type Node, onboard, openNode, sendRequest } from '../tenants/test-node.ts'
 
 const EVENTS = 10_000
 const BATCH = 250
-// The waits of the schedule with their jitter, and some room.
+// The delays of the retry schedule with jitter and some margin.
 const STEPS_MS = [6_000, 36_000, 140_000, 700_000, 4_000_000, 16_000_000, 32_000_000, 48_000_000]
 
-let scratch: Awaited<ReturnType<typeof createTestDatabase>>
+let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
 let database: Database
 let node: Node
 const folder = mkdtempSync(join(tmpdir(), 'countersign-receiver-'))
@@ -22,15 +22,15 @@ let child: ChildProcess | undefined
 let starts = 0
 
 beforeAll(async () => {
-  scratch = await createTestDatabase()
-  database = scratch.open(20)
-  node = await openNode(database, { answerMs: 5_000 })
+  testDatabase = await createTestDatabase()
+  database = testDatabase.open(20)
+  node = await openNode(database, { timeoutMs: 5_000 })
 })
 afterAll(async () => {
   child?.kill('SIGKILL')
   await node?.close()
   await database?.close()
-  await scratch?.drop()
+  await testDatabase?.drop()
   rmSync(folder, { recursive: true, force: true })
 })
 
@@ -40,31 +40,31 @@ async function startReceiver(port: number): Promise<number> {
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })
   child = started
-  const said = await new Promise<{ port: number }>((done, failed) => {
+  const message = await new Promise<{ port: number }>((done, failed) => {
     started.once('message', (message) => done(message as { port: number }))
     started.once('exit', (code) => failed(new Error(`The receiver ended with ${code} before it listened.`)))
   })
-  return said.port
+  return message.port
 }
 
 async function killReceiver() {
-  const dying = child!
-  const exited = new Promise((done) => dying.once('exit', done))
-  dying.kill('SIGKILL')
+  const receiver = child!
+  const exited = new Promise((done) => receiver.once('exit', done))
+  receiver.kill('SIGKILL')
   await exited
 }
 
-test('10,000 events to a receiver that fails at random and is killed: each arrives, and none that was rolled back', async () => {
+test('every committed event reaches a receiver that fails at random and is killed, and no rolled-back one does', async () => {
   const { tenant_id, api_key } = await onboard(node)
   await node.tick()
   const port = await startReceiver(0)
-  const made = await ask(
+  const created = await sendRequest(
     node,
     'POST /api/webhooks',
     { url: `http://127.0.0.1:${port}/hook`, events: ['run.completed'] },
     { key: api_key },
   )
-  const { id, signingSecret } = made.body
+  const { id, signingSecret } = created.body
   const emit = (n: number, commit: boolean) =>
     database.db
       .transaction()
@@ -78,12 +78,12 @@ test('10,000 events to a receiver that fails at random and is killed: each arriv
       })
 
   for (let sent = 0; sent < EVENTS; sent += BATCH) {
-    // Many transactions at once, every tenth of them rolled back, while the receiver is being written to.
+    // Many transactions at once, for every tenth event also one that is rolled back, while deliveries are running.
     const batch = Array.from({ length: BATCH }, (_, n) => sent + n)
     await Promise.all(batch.flatMap((n) => [emit(n, true), ...(n % 10 === 0 ? [emit(n, false)] : [])]))
     if (sent % 2_500 === 0) {
       await node.sequencer.runOnce()
-      await node.deliver.deliverDue()
+      await node.deliveryWorker.deliverDue()
       await killReceiver()
       await startReceiver(port)
     }
@@ -102,29 +102,29 @@ test('10,000 events to a receiver that fails at random and is killed: each arriv
   )
   expect(states).toEqual([{ state: 'delivered', count: EVENTS }])
 
-  const receivedAll = readFileSync(file, 'utf8')
+  const received = readFileSync(file, 'utf8')
     .trim()
     .split('\n')
     .map((line) => JSON.parse(line) as { headers: Record<string, string>; body: string })
   const webhook = new Webhook(signingSecret)
-  const idOf = new Map<number, string>()
-  const seqOf = new Map<number, number>()
+  const idByNumber = new Map<number, string>()
+  const seqByNumber = new Map<number, number>()
   vi.useFakeTimers({ toFake: ['Date'] })
-  for (const { headers, body } of receivedAll) {
+  for (const { headers, body } of received) {
     vi.setSystemTime(Number(headers['webhook-timestamp']) * 1000)
     const { seq, data } = webhook.verify(body, headers) as { seq: number; data: { n: number; committed: boolean } }
     expect(data.committed).toBe(true)
-    expect(idOf.get(data.n) ?? headers['webhook-id']).toBe(headers['webhook-id'])
-    expect(seqOf.get(data.n) ?? seq).toBe(seq)
-    idOf.set(data.n, headers['webhook-id']!)
-    seqOf.set(data.n, seq)
+    expect(idByNumber.get(data.n) ?? headers['webhook-id']).toBe(headers['webhook-id'])
+    expect(seqByNumber.get(data.n) ?? seq).toBe(seq)
+    idByNumber.set(data.n, headers['webhook-id']!)
+    seqByNumber.set(data.n, seq)
   }
   vi.useRealTimers()
 
-  expect(idOf.size).toBe(EVENTS)
-  expect(new Set(idOf.values()).size).toBe(EVENTS)
-  // The numbers have no gap and no twin, so whoever sorts by them knows that nothing is missing.
-  expect([...seqOf.values()].sort((a, b) => a - b)).toEqual(Array.from({ length: EVENTS }, (_, n) => n + 1))
-  expect(receivedAll.length).toBeGreaterThan(EVENTS)
-  console.log(`${EVENTS} events, ${receivedAll.length} received, ${starts} starts of the receiver`)
+  expect(idByNumber.size).toBe(EVENTS)
+  expect(new Set(idByNumber.values()).size).toBe(EVENTS)
+  // Sequence numbers have neither gaps nor duplicates, so a receiver can tell that nothing is missing.
+  expect([...seqByNumber.values()].sort((a, b) => a - b)).toEqual(Array.from({ length: EVENTS }, (_, n) => n + 1))
+  expect(received.length).toBeGreaterThan(EVENTS)
+  console.log(`${EVENTS} events, ${received.length} received, ${starts} starts of the receiver`)
 })

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { checkTargetUrl, isPublicAddress } from './target.ts'
+import { checkTargetUrl, isPublicAddress } from './target-url.ts'
 
 const production = { allowLoopback: false }
 const development = { allowLoopback: true }
@@ -38,7 +38,7 @@ test.each([
   'https://localhost/',
   'https://LOCALHOST./',
   'https://127。0。0。1/',
-])('%s is refused as it stands', (url) => {
+])('%s is refused as not public', (url) => {
   expect(() => checkTargetUrl(url, production)).toThrow('public address')
 })
 
@@ -52,33 +52,37 @@ test.each([
   '',
   'https://',
   'https://user:secret@example.com/',
-])('%s is no address for a webhook', (url) => {
-  expect(() => checkTargetUrl(url, production)).toThrow()
+])('%s is not a valid webhook URL', (url) => {
+  expect(() => checkTargetUrl(url, production)).toThrow(
+    /^url (is not a valid address|must start with https|must not carry)/,
+  )
 })
 
-test('an address longer than anybody needs is refused', () => {
-  expect(() => checkTargetUrl(`https://example.com/${'x'.repeat(2048)}`, production)).toThrow()
+test('a URL of more than 2,048 characters is refused', () => {
+  expect(() => checkTargetUrl(`https://example.com/${'x'.repeat(2048)}`, production)).toThrow(
+    'url is not a valid address',
+  )
 })
 
-test('public addresses and names are taken, without their fragment', () => {
+test('public addresses and names are accepted, without their fragment', () => {
   for (const url of ['https://example.com/hook', 'https://8.8.8.8:8443/', 'https://[2606:4700::1111]/', 'https://1.1/'])
     expect(checkTargetUrl(url, production)).toBe(new URL(url).href)
   expect(checkTargetUrl('https://example.com/a?b=c#d', production)).toBe('https://example.com/a?b=c')
 })
 
-test('in development this machine is allowed by its own names, over http too, and nothing else is', () => {
+test('in development, loopback names and addresses are allowed over http too, and nothing else is', () => {
   for (const url of ['http://127.0.0.1:9/x', 'http://localhost:9/x', 'http://[::1]:9/x', 'https://127.0.0.1/'])
     expect(checkTargetUrl(url, development)).toBe(url)
   for (const url of ['http://10.0.0.1/', 'http://example.com/', 'https://192.168.1.1/', 'http://0.0.0.0/'])
-    expect(() => checkTargetUrl(url, development)).toThrow()
+    expect(() => checkTargetUrl(url, development)).toThrow(/^url must (start with https|lead to a public address)/)
 })
 
-test('the address at which Azure hands out secrets is not public', () => {
+test('the Azure metadata address is not public', () => {
   expect(isPublicAddress('168.63.129.16')).toBe(false)
-  expect(() => checkTargetUrl('https://168.63.129.16/', production)).toThrow()
+  expect(() => checkTargetUrl('https://168.63.129.16/', production)).toThrow('public address')
 })
 
-test('what is not an address at all is not public', () => {
+test('text that is not an IP address, or has a zone id, is not public', () => {
   for (const text of ['', 'example.com', '1.2.3', 'fe80::1%eth0', '2606:4700::1111%1'])
     expect(isPublicAddress(text)).toBe(false)
 })

@@ -2,9 +2,9 @@ import { BlockList, isIP } from 'node:net'
 import { invalid } from '../../platform/problem.ts'
 
 /**
- * Where a webhook may go. A tenant chooses the address, and the service stands inside somebody's network: without these
- * rules it could be sent to knock on its neighbours' doors. Text is judged here; names are judged again when they
- * have been looked up, at the moment of connecting (`guarded-agent.ts`).
+ * Which URLs a webhook may use. A tenant chooses the URL and the service runs inside the operator's network: without
+ * these rules a tenant could make it send requests to internal services (SSRF). The URL's text is checked here; the
+ * addresses a name resolves to are checked again when connecting (`guarded-agent.ts`).
  */
 export type TargetRules = { allowLoopback: boolean }
 
@@ -13,43 +13,45 @@ export const MAX_URL_LENGTH = 2048
 export function checkTargetUrl(text: string, rules: TargetRules): string {
   const url = URL.canParse(text) ? new URL(text) : undefined
   if (!url || text.length > MAX_URL_LENGTH) throw invalid('url is not a valid address.')
-  const local = rules.allowLoopback && isLoopbackHost(url.hostname)
-  if (url.protocol !== 'https:' && !(local && url.protocol === 'http:')) throw invalid('url must start with https://.')
+  const isLocal = rules.allowLoopback && isLoopbackHost(url.hostname)
+  if (url.protocol !== 'https:' && !(isLocal && url.protocol === 'http:'))
+    throw invalid('url must start with https://.')
   if (url.username || url.password) throw invalid('url must not carry a user name or password.')
-  // The parser has already turned decimal, hexadecimal, octal and shortened forms into plain addresses.
+  // The URL parser has normalised decimal, hexadecimal, octal and shortened forms to plain addresses.
   const address = literalAddress(url.hostname)
-  if (!local && (isLoopbackHost(url.hostname) || (address && !isPublicAddress(address))))
+  if (!isLocal && (isLoopbackHost(url.hostname) || (address && !isPublicAddress(address))))
     throw invalid('url must lead to a public address.')
   url.hash = ''
   return url.href
 }
 
-/** The host is an address itself, not a name: `[::1]` or `127.0.0.1`. */
+/** The IP address if the host is one, not a name: `[::1]` or `127.0.0.1`. */
 export function literalAddress(hostname: string): string | undefined {
-  const bare = hostname.replace(/^\[|\]$/g, '')
-  return isIP(bare) ? bare : undefined
+  const unbracketed = hostname.replace(/^\[|\]$/g, '')
+  return isIP(unbracketed) ? unbracketed : undefined
 }
 
-/** A host that means this machine by its own words, whatever a name server would say. */
+/** `localhost` or a literal loopback address; DNS is not consulted. */
 export function isLoopbackHost(hostname: string): boolean {
   if (/^localhost\.?$/i.test(hostname)) return true
   const address = literalAddress(hostname)
   return address !== undefined && isLoopbackAddress(address)
 }
 
-export const isLoopbackAddress = (address: string) => listed(loopback, address)
+export const isLoopbackAddress = (address: string) => isListed(loopback, address)
 
-/** Everything that is not plainly public is refused: an unknown kind of address is not a reason to connect. */
+/** Only addresses known to be public are allowed; an unknown kind of address is refused. */
 export function isPublicAddress(address: string): boolean {
-  // A zone names one of our own network cards.
+  // A zone id names a network interface of this machine.
   if (address.includes('%')) return false
-  if (isIP(address) === 6) return !listed(notPublic, address) && (listed(globalUnicast, address) || isMapped(address))
-  return isIP(address) === 4 && !listed(notPublic, address)
+  if (isIP(address) === 6)
+    return !isListed(notPublic, address) && (isListed(globalUnicast, address) || isMappedIpv4(address))
+  return isIP(address) === 4 && !isListed(notPublic, address)
 }
 
-const isMapped = (address: string) => listed(mapped, address)
+const isMappedIpv4 = (address: string) => isListed(mappedIpv4, address)
 
-function listed(list: BlockList, address: string): boolean {
+function isListed(list: BlockList, address: string): boolean {
   return list.check(address, isIP(address) === 6 ? 'ipv6' : 'ipv4')
 }
 
@@ -64,7 +66,7 @@ function blockList(...subnets: string[]): BlockList {
 
 const loopback = blockList('127.0.0.0/8', '::1/128')
 const globalUnicast = blockList('2000::/3')
-const mapped = blockList('::ffff:0:0/96')
+const mappedIpv4 = blockList('::ffff:0:0/96')
 
 // The special-purpose registries of IANA, and the prefixes that carry an IPv4 address inside an IPv6 one.
 const notPublic = blockList(
@@ -72,7 +74,7 @@ const notPublic = blockList(
   '10.0.0.0/8',
   '100.64.0.0/10',
   '127.0.0.0/8',
-  // A public number that only answers machines inside Azure: it hands them their host's secrets.
+  // A public address that is only reachable inside Azure, where it serves the host's secrets.
   '168.63.129.16/32',
   '169.254.0.0/16',
   '172.16.0.0/12',
