@@ -43,7 +43,7 @@ export function composeBrokerage(
     clock,
     calendar: { marketState, nextOpen, lastSession },
     readBasis,
-    settings: brokerSettings(config),
+    settings: readBrokerSettings(config),
   })
 
   const brokerage = createBrokerage({
@@ -103,7 +103,7 @@ export function composeBrokerage(
 }
 
 /** A live broker is off until it has credentials and a tenant that owns the account. */
-function brokerSettings(config: Config): BrokerSettings {
+function readBrokerSettings(config: Config): BrokerSettings {
   const {
     ALPACA_KEY_ID,
     ALPACA_SECRET_KEY,

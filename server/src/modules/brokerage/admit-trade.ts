@@ -52,8 +52,13 @@ export type AdmitTrade = ReturnType<typeof createAdmitTrade>
 export type Admission = { response: IdempotentResponse } | { run: TradeRun }
 
 const IDEMPOTENCY_KEY_LIFETIME_MS = 24 * 3_600_000
+/** How long a worker owns a run it has claimed. */
 export const LEASE_SECONDS = 30
 
+/**
+ * Decides whether a trade executes now, needs an approval or is refused, and stores the run in one transaction together
+ * with its idempotency key and, unless it executes now, its response.
+ */
 export const createAdmitTrade =
   (deps: AdmitDeps) =>
   async (runRequest: RunRequest): Promise<Admission> => {
@@ -81,97 +86,94 @@ export const createAdmitTrade =
         now,
       }
       const checks = runRiskChecks(facts)
-      const verdict = decideVerdict(
-        checks,
-        gathered.policy.source === 'tenant' && defaultPolicyRejects(facts, deps.policies[request.type]),
-      )
+      const overridesDefault =
+        gathered.policy.source === 'tenant' && defaultPolicyRejects(facts, deps.policies[request.type])
+      const verdict = decideVerdict(checks, overridesDefault)
       const draft = draftRun(deps.ids.uuid(), runRequest, request, broker, facts, checks, verdict)
-      const admission = await storeByVerdict(tx, draft, facts, verdict, runRequest)
+      const admission = await storeByVerdict(deps, tx, runRequest, draft, facts, verdict)
       if (runRequest.idempotencyKey) {
-        const expiresAt = new Date(now.getTime() + IDEMPOTENCY_KEY_LIFETIME_MS)
-        const idempotencyKey = {
+        await saveIdempotencyKey(tx, {
           tenantId: caller.tenantId,
           key: runRequest.idempotencyKey,
           bodyHash: hashBody(body),
-          expiresAt,
-        }
-        await saveIdempotencyKey(tx, { ...idempotencyKey, runId: draft.id })
+          runId: draft.id,
+          expiresAt: new Date(now.getTime() + IDEMPOTENCY_KEY_LIFETIME_MS),
+        })
       }
       return admission
     })
-
-    async function storeByVerdict(
-      tx: Tx,
-      draft: TradeRun,
-      facts: RiskFacts,
-      verdict: Verdict,
-      runRequest: RunRequest,
-    ): Promise<Admission> {
-      switch (verdict.outcome) {
-        case 'execute': {
-          await insertRun(tx, draft)
-          return { run: draft }
-        }
-        case 'pending': {
-          const { terms, quote } = facts
-          const { type, leverageE2 } = terms
-          const { session, nextOpen } = quote
-          const window = computeApprovalWindow({
-            type,
-            leverageE2,
-            session,
-            nextOpen,
-            now: draft.createdAt,
-            overrideSeconds: deps.approvalWindowSeconds,
-          })
-          const { policyVerdict } = verdict
-          const { checks } = draft.policy
-          const approval = buildApprovalPayload({
-            runId: draft.id,
-            tenantId: draft.tenantId,
-            facts,
-            checks,
-            policyVerdict,
-            window,
-          })
-          const response = toResponse(202, {
-            run_id: draft.id,
-            status: 'pending_approval',
-            instrument_type: type,
-            expires_at: approval.expires_at,
-            execute_by: approval.execute_by,
-            approval,
-          })
-          await deps.outcomeRecorder.recordPending(tx, { ...draft, ...window, approval, ...responseColumns(response) })
-          return { response }
-        }
-        case 'rejected': {
-          const response = toResponse(422, {
-            error: verdict.error,
-            message: verdict.message,
-            run_id: draft.id,
-            status: 'rejected',
-            instrument_type: draft.terms.type,
-            checks: draft.policy.checks,
-            request_id: runRequest.requestId,
-          })
-          await deps.outcomeRecorder.recordRejected(tx, {
-            ...draft,
-            reason: verdict.message,
-            ...responseColumns(response),
-          })
-          return { response }
-        }
-      }
-    }
   }
 
-/** The stored response to this idempotency key, if any; 409 while its run is still executing. */
-export async function replayResponse(
+/** Stores the run as its verdict says: executing, pending or rejected. */
+async function storeByVerdict(
+  deps: AdmitDeps,
   tx: Tx,
-  runRequest: RunRequest,
-  now: Date,
-): Promise<IdempotentResponse | undefined> {
+  { requestId }: RunRequest,
+  draft: TradeRun,
+  facts: RiskFacts,
+  verdict: Verdict,
+): Promise<Admission> {
+  switch (verdict.outcome) {
+    case 'execute':
+      await insertRun(tx, draft)
+      return { run: draft }
+    case 'pending':
+      return { response: await storePending(deps, tx, draft, facts, verdict.policyVerdict) }
+    case 'rejected': {
+      const response = toResponse(422, {
+        error: verdict.error,
+        message: verdict.message,
+        run_id: draft.id,
+        status: 'rejected',
+        instrument_type: draft.terms.type,
+        checks: draft.policy.checks,
+        request_id: requestId,
+      })
+      await deps.outcomeRecorder.recordRejected(tx, { ...draft, reason: verdict.message, ...responseColumns(response) })
+      return { response }
+    }
+  }
+}
+
+async function storePending(
+  deps: AdmitDeps,
+  tx: Tx,
+  draft: TradeRun,
+  facts: RiskFacts,
+  policyVerdict: string,
+): Promise<IdempotentResponse> {
+  const { type, leverageE2 } = facts.terms
+  const { session, nextOpen } = facts.quote
+  const window = computeApprovalWindow({
+    type,
+    leverageE2,
+    session,
+    nextOpen,
+    now: draft.createdAt,
+    overrideSeconds: deps.approvalWindowSeconds,
+  })
+  const approval = buildApprovalPayload({
+    runId: draft.id,
+    tenantId: draft.tenantId,
+    facts,
+    checks: draft.policy.checks,
+    policyVerdict,
+    window,
+  })
+  const response = toResponse(202, {
+    run_id: draft.id,
+    status: 'pending_approval',
+    instrument_type: type,
+    expires_at: approval.expires_at,
+    execute_by: approval.execute_by,
+    approval,
+  })
+  await deps.outcomeRecorder.recordPending(tx, { ...draft, ...window, approval, ...responseColumns(response) })
+  return response
+}
+
+/** The stored response to this idempotency key, if any; 409 while its run is still executing. */
+async function replayResponse(tx: Tx, runRequest: RunRequest, now: Date): Promise<IdempotentResponse | undefined> {
   if (runRequest.idempotencyKey === undefined) return undefined
   const existingKey = await findIdempotencyKey(tx, runRequest.caller.tenantId, runRequest.idempotencyKey, now)
   if (!existingKey) return undefined

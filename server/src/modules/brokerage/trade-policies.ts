@@ -98,7 +98,7 @@ export function applyTenantPolicy(
       field: 'policy_id',
     })
   }
-  const constraints = policy.constraints
+  const { constraints } = policy
   const approvalAboveMicro = toMicroOrNull(constraints.require_approval_above_usdc)
   return {
     ...defaultPolicy,

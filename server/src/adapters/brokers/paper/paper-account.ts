@@ -127,7 +127,7 @@ export const toPaperJson = (value: unknown): string =>
     typeof item === 'bigint' ? ({ $bigint: `${item}` } as MarkedBigint) : item,
   )
 
-/** Takes parsed JSON. */
+/** Restores the bigints of parsed JSON. */
 export function revivePaperJson<T>(parsed: unknown): T {
   const revive = (item: unknown): unknown => {
     if (Array.isArray(item)) return item.map(revive)

@@ -43,7 +43,7 @@ import type { PaperStore } from './paper-store.ts'
 import { equityMicro, positionLiquidationE8 } from './perp-positions.ts'
 
 /** The broker port over the paper engine: reads the market, then runs the engine while the account is locked. */
-export type PaperDeps = {
+export type PaperBrokerDeps = {
   venue: string
   types: readonly InstrumentType[]
   market: PaperMarket
@@ -67,7 +67,7 @@ type ListingKey = Pick<MarketQuote['listing'], 'type' | 'symbol'>
 const MAX_ATTEMPTS = 5
 const IDLE_AFTER_MS = 1000
 
-export function createPaperBroker(deps: PaperDeps): PaperBroker {
+export function createPaperBroker(deps: PaperBrokerDeps): PaperBroker {
   const { market, clock, store } = deps
   const rules: EngineRules = { calendar: deps.calendar, seed: deps.seed }
 
