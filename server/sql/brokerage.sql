@@ -1,22 +1,22 @@
--- Takes runs that are due for work, each for one worker until its lease ends. Time is the caller's, so a test can hold it still.
--- A run counts as executing from here on: what happens to it next is for its order to say.
-create or replace function claim_rh_runs(at timestamptz, lease interval, most int) returns setof rh_runs language sql as $$
+-- Takes runs that are due for work, each for one worker until its lease ends. The time comes from the caller, so that tests control it.
+-- A run counts as executing from here on: its next state comes from its order.
+create or replace function claim_rh_runs(at timestamptz, lease interval, max_rows int) returns setof rh_runs language sql as $$
   update rh_runs set state = 'executing', lease_until = claim_rh_runs.at + lease, attempts = attempts + 1, updated_at = claim_rh_runs.at
   where id in (
     select id from rh_runs
     where state in ('approved', 'executing') and next_attempt_at <= claim_rh_runs.at
       and (lease_until is null or lease_until <= claim_rh_runs.at)
-    order by next_attempt_at limit most
+    order by next_attempt_at limit max_rows
     for update skip locked
   )
   returning *
 $$;
 
--- Pending runs whose window is over, locked for the caller. Those being approved at this moment are skipped and seen again.
-create or replace function expired_rh_runs(at timestamptz, most int) returns setof rh_runs language sql as $$
+-- Pending runs whose window is over, locked for the caller. Those being approved at this moment are skipped until the next sweep.
+create or replace function expired_rh_runs(at timestamptz, max_rows int) returns setof rh_runs language sql as $$
   select * from rh_runs
   where state = 'pending_approval' and least(expires_at, execute_by) <= expired_rh_runs.at
-  order by expires_at limit most
+  order by expires_at limit max_rows
   for update skip locked
 $$;
 

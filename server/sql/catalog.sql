@@ -1,4 +1,4 @@
--- How each lane has done over the last thirty days: what came of its runs and how long the work took.
+-- Each lane's runs, success rate and latency over the last thirty days.
 create or replace view lane_stats as
 select agent_id,
        count(*) as runs,
@@ -9,7 +9,7 @@ from runs
 where created_at > now() - interval '30 days' and state in ('executing', 'settling', 'completed', 'failed')
 group by agent_id;
 
--- Trust rests on receipts alone: what was delivered, against what was signed as not delivered.
+-- Trust is derived from receipts alone: receipts for delivered work against receipts for failures.
 create or replace view lane_trust as
 select agent_id,
        count(*) as receipts,

@@ -1,107 +1,106 @@
--- What runs amounted to, by tenant, hour and lane. A run cost what its lane's use of models cost; where that was not written
--- down, what a run of the lane is thought to cost us: `costs`, {agent_id: micro}. Rounded run by run, so that sums of sums agree.
+-- Sums of runs by tenant, hour and lane. A run's cost is the recorded model cost, or else the lane's estimate in `costs`,
+-- {agent_id: micro}. Costs are rounded run by run, so that sums of sums agree.
 create or replace function sum_runs(ids text[], costs jsonb)
 returns table (tenant_id text, hour timestamptz, agent_id text, runs bigint, completed bigint, blocked bigint, failed bigint, spend_micro bigint, cost_micro bigint)
 language sql stable as $$
-  select r.tenant_id, date_trunc('hour', r.created_at, 'UTC'), r.agent_id, count(*),
-         count(*) filter (where r.state = 'completed'), count(*) filter (where r.state = 'blocked'), count(*) filter (where r.state = 'failed'),
-         coalesce(sum(r.price_micro) filter (where r.state = 'completed'), 0)::bigint,
-         coalesce(sum(round(coalesce((r.result#>>'{execution,usage,cost_usd}')::numeric * 1000000, (costs->>r.agent_id)::numeric, 0)))
-           filter (where r.state = 'completed'), 0)::bigint
-  from runs r
-  where r.id = any(ids) and r.tenant_id is not null and r.kind in ('run', 'loop') and r.state in ('completed', 'blocked', 'failed')
+  select run.tenant_id, date_trunc('hour', run.created_at, 'UTC'), run.agent_id, count(*),
+         count(*) filter (where run.state = 'completed'), count(*) filter (where run.state = 'blocked'), count(*) filter (where run.state = 'failed'),
+         coalesce(sum(run.price_micro) filter (where run.state = 'completed'), 0)::bigint,
+         coalesce(sum(round(coalesce((run.result#>>'{execution,usage,cost_usd}')::numeric * 1000000, (costs->>run.agent_id)::numeric, 0)))
+           filter (where run.state = 'completed'), 0)::bigint
+  from runs run
+  where run.id = any(ids) and run.tenant_id is not null and run.kind in ('run', 'loop') and run.state in ('completed', 'blocked', 'failed')
   group by 1, 2, 3
 $$;
 
 create or replace function sum_latencies(ids text[]) returns table (tenant_id text, day date, bucket int, runs bigint) language sql stable as $$
-  select r.tenant_id, (r.created_at at time zone 'UTC')::date, floor(ln(greatest((r.result#>>'{execution,latency_ms}')::float8, 1)) / ln(1.1))::int, count(*)
-  from runs r
-  where r.id = any(ids) and r.tenant_id is not null and r.kind in ('run', 'loop') and r.state = 'completed'
-    and r.result#>>'{execution,latency_ms}' is not null
+  select run.tenant_id, (run.created_at at time zone 'UTC')::date, floor(ln(greatest((run.result#>>'{execution,latency_ms}')::float8, 1)) / ln(1.1))::int, count(*)
+  from runs run
+  where run.id = any(ids) and run.tenant_id is not null and run.kind in ('run', 'loop') and run.state = 'completed'
+    and run.result#>>'{execution,latency_ms}' is not null
   group by 1, 2, 3
 $$;
 
--- The runs whose end these events announce. An approval that came to nothing ends its run as blocked; one whose run had
--- already ended otherwise ends nothing.
+-- The runs whose end these events announce. A rejected or expired approval ends its run only if that run is blocked.
 create or replace function ended_runs(event_ids text[]) returns text[] language sql stable as $$
   select array(
-    select e.data->>'run_id' from events e where e.id = any(event_ids) and e.type in ('run.completed', 'run.blocked', 'run.failed')
+    select event.data->>'run_id' from events event where event.id = any(event_ids) and event.type in ('run.completed', 'run.blocked', 'run.failed')
     union
-    select r.id from events e join runs r on r.id = e.data->>'run_id' and r.state = 'blocked'
-    where e.id = any(event_ids) and e.type in ('approval.rejected', 'approval.expired'))
+    select run.id from events event join runs run on run.id = event.data->>'run_id' and run.state = 'blocked'
+    where event.id = any(event_ids) and event.type in ('approval.rejected', 'approval.expired'))
 $$;
 
--- Adds runs that have ended to the sums. Each run comes here once, with the event of its end.
+-- Adds ended runs to the sums. Each run is added once, with the event of its end.
 create or replace function fold_runs(ids text[], costs jsonb) returns void language sql as $$
-  insert into run_hours as h (tenant_id, hour, agent_id, runs, completed, blocked, failed, spend_micro, cost_micro)
+  insert into run_hours as run_hour (tenant_id, hour, agent_id, runs, completed, blocked, failed, spend_micro, cost_micro)
   select * from sum_runs(ids, costs)
-  on conflict (tenant_id, hour, agent_id) do update set runs = h.runs + excluded.runs, completed = h.completed + excluded.completed,
-    blocked = h.blocked + excluded.blocked, failed = h.failed + excluded.failed,
-    spend_micro = h.spend_micro + excluded.spend_micro, cost_micro = h.cost_micro + excluded.cost_micro;
-  insert into run_latencies as l (tenant_id, day, bucket, runs)
+  on conflict (tenant_id, hour, agent_id) do update set runs = run_hour.runs + excluded.runs, completed = run_hour.completed + excluded.completed,
+    blocked = run_hour.blocked + excluded.blocked, failed = run_hour.failed + excluded.failed,
+    spend_micro = run_hour.spend_micro + excluded.spend_micro, cost_micro = run_hour.cost_micro + excluded.cost_micro;
+  insert into run_latencies as latency (tenant_id, day, bucket, runs)
   select * from sum_latencies(ids)
-  on conflict (tenant_id, day, bucket) do update set runs = l.runs + excluded.runs
+  on conflict (tenant_id, day, bucket) do update set runs = latency.runs + excluded.runs
 $$;
 
--- The runs whose end is committed and not yet in the sums: the answer is exact at every moment.
+-- Ended runs that are not in the sums yet; with them every total is exact.
 create or replace function unfolded_runs(tenant text) returns text[] language sql stable as $$
-  select ended_runs(array(select e.id from events e where e.dispatched_at is null and e.tenant_id = tenant))
+  select ended_runs(array(select event.id from events event where event.dispatched_at is null and event.tenant_id = tenant))
 $$;
 
 create or replace function tenant_run_hours(tenant text, since timestamptz, until timestamptz, costs jsonb)
 returns table (hour timestamptz, agent_id text, runs bigint, completed bigint, blocked bigint, failed bigint, spend_micro bigint, cost_micro bigint)
 language sql stable as $$
-  select h.hour, h.agent_id, h.runs, h.completed, h.blocked, h.failed, h.spend_micro, h.cost_micro
-  from run_hours h where h.tenant_id = tenant and h.hour >= since and h.hour < until
+  select run_hour.hour, run_hour.agent_id, run_hour.runs, run_hour.completed, run_hour.blocked, run_hour.failed, run_hour.spend_micro, run_hour.cost_micro
+  from run_hours run_hour where run_hour.tenant_id = tenant and run_hour.hour >= since and run_hour.hour < until
   union all
-  select s.hour, s.agent_id, s.runs, s.completed, s.blocked, s.failed, s.spend_micro, s.cost_micro
-  from sum_runs(unfolded_runs(tenant), costs) s where s.hour >= since and s.hour < until
+  select unfolded.hour, unfolded.agent_id, unfolded.runs, unfolded.completed, unfolded.blocked, unfolded.failed, unfolded.spend_micro, unfolded.cost_micro
+  from sum_runs(unfolded_runs(tenant), costs) unfolded where unfolded.hour >= since and unfolded.hour < until
   union all
-  -- Those that have not ended: few at any time, so they are counted as they stand.
-  select date_trunc('hour', r.created_at, 'UTC'), r.agent_id, count(*), 0, 0, 0, 0, 0
-  from runs r
-  where r.tenant_id = tenant and r.outcome in ('pending', 'approved', 'escalated') and r.kind in ('run', 'loop')
-    and r.state in ('pending_approval', 'approved', 'executing', 'settling') and r.created_at >= since and r.created_at < until
+  -- Runs that have not ended are few at any time and are counted directly.
+  select date_trunc('hour', run.created_at, 'UTC'), run.agent_id, count(*), 0, 0, 0, 0, 0
+  from runs run
+  where run.tenant_id = tenant and run.outcome in ('pending', 'approved', 'escalated') and run.kind in ('run', 'loop')
+    and run.state in ('pending_approval', 'approved', 'executing', 'settling') and run.created_at >= since and run.created_at < until
   group by 1, 2
 $$;
 
 create or replace function tenant_latencies(tenant text, since timestamptz, until timestamptz)
 returns table (bucket int, runs bigint) language sql stable as $$
   select bucket, sum(runs)::bigint from (
-    select l.bucket, l.runs from run_latencies l
-    where l.tenant_id = tenant and l.day >= (since at time zone 'UTC')::date and l.day < until at time zone 'UTC'
+    select latency.bucket, latency.runs from run_latencies latency
+    where latency.tenant_id = tenant and latency.day >= (since at time zone 'UTC')::date and latency.day < until at time zone 'UTC'
     union all
-    select s.bucket, s.runs from sum_latencies(unfolded_runs(tenant)) s
-    where s.day >= (since at time zone 'UTC')::date and s.day < until at time zone 'UTC'
-  ) all_of_them group by bucket
+    select unfolded.bucket, unfolded.runs from sum_latencies(unfolded_runs(tenant)) unfolded
+    where unfolded.day >= (since at time zone 'UTC')::date and unfolded.day < until at time zone 'UTC'
+  ) latencies group by bucket
 $$;
 
--- What a tenant used since a moment: runs that were paid for, what they cost it, and its subscriptions.
+-- A tenant's use since a time: paid runs, spend, and webhook subscriptions.
 create or replace function tenant_usage(tenant text, since timestamptz)
 returns table (runs bigint, spend_micro bigint, webhook_subscriptions bigint) language sql stable as $$
-  select coalesce(sum(h.completed), 0)::bigint, coalesce(sum(h.spend_micro), 0)::bigint,
-         (select count(*) from webhook_subscriptions w where w.tenant_id = tenant and w.deleted_at is null)
-  from tenant_run_hours(tenant, since, 'infinity', '{}') h
+  select coalesce(sum(run_hour.completed), 0)::bigint, coalesce(sum(run_hour.spend_micro), 0)::bigint,
+         (select count(*) from webhook_subscriptions subscription where subscription.tenant_id = tenant and subscription.deleted_at is null)
+  from tenant_run_hours(tenant, since, 'infinity', '{}') run_hour
 $$;
 
--- One alert a cause. Seen again, a cause can only grow worse: then the alert that stands is sharpened and unread again.
--- i: {id, event_id, tenant_id, severity, type, message, data, cause?, at}
-create or replace function raise_alert(i jsonb) returns boolean language plpgsql as $$
+-- One alert per cause. When a known cause becomes more severe, its alert takes the new severity and is unread again.
+-- input: {id, event_id, tenant_id, severity, type, message, data, cause?, at}
+create or replace function raise_alert(input jsonb) returns boolean language plpgsql as $$
 declare
-  fresh boolean;
+  is_new boolean;
 begin
-  insert into alerts as a (id, tenant_id, severity, type, message, data, cause, created_at, updated_at)
-  values (i->>'id', i->>'tenant_id', i->>'severity', i->>'type', i->>'message', coalesce(i->'data', '{}'), i->>'cause',
-          (i->>'at')::timestamptz, (i->>'at')::timestamptz)
+  insert into alerts as alert (id, tenant_id, severity, type, message, data, cause, created_at, updated_at)
+  values (input->>'id', input->>'tenant_id', input->>'severity', input->>'type', input->>'message', coalesce(input->'data', '{}'), input->>'cause',
+          (input->>'at')::timestamptz, (input->>'at')::timestamptz)
   on conflict (tenant_id, cause) where cause is not null do update
     set severity = excluded.severity, message = excluded.message, data = excluded.data, read_at = null, updated_at = excluded.updated_at
-    where alert_rank(excluded.severity) > alert_rank(a.severity)
-  returning a.id = i->>'id' into fresh;
-  if fresh then
-    perform emit_event(jsonb_build_object('id', i->>'event_id', 'tenant_id', i->>'tenant_id', 'type', 'alert.created', 'created_at', i->'at',
-      'data', jsonb_build_object('alert_id', i->>'id', 'severity', i->>'severity', 'type', i->>'type', 'message', i->>'message', 'data', coalesce(i->'data', '{}'))));
+    where alert_rank(excluded.severity) > alert_rank(alert.severity)
+  returning alert.id = input->>'id' into is_new;
+  if is_new then
+    perform emit_event(jsonb_build_object('id', input->>'event_id', 'tenant_id', input->>'tenant_id', 'type', 'alert.created', 'created_at', input->'at',
+      'data', jsonb_build_object('alert_id', input->>'id', 'severity', input->>'severity', 'type', input->>'type', 'message', input->>'message', 'data', coalesce(input->'data', '{}'))));
   end if;
-  return coalesce(fresh, false);
+  return coalesce(is_new, false);
 end $$;
 
 create or replace function alert_rank(severity text) returns int language sql immutable as $$

@@ -1,48 +1,47 @@
 -- One counter for budgets, velocity, mandates and payer exposure; nothing else may write `limits` or `holds`.
 -- Every caller has taken the advisory lock `limit:<scope>` of each counter first, in the order `each_item` gives them.
 
--- Holds room for one run or pre-authorisation inside its own step: a hold without its holder is a leak.
--- i: [{scope, period, amount_micro, on_success, measure?, on_refusal?, event_id?, tenant_id?} and either `limit_micro`, or
+-- Holds an amount in each counter for one run or pre-authorisation, inside that holder's own step: a hold without its holder is a leak.
+-- demands: [{scope, period, amount_micro, on_success, measure?, on_refusal?, event_id?, tenant_id?} and either `limit_micro`, or
 --     `defined: true` with `enforce`]
--- A defined limit is read here, in the transaction that counts, so that what some process has cached decides nothing.
+-- A defined limit is read here, in the transaction that counts, so that a stale cache cannot decide.
 -- A refusal raises; the step's other writes are undone with it, its neighbours in the batch are not.
--- Answers what each defined counter stood at before and whether its limits were passed, for rules that only warn.
-drop function if exists hold_limits(text, jsonb, timestamptz);
-create function hold_limits(who text, i jsonb, at timestamptz) returns jsonb language plpgsql as $$
+-- Answers, for each defined counter, its use before this hold and whether its limits are passed, for rules that only warn.
+create or replace function hold_limits(holder_id text, demands jsonb, at timestamptz) returns jsonb language plpgsql as $$
 declare
   hold jsonb;
   definition limit_definitions;
   counter limits;
-  cap bigint;
-  soft bigint;
+  hard_limit bigint;
+  soft_limit bigint;
   amount bigint;
   enforced boolean;
-  counted jsonb := '[]';
+  counter_states jsonb := '[]';
 begin
-  for hold in select value from jsonb_array_elements(i) order by value->>'scope', value->>'period' loop
+  for hold in select value from jsonb_array_elements(demands) order by value->>'scope', value->>'period' loop
     amount := (hold->>'amount_micro')::bigint;
-    cap := (hold->>'limit_micro')::bigint;
-    soft := null;
+    hard_limit := (hold->>'limit_micro')::bigint;
+    soft_limit := null;
     enforced := true;
     if hold->'defined' = 'true' then
-      select * into definition from limit_definitions d where d.scope = hold->>'scope';
-      -- The rule was removed a moment ago: there is nothing to count any more.
+      select * into definition from limit_definitions where limit_definitions.scope = hold->>'scope';
+      -- The rule was removed meanwhile: there is nothing to count.
       continue when not found;
-      cap := definition.limit_micro;
-      soft := definition.soft_limit_micro;
+      hard_limit := definition.limit_micro;
+      soft_limit := definition.soft_limit_micro;
       enforced := definition.enforced or hold->'enforce' = 'true';
     end if;
 
     insert into limits (scope, period, limit_micro, soft_limit_micro)
-    select hold->>'scope', hold->>'period', cap, soft
-    where not exists (select 1 from limits l where l.scope = hold->>'scope' and l.period = hold->>'period')
+    select hold->>'scope', hold->>'period', hard_limit, soft_limit
+    where not exists (select 1 from limits existing where existing.scope = hold->>'scope' and existing.period = hold->>'period')
     on conflict (scope, period) do nothing;
-    update limits l
+    update limits current
     set reserved_micro = reserved_micro + amount,
-        -- Never below what is taken: a limit may have been lowered since, or only warn.
-        limit_micro = greatest(cap, spent_micro + reserved_micro + amount),
-        soft_limit_micro = soft
-    where l.scope = hold->>'scope' and l.period = hold->>'period' and (not enforced or spent_micro + reserved_micro + amount <= cap)
+        -- Never below what is used: a limit may have been lowered since, or only warn.
+        limit_micro = greatest(hard_limit, spent_micro + reserved_micro + amount),
+        soft_limit_micro = soft_limit
+    where current.scope = hold->>'scope' and current.period = hold->>'period' and (not enforced or spent_micro + reserved_micro + amount <= hard_limit)
     returning * into counter;
     if not found then
       perform refuse(
@@ -50,30 +49,30 @@ begin
         coalesce(hold#>'{on_refusal,detail}', '{}') || jsonb_build_object('scope', hold->>'scope', 'period', hold->>'period'));
     end if;
     insert into holds (holder, scope, period, amount_micro, on_success, measure, created_at)
-    values (who, hold->>'scope', hold->>'period', amount, hold->>'on_success', coalesce(hold->>'measure', 'money'), at);
+    values (holder_id, hold->>'scope', hold->>'period', amount, hold->>'on_success', coalesce(hold->>'measure', 'money'), at);
 
     if hold->'defined' = 'true' then
-      counted := counted || jsonb_build_object(
+      counter_states := counter_states || jsonb_build_object(
         'scope', counter.scope,
         'used_micro', (counter.spent_micro + counter.reserved_micro - amount)::text,
-        'over_limit', counter.spent_micro + counter.reserved_micro > cap,
-        'over_soft', soft is not null and counter.spent_micro + counter.reserved_micro > soft);
+        'over_limit', counter.spent_micro + counter.reserved_micro > hard_limit,
+        'over_soft', soft_limit is not null and counter.spent_micro + counter.reserved_micro > soft_limit);
       perform announce_threshold(definition, counter, hold, at);
     end if;
   end loop;
-  return counted;
+  return counter_states;
 end $$;
 
--- Says once a window that a share of a limit has been taken; the highest one passed speaks for those below it.
+-- Emits `budget.threshold_reached` once a window; when several thresholds are passed at once, only the highest is announced.
 create or replace function announce_threshold(definition limit_definitions, counter limits, hold jsonb, at timestamptz) returns void language plpgsql as $$
 declare
-  taken bigint := counter.spent_micro + counter.reserved_micro;
+  used bigint := counter.spent_micro + counter.reserved_micro;
   reached bigint;
 begin
   if definition.thresholds_micro = '{}' or hold->>'event_id' is null then
     return;
   end if;
-  select max(t) into reached from unnest(definition.thresholds_micro) as t where t <= taken and t > counter.alerted_micro;
+  select max(threshold) into reached from unnest(definition.thresholds_micro) as threshold where threshold <= used and threshold > counter.alerted_micro;
   if reached is null then
     return;
   end if;
@@ -82,21 +81,21 @@ begin
     'id', hold->>'event_id', 'tenant_id', definition.tenant_id, 'type', 'budget.threshold_reached', 'created_at', at,
     'data', definition.subject || jsonb_build_object(
       'period', counter.period, 'threshold', reached::text, 'limit', definition.limit_micro::text, 'soft_limit', definition.soft_limit_micro::text,
-      'soft_limit_reached', definition.soft_limit_micro is not null and taken >= definition.soft_limit_micro,
+      'soft_limit_reached', definition.soft_limit_micro is not null and used >= definition.soft_limit_micro,
       'spent', counter.spent_micro::text, 'reserved', counter.reserved_micro::text)));
 end $$;
 
--- Ends a holder's open holds. `taken_micro` is what was really spent, at most what was held; null means all of it.
-create or replace function settle_holds(who text, success boolean, taken_micro bigint default null) returns void language plpgsql as $$
+-- Ends a holder's open holds. `actual_micro` is the amount spent, at most the amount held; null means all of it.
+create or replace function settle_holds(holder_id text, success boolean, actual_micro bigint default null) returns void language plpgsql as $$
 declare
   hold holds;
   spent bigint;
 begin
-  for hold in select * from holds where holder = who and state = 'open' order by scope, period for update loop
+  for hold in select * from holds where holder = holder_id and state = 'open' order by scope, period for update loop
     spent := case
       when not success or hold.on_success = 'release' then 0
       when hold.measure = 'count' then hold.amount_micro
-      else least(hold.amount_micro, coalesce(taken_micro, hold.amount_micro))
+      else least(hold.amount_micro, coalesce(actual_micro, hold.amount_micro))
     end;
     update limits set reserved_micro = reserved_micro - hold.amount_micro, spent_micro = spent_micro + spent
     where scope = hold.scope and period = hold.period;
@@ -105,26 +104,26 @@ begin
   end loop;
 end $$;
 
--- A run that brings a pre-authorisation goes on with its holds instead of taking its own.
-create or replace function take_over_holds(earlier text, later text) returns void language sql as $$
-  update holds set holder = later where holder = earlier and state = 'open'
+-- A run with a pre-authorisation takes over its holds instead of taking its own.
+create or replace function transfer_holds(from_holder text, to_holder text) returns void language sql as $$
+  update holds set holder = to_holder where holder = from_holder and state = 'open'
 $$;
 
--- Where counters stand. A counter that nothing was held in yet stands at zero.
+-- Reads counters. A counter without any hold yet reads as zero.
 create or replace function counters(scopes text[], periods text[])
 returns table (scope text, period text, limit_micro bigint, soft_limit_micro bigint, enforced boolean, spent_micro bigint, reserved_micro bigint)
 language sql stable as $$
-  select d.scope, asked.period, d.limit_micro, d.soft_limit_micro, d.enforced, coalesce(l.spent_micro, 0), coalesce(l.reserved_micro, 0)
-  from unnest(scopes, periods) as asked(scope, period)
-  join limit_definitions d on d.scope = asked.scope
-  left join limits l on l.scope = asked.scope and l.period = asked.period
+  select definition.scope, requested.period, definition.limit_micro, definition.soft_limit_micro, definition.enforced, coalesce(counter.spent_micro, 0), coalesce(counter.reserved_micro, 0)
+  from unnest(scopes, periods) as requested(scope, period)
+  join limit_definitions definition on definition.scope = requested.scope
+  left join limits counter on counter.scope = requested.scope and counter.period = requested.period
 $$;
 
--- i: {scope, tenant_id, limit_micro, soft_limit_micro?, enforced, thresholds_micro[], subject}
-create or replace function define_limit(i jsonb) returns void language sql as $$
-  insert into limit_definitions as d (scope, tenant_id, limit_micro, soft_limit_micro, enforced, thresholds_micro, subject)
-  values (i->>'scope', i->>'tenant_id', (i->>'limit_micro')::bigint, (i->>'soft_limit_micro')::bigint, (i->>'enforced')::boolean,
-          array(select value::bigint from jsonb_array_elements_text(i->'thresholds_micro')), i->'subject')
+-- input: {scope, tenant_id, limit_micro, soft_limit_micro?, enforced, thresholds_micro[], subject}
+create or replace function define_limit(input jsonb) returns void language sql as $$
+  insert into limit_definitions as definition (scope, tenant_id, limit_micro, soft_limit_micro, enforced, thresholds_micro, subject)
+  values (input->>'scope', input->>'tenant_id', (input->>'limit_micro')::bigint, (input->>'soft_limit_micro')::bigint, (input->>'enforced')::boolean,
+          array(select value::bigint from jsonb_array_elements_text(input->'thresholds_micro')), input->'subject')
   on conflict (scope) do update set limit_micro = excluded.limit_micro, soft_limit_micro = excluded.soft_limit_micro,
     enforced = excluded.enforced, thresholds_micro = excluded.thresholds_micro, subject = excluded.subject
 $$;

@@ -5,10 +5,10 @@ declare
   lock_key bigint;
   item jsonb;
   result jsonb;
-  verdicts jsonb[] := '{}';
-  state text;
-  words text;
-  more text;
+  results jsonb[] := '{}';
+  error_state text;
+  error_message text;
+  error_detail text;
 begin
   for lock_key in select distinct hashtextextended(name, 0) from unnest(locks) as name order by 1 loop
     perform pg_advisory_xact_lock(lock_key);
@@ -16,20 +16,20 @@ begin
   for item in select value from jsonb_array_elements(items) loop
     begin
       execute format('select %I($1)', step) into result using item;
-      verdicts := verdicts || jsonb_build_object('ok', true, 'result', result);
+      results := results || jsonb_build_object('ok', true, 'result', result);
     exception when others then
-      get stacked diagnostics state = returned_sqlstate, words = message_text, more = pg_exception_detail;
-      -- These are the batch's own misfortune, not a judgement of this item: the caller tries each alone.
-      if left(state, 2) in ('40', '53', '57') then
+      get stacked diagnostics error_state = returned_sqlstate, error_message = message_text, error_detail = pg_exception_detail;
+      -- These say that the whole batch failed, not that this item is refused: the caller tries each item alone.
+      if left(error_state, 2) in ('40', '53', '57') then
         raise;
       end if;
-      verdicts := verdicts || jsonb_build_object('ok', false, 'sqlstate', state, 'message', words, 'detail', more);
+      results := results || jsonb_build_object('ok', false, 'sqlstate', error_state, 'message', error_message, 'detail', error_detail);
     end;
   end loop;
-  return to_jsonb(verdicts);
+  return to_jsonb(results);
 end $$;
 
--- A refusal that the caller will read: an HTTP status, a reason, and what the program needs to answer well.
+-- Raises a refusal: an HTTP status, a reason, and the details that the response needs.
 create or replace function refuse(status int, reason text, detail jsonb default '{}') returns void language plpgsql as $$
 begin
   raise exception using errcode = 'CS' || status, message = reason, detail = detail::text;

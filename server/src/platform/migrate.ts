@@ -13,7 +13,8 @@ const sqlFiles = (folder: string) =>
 
 /**
  * Forward-only: each migration runs once, in a transaction of its own, under one lock for all processes.
- * The SQL functions under `sql/` are code, not data, and are put in place anew whenever one of them changed.
+ * The SQL functions under `sql/` are code, not data: when one of them changes, all are dropped and created again in one
+ * transaction, because PostgreSQL cannot rename a parameter in place and a removed function must not live on.
  */
 export async function migrate(database: Pick<Database, 'connect'>): Promise<{ applied: string[] }> {
   const client = await database.connect()
@@ -33,16 +34,47 @@ export async function migrate(database: Pick<Database, 'connect'>): Promise<{ ap
       await inTransaction(client, file.text, file.name, sha256)
       applied.push(file.name)
     }
-    const functions = sqlFiles('sql')
-    const sha256 = digest(functions.map((file) => file.text).join('\n'))
+    const text = sqlFiles('sql')
+      .map((file) => file.text)
+      .join('\n')
+    const sha256 = digest(text)
     if (done.get('sql') !== sha256) {
-      await inTransaction(client, functions.map((file) => file.text).join('\n'), 'sql', sha256)
+      await inTransaction(client, `${dropFunctions(text)}\n${text}`, 'sql', sha256)
       applied.push('sql')
     }
   } finally {
     await client.end()
   }
   return { applied }
+}
+
+// Functions of earlier releases that no file under `sql/` defines any more.
+const RETIRED_FUNCTIONS = [
+  'any_word_of',
+  'claim_given_up',
+  'need_no_room',
+  'need_rules_version',
+  'need_same_room',
+  'ruling_as_counted',
+  'take_over_holds',
+  'tell',
+]
+
+/** Only our own names: the schema may hold an operator's functions as well. */
+function dropFunctions(sqlText: string): string {
+  const names = [...sqlText.matchAll(/^create (?:or replace )?function (\w+)/gm)].map(([, name]) => name!)
+  const quoted = [...new Set([...names, ...RETIRED_FUNCTIONS])].map((name) => `'${name}'`).join(', ')
+  return `
+    do $$
+    declare
+      signature regprocedure;
+    begin
+      for signature in
+        select oid from pg_proc where pronamespace = current_schema()::regnamespace and proname in (${quoted})
+      loop
+        execute format('drop function %s', signature);
+      end loop;
+    end $$;`
 }
 
 const digest = (text: string) => createHash('sha256').update(text).digest('hex')

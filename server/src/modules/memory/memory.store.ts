@@ -57,7 +57,7 @@ export async function searchMemories(
 ): Promise<(MemoryRow & { score: number })[]> {
   const { tenantId, now, query, session_id = null, agent_id = null, limit } = filter
   const { rows } = await sql<MemoryRow & { score: number }>`
-    with search as materialized (select any_word_of(${query}) as words),
+    with search as materialized (select any_word_query(${query}) as words),
     matches as (
       select memory.* from memories memory, search
       where memory.tenant_id = ${tenantId} and memory.expires_at > ${now}

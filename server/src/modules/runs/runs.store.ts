@@ -113,7 +113,9 @@ export async function claimDueSettlements(tx: Tx, at: Date, maxRows: number): Pr
 /** Failed settlements whose payment may have arrived since. */
 export async function claimFailedSettlements(tx: Tx, at: Date, maxRows: number): Promise<SettlementRow[]> {
   const { rows } =
-    await sql<SettlementRow>`select * from claim_given_up(${at}, interval '60 seconds', ${maxRows})`.execute(tx)
+    await sql<SettlementRow>`select * from claim_failed_settlements(${at}, interval '60 seconds', ${maxRows})`.execute(
+      tx,
+    )
   return rows
 }
 
