@@ -5,7 +5,7 @@ const long = process.env.COUNTERSIGN_TESTS === 'long'
 
 export default defineConfig({
   test: {
-    include: [long ? '**/*.long.test.ts' : '**/*.test.ts'],
+    include: [long ? '**/*.long.test.ts' : '**/*.test.{ts,tsx}'],
     exclude: ['**/node_modules/**', '**/dist/**', ...(long ? [] : ['**/*.long.test.ts'])],
     globalSetup: ['server/test/global-setup.ts'],
     pool: 'forks',

@@ -1,4 +1,4 @@
-import type { ApiRequest, ApiResponse } from '@countersign/sdk'
+import type { ApiRequest } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { useId, useState } from 'react'
 import { ACCOUNT_KEY, api } from '../api.ts'
@@ -9,12 +9,11 @@ import { QueryResult } from '../components/query-result.tsx'
 import { Badge, Card, DescriptionList, ErrorMessage, Id, MutedText, Timestamp, type Tone } from '../components/ui.tsx'
 import { formatUsdc } from '../format.ts'
 import { navigate, routeHref } from '../route.ts'
+import { type Approval, type Decision, toDecisionBody, toRiskFacts } from './approval-decision.ts'
 import { mayControl } from './permissions.ts'
 import type { SectionProps } from './section-props.ts'
 
-type Approval = ApiResponse<'/api/approvals', 'get'>['approvals'][number]
 type Query = NonNullable<ApiRequest<'/api/approvals', 'get'>['query']>
-type Decision = ApiRequest<'/api/approvals', 'post'>['body']['decision']
 
 const statuses = ['pending', 'approved', 'rejected', 'all'] as const satisfies readonly Query['status'][]
 const tones: Record<string, Tone> = { pending: 'warning', approved: 'success', rejected: 'error' }
@@ -84,36 +83,11 @@ function ApprovalDetails({ approval, canControl }: { approval: Approval; canCont
   )
 }
 
-/** The entries of the risk summary that the approval does not already show; a finding is shown by its reason. */
-function toRiskFacts({ risk_summary, ...approval }: Approval): [string, string][] {
-  return Object.entries(risk_summary as Record<string, unknown>).flatMap(([name, value]): [string, string][] => {
-    if (value === null || name in approval || name === 'asked_at') return []
-    const text = Array.isArray(value) ? value.map(formatRiskValue).join(' ') : formatRiskValue(value)
-    return text ? [[toSentenceCase(name), text]] : []
-  })
-}
-
-const formatRiskValue = (value: unknown): string => {
-  const reason = (value as { reason?: unknown } | null)?.reason
-  if (typeof reason === 'string') return reason
-  return typeof value === 'string' ? value : JSON.stringify(value)
-}
-
-const toSentenceCase = (name: string) => `${name[0]!.toUpperCase()}${name.slice(1).replaceAll('_', ' ')}`
-
-/** The decision carries the hash of the action on screen, so that it cannot approve a different one. */
 function DecisionForm({ approval }: { approval: Approval }) {
   const [reason, setReason] = useState('')
   const reasonId = useId()
   const resolveApproval = useAction((decision: Decision) =>
-    api.post('/api/approvals', {
-      body: {
-        approval_id: approval.id,
-        decision,
-        action_hash: approval.action_hash,
-        ...(reason.trim() && { reason: reason.trim() }),
-      },
-    }),
+    api.post('/api/approvals', { body: toDecisionBody(approval, decision, reason) }),
   )
   return (
     <div className="filters">

@@ -1,4 +1,4 @@
-import type { ApiRequest, ApiResponse } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ACCOUNT_KEY, api } from '../api.ts'
@@ -8,14 +8,13 @@ import { QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Card, ErrorMessage, Timestamp } from '../components/ui.tsx'
 import { formatUsdc, NO_VALUE } from '../format.ts'
+import { type BudgetScope, type BudgetUpdate, toBudgetUpdate } from './budget-update.ts'
 import { mayControl } from './permissions.ts'
 import type { Me } from './sign-in.ts'
 
 type Budget = ApiResponse<'/api/budgets', 'get'>['budgets'][number]
-type BudgetUpdate = ApiRequest<'/api/budgets', 'post'>['body']
-type Scope = NonNullable<BudgetUpdate['scope']>['type']
 
-const scopes = ['tenant', 'agent', 'session', 'mandate'] as const satisfies readonly Scope[]
+const scopes = ['tenant', 'agent', 'session', 'mandate'] as const satisfies readonly BudgetScope[]
 const windows = ['day', 'week', 'month', 'total', 'run'] as const satisfies readonly BudgetUpdate['window'][]
 const breachActions = ['block', 'downgrade', 'review'] as const satisfies readonly BudgetUpdate['on_breach'][]
 
@@ -102,16 +101,4 @@ function BudgetForm() {
       </form>
     </details>
   )
-}
-
-function toBudgetUpdate(data: FormData): BudgetUpdate {
-  const text = (name: string) => String(data.get(name) ?? '').trim()
-  const scopeId = text('scope_id')
-  return {
-    budget_id: text('budget_id'),
-    scope: { type: text('scope') as Scope, ...(scopeId && { id: scopeId }) },
-    window: text('window') as BudgetUpdate['window'],
-    limit_usdc: Number(text('limit_usdc')),
-    on_breach: text('on_breach') as BudgetUpdate['on_breach'],
-  }
 }

@@ -7,7 +7,7 @@ import { clearSession, mayBeSignedIn, onSessionChangeElsewhere, storeSession } f
 export type Me = ApiResponse<'/api/me', 'get'>
 
 /** The signed-in tenant, or null. The CSRF token is fetched first, because only the cookie survives a reload. */
-async function fetchSession(): Promise<Me | null> {
+export async function fetchSession(): Promise<Me | null> {
   if (!mayBeSignedIn()) return null
   try {
     const { csrf_token } = await api.get('/api/session')

@@ -10,8 +10,8 @@ import { Badge, Card, Id, Timestamp } from '../components/ui.tsx'
 import { formatMilliseconds, NO_VALUE } from '../format.ts'
 import { mayControl } from './permissions.ts'
 import type { SectionProps } from './section-props.ts'
+import { describeWebhookState, type Webhook } from './webhook-state.ts'
 
-type Webhook = ApiResponse<'/api/webhooks', 'get'>['subscriptions'][number]
 type Delivery = ApiResponse<'/api/webhooks/{id}/deliveries', 'get'>['deliveries'][number]
 
 export function WebhooksSection({ me }: SectionProps) {
@@ -46,9 +46,9 @@ export function WebhooksSection({ me }: SectionProps) {
   )
 }
 
-function renderState({ is_active, disabled_reason, failing_since }: Webhook) {
-  if (!is_active) return <Badge tone="neutral">{disabled_reason ? `off: ${disabled_reason}` : 'off'}</Badge>
-  return failing_since ? <Badge tone="error">failing</Badge> : <Badge tone="success">active</Badge>
+const renderState = (webhook: Webhook) => {
+  const { tone, label } = describeWebhookState(webhook)
+  return <Badge tone={tone}>{label}</Badge>
 }
 
 const createColumns = (showDeliveries: (id: string) => void): Column<Webhook>[] => [

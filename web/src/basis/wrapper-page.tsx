@@ -7,13 +7,13 @@ import { QueryResult } from '../components/query-result.tsx'
 import { SaveButton } from '../components/save-button.tsx'
 import { Table } from '../components/table.tsx'
 import { Card, DescriptionList, ExternalLink, Id, PageTitle, Timestamp } from '../components/ui.tsx'
-import { formatCount, formatPercent, formatSigned } from '../format.ts'
+import { formatSigned } from '../format.ts'
 import { VerificationResultView } from '../receipts/verification-result.tsx'
 import { verifyEvidence } from '../receipts/verify-evidence.ts'
 import { routeHref } from '../route.ts'
 import { PreviewBadge } from './preview-badge.tsx'
+import { QuoteView } from './quote-view.tsx'
 
-type Quote = ApiResponse<'/api/basis/v1/quote/{symbol}', 'get'>
 type Attestation = ApiResponse<'/api/basis/v1/attestation/{symbol}', 'get'>
 type History = ApiResponse<'/api/basis/v1/history/{symbol}', 'get'>
 
@@ -53,40 +53,6 @@ export function WrapperPage({ symbol, chain }: { symbol: string; chain: string |
       <Card title="Attestation" note="Signed by the service, verified in this browser">
         <QueryResult query={attestation}>{(signed) => <AttestationView attestation={signed} />}</QueryResult>
       </Card>
-    </>
-  )
-}
-
-function QuoteView({ quote }: { quote: Quote }) {
-  const { effective_float: effectiveFloat, primary_market: primaryMarket, borrow } = quote
-  return (
-    <>
-      <DescriptionList
-        items={[
-          ['Underlying', `${quote.underlying}, market ${quote.underlying_state}`],
-          ['Chain', quote.chain],
-          ['Wrapper price', quote.wrapper_price],
-          ['Reference price', `${quote.reference_price} (${quote.reference_source})`],
-          ['Basis', `${formatSigned(quote.basis_bps)} bps (${formatPercent(quote.basis_pct)})`],
-          [
-            'Float near reference',
-            `${formatCount(effectiveFloat.near_reference_usd)} USD within ${effectiveFloat.band_bps} bps, confidence ${effectiveFloat.confidence}`,
-          ],
-          [
-            'Minting',
-            `${primaryMarket.creation}${primaryMarket.last_mint_size === null ? '' : `, last ${formatSigned(primaryMarket.last_mint_size, 0)} tokens`}`,
-          ],
-          ['Borrow', borrow.available ? `at ${formatPercent(borrow.rate_apr)} a year` : 'not available'],
-          ['As of', <Timestamp key="as_of" at={quote.as_of} />],
-        ]}
-      />
-      {quote.observations.length > 0 && (
-        <ul className="caveats">
-          {quote.observations.map((observation) => (
-            <li key={observation}>{observation}</li>
-          ))}
-        </ul>
-      )}
     </>
   )
 }

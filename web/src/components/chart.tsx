@@ -1,6 +1,7 @@
 import { useEffect, useMemo, useRef, useSyncExternalStore } from 'react'
 import uPlot from 'uplot'
 import 'uplot/dist/uPlot.min.css'
+import { DAY, MINUTE, secondsBetweenPoints, selectTickIntervals } from './chart-scale.ts'
 
 export type Line = {
   label: string
@@ -13,15 +14,6 @@ export type Line = {
 }
 
 const HEIGHT = 240
-const MINUTE = 60
-const HOUR = 60 * MINUTE
-const DAY = 24 * HOUR
-const tickIntervals = [1, 5, 15, 30].map((minutes) => minutes * MINUTE)
-tickIntervals.push(
-  ...[1, 2, 3, 6, 12].map((hours) => hours * HOUR),
-  ...[1, 2, 7, 14, 28, 91, 365].map((days) => days * DAY),
-)
-
 /** A uPlot axis format: the smallest interval it applies to, the label, and the second line when the day or year changes. */
 const timeAxisFormat = (minSeconds: number, format: string, day: string | null) => [
   minSeconds,
@@ -77,9 +69,6 @@ export function Chart({ label, times, lines }: { label: string; times: string[];
   return <div ref={containerRef} className="chart" role="img" aria-label={label} />
 }
 
-const secondsBetweenPoints = ([first, second]: string[]) =>
-  first && second ? (Date.parse(second) - Date.parse(first)) / 1000 : DAY
-
 function chartOptions(lines: Line[], step: number): Omit<uPlot.Options, 'width'> {
   const styles = getComputedStyle(document.documentElement)
   const colour = (name: string) => styles.getPropertyValue(`--${name}`).trim()
@@ -102,7 +91,7 @@ function chartOptions(lines: Line[], step: number): Omit<uPlot.Options, 'width'>
         stroke: colour('muted'),
         grid,
         ticks,
-        incrs: tickIntervals.filter((candidate) => candidate >= step),
+        incrs: selectTickIntervals(step),
         space: 70,
         values: [
           timeAxisFormat(365 * DAY, '{YYYY}', null),

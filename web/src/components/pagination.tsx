@@ -7,9 +7,20 @@ export type Pagination = {
   showNewer(): void
 }
 
-/** Cursor pagination: cursors only lead forward, so visited ones are kept for going back. A new filter starts at page 1. */
+type VisitedPages = { filter: string; cursors: string[] }
+
+/** Cursor pagination: cursors only lead forward, so visited ones are kept for going back. */
 export function usePagination(filter: string): Pagination {
-  const [visited, setVisited] = useState<{ filter: string; cursors: string[] }>({ filter, cursors: [] })
+  const [visited, setVisited] = useState<VisitedPages>({ filter, cursors: [] })
+  return createPagination(visited, filter, setVisited)
+}
+
+/** The pages visited with another filter do not count: a new filter starts at page 1. */
+export function createPagination(
+  visited: VisitedPages,
+  filter: string,
+  setVisited: (visited: VisitedPages) => void,
+): Pagination {
   const cursors = visited.filter === filter ? visited.cursors : []
   return {
     cursor: cursors.at(-1),

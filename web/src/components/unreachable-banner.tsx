@@ -4,7 +4,7 @@ import { queryClient } from '../api.ts'
 
 const queryCache = queryClient.getQueryCache()
 
-const isUnreachable = () =>
+export const isUnreachable = () =>
   queryCache
     .getAll()
     .some(

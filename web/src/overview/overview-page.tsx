@@ -1,14 +1,14 @@
-import { type ApiResponse, CountersignError } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
-import { api, hasStatus, useLanes } from '../api.ts'
+import { hasStatus, useLanes } from '../api.ts'
 import { QueryResult } from '../components/query-result.tsx'
 import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, DescriptionList, Id, PageTitle } from '../components/ui.tsx'
 import { formatCount, formatMilliseconds, formatPercent, formatUsdc } from '../format.ts'
 import { routeHref } from '../route.ts'
+import { fetchHealth } from './fetch-health.ts'
 import { LogCard } from './log-card.tsx'
 
-type Health = ApiResponse<'/api/health', 'get'>
 type Lane = ApiResponse<'/api/agents', 'get'>['agents'][number]
 
 export function OverviewPage() {
@@ -57,16 +57,6 @@ const columns: Column<Lane>[] = [
   { name: 'p50', render: ({ stats }) => formatMilliseconds(stats.p50_ms), numeric: true },
   { name: 'p95', render: ({ stats }) => formatMilliseconds(stats.p95_ms), numeric: true },
 ]
-
-/** A degraded service responds 503 with its health report, which is shown like a successful one. */
-async function fetchHealth(): Promise<Health> {
-  try {
-    return await api.get('/api/health')
-  } catch (error) {
-    if (error instanceof CountersignError && error.body.status === 'degraded') return error.body as Health
-    throw error
-  }
-}
 
 const dependencyStates: Record<string, string> = {
   ok: 'reachable',

@@ -1,4 +1,4 @@
-import type { ApiRequest, ApiResponse } from '@countersign/sdk'
+import type { ApiResponse } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api, useLanes } from '../api.ts'
 import { Field, FilterForm, Select } from '../components/form-fields.tsx'
@@ -9,9 +9,9 @@ import { Card, Id, MutedText, PageTitle, Timestamp } from '../components/ui.tsx'
 import { NO_VALUE } from '../format.ts'
 import { navigate, type Route, routeHref } from '../route.ts'
 import { ReceiptPage } from './receipt-page.tsx'
+import { listLaneNames, type ReceiptQuery, toReceiptQuery } from './receipt-query.ts'
 
 type Receipt = ApiResponse<'/api/receipts', 'get'>['receipts'][number]
-type Query = NonNullable<ApiRequest<'/api/receipts', 'get'>['query']>
 
 const kinds = [
   'run',
@@ -23,7 +23,7 @@ const kinds = [
   'correction',
   'failure',
   'audit_head',
-] as const satisfies readonly Query['kind'][]
+] as const satisfies readonly ReceiptQuery['kind'][]
 const PAGE_SIZE = 25
 
 export function ReceiptsPage({ route }: { route: Route }) {
@@ -111,27 +111,3 @@ const columns: Column<Receipt>[] = [
   { name: 'Issued', render: ({ issued_at }) => <Timestamp at={issued_at} /> },
   { name: 'Log entry', render: ({ log }) => (log ? `#${log.index}` : 'pending'), numeric: true },
 ]
-
-/** A lane in the URL stays selectable even when it is no longer listed. */
-const listLaneNames = (lanes: readonly { agent_id: string }[], selected: string | undefined): string[] => [
-  ...new Set([...lanes.map(({ agent_id }) => agent_id), 'default', ...(selected ? [selected] : [])]),
-]
-
-const DAY_MS = 86_400_000
-
-/** Date filters cover whole days: `until` is the end of the selected day. */
-function toReceiptQuery(query: URLSearchParams): Query {
-  const readText = (name: string) => query.get(name) || undefined
-  const readDay = (name: string, offsetMs: number) => {
-    const at = Date.parse(`${query.get(name)}T00:00:00Z`)
-    return Number.isNaN(at) ? undefined : new Date(at + offsetMs).toISOString()
-  }
-  return {
-    kind: readText('kind') as Query['kind'],
-    agent_id: readText('agent_id'),
-    run_id: readText('run_id'),
-    payer: readText('payer'),
-    since: readDay('since', 0),
-    until: readDay('until', DAY_MS),
-  }
-}

@@ -1,15 +1,12 @@
-import type { Jwks } from '@countersign/proof'
 import { useQuery } from '@tanstack/react-query'
 import { type ChangeEvent, useEffect, useState } from 'react'
 import { api, useJwks } from '../api.ts'
 import { Field, Select } from '../components/form-fields.tsx'
 import { Card, ErrorMessage, MutedText, PageTitle } from '../components/ui.tsx'
 import type { Route } from '../route.ts'
+import { PASTED_KEYS, SERVICE_KEYS, selectTrustedKeys } from './trusted-keys.ts'
 import { VerificationResultView } from './verification-result.tsx'
-import { parseKeySet, type VerificationResult, verifyEvidenceText } from './verify-evidence.ts'
-
-const SERVICE_KEYS = 'Keys of this service'
-const PASTED_KEYS = 'Pasted keys'
+import { type VerificationResult, verifyEvidenceText } from './verify-evidence.ts'
 
 /** Verification runs in this browser with public keys alone; the evidence is not sent anywhere. */
 export function VerifyPage({ route }: { route: Route }) {
@@ -35,14 +32,8 @@ export function VerifyPage({ route }: { route: Route }) {
     if (file) onText(await file.text())
     setResult(undefined)
   }
-  const trustedKeys = (): { jwks: Jwks } | { error: string } => {
-    if (keySource === PASTED_KEYS) return parseKeySet(keyText)
-    return jwksQuery.data
-      ? { jwks: jwksQuery.data }
-      : { error: 'The keys of this service could not be loaded: paste them instead.' }
-  }
   const verify = () => {
-    const keySet = trustedKeys()
+    const keySet = selectTrustedKeys(keySource, keyText, jwksQuery.data)
     setResult(
       'error' in keySet ? { error: `Keys: ${keySet.error}` } : verifyEvidenceText(text, keySet.jwks, new Date()),
     )

@@ -1,0 +1,9 @@
+import { expect, test } from 'vitest'
+import { mayControl } from './permissions.ts'
+
+test('only keys with the control or admin scope may make changes', () => {
+  expect(mayControl({ scopes: ['read', 'control'] })).toBe(true)
+  expect(mayControl({ scopes: ['admin'] })).toBe(true)
+  expect(mayControl({ scopes: ['read', 'run', 'mandate'] })).toBe(false)
+  expect(mayControl({ scopes: [] })).toBe(false)
+})

@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import {
+  formatCount,
+  formatDuration,
+  formatMilliseconds,
+  formatPercent,
+  formatSigned,
+  formatTime,
+  formatUsdc,
+  NO_VALUE,
+} from './format.ts'
+
+test('amounts show every micro-USDC and no more', () => {
+  expect(formatUsdc(0.000001)).toBe('0.000001 USDC')
+  expect(formatUsdc(1234567.5)).toBe('1,234,567.5 USDC')
+  expect(formatUsdc(0.1 + 0.2)).toBe('0.3 USDC')
+})
+
+test('a missing figure is a dash, and zero is not missing', () => {
+  expect([formatPercent(null), formatMilliseconds(null), formatDuration(null)]).toEqual([NO_VALUE, NO_VALUE, NO_VALUE])
+  expect([formatPercent(0), formatMilliseconds(0), formatDuration(0)]).toEqual(['0.0 %', '0 ms', '0 s'])
+})
+
+test('shares are shown as percent, counts and milliseconds with separators', () => {
+  expect(formatPercent(0.98765)).toBe('98.8 %')
+  expect(formatCount(12345)).toBe('12,345')
+  expect(formatMilliseconds(1234.6)).toBe('1,235 ms')
+})
+
+test('only positive figures get a plus sign', () => {
+  expect([formatSigned(1.5), formatSigned(0), formatSigned(-1.5), formatSigned(2.6, 0)]).toEqual([
+    '+1.50',
+    '0.00',
+    '-1.50',
+    '+3',
+  ])
+})
+
+test('times are shown in UTC without fractions of a second', () => {
+  expect(formatTime('2026-11-15T12:30:45.123Z')).toBe('2026-11-15 12:30:45 UTC')
+  expect(formatTime('2026-11-15T12:30:45Z')).toBe('2026-11-15 12:30:45 UTC')
+})
+
+test('a duration changes its unit with its length', () => {
+  expect([119, 120, 7199, 7200, 172_799, 172_800].map(formatDuration)).toEqual([
+    '119 s',
+    '2 min',
+    '120 min',
+    '2 h',
+    '48 h',
+    '2 days',
+  ])
+})

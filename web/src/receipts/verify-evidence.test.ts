@@ -1,0 +1,71 @@
+import { hashReceipt } from '@countersign/proof'
+import { expect, test } from 'vitest'
+import {
+  jwks,
+  logReceipt,
+  makeAttestation,
+  makeReceipt,
+  makeStatement,
+  untrustedKey,
+} from '../../../proof/test/fixtures.ts'
+import { PASTED_KEYS, SERVICE_KEYS, selectTrustedKeys } from './trusted-keys.ts'
+import { parseKeySet, verifyEvidence, verifyEvidenceText } from './verify-evidence.ts'
+
+const now = new Date('2026-11-16T15:05:00Z')
+const receipt = logReceipt(makeReceipt())
+const verifyText = (value: unknown) => verifyEvidenceText(JSON.stringify(value), jwks, now)
+
+test('a receipt is valid by itself and inside the response of its run', () => {
+  expect(verifyText(receipt)).toMatchObject({ kind: 'receipt', verdict: 'valid' })
+  expect(verifyText({ run_id: 'run_01', output: 'text', receipt })).toMatchObject({ kind: 'receipt', verdict: 'valid' })
+})
+
+test('a changed receipt, or one of an untrusted key, is not valid', () => {
+  expect(verifyText({ ...receipt, agent_id: 'another-lane' })).toMatchObject({ verdict: 'invalid' })
+  expect(verifyText(makeReceipt({}, untrustedKey))).toMatchObject({ verdict: 'invalid' })
+})
+
+test('the previous receipt is checked when it is given', () => {
+  const first = makeReceipt()
+  const second = makeReceipt({ receipt_id: 'rcpt_02', prev_hash: hashReceipt(first) })
+  expect(verifyEvidence(second, jwks, now, first)).toMatchObject({ verdict: 'valid' })
+  expect(verifyEvidence(second, jwks, now, makeReceipt({ kind: 'refund' }))).toMatchObject({ verdict: 'invalid' })
+})
+
+test('an attestation past its time has expired, and a changed one is not valid at any time', () => {
+  const late = new Date('2026-11-17T00:00:00Z')
+  const attestation = makeAttestation()
+  expect(verifyEvidence(attestation, jwks, now)).toMatchObject({ kind: 'attestation', verdict: 'valid' })
+  expect(verifyEvidence(attestation, jwks, late)).toMatchObject({ verdict: 'expired' })
+  expect(verifyEvidence({ ...attestation, symbol: 'AAPLx' }, jwks, late)).toMatchObject({ verdict: 'invalid' })
+})
+
+test('any other signed object is verified as a statement', () => {
+  const statement = makeStatement({ schema: 'mandate-budget/v1', remaining_usdc: 5 })
+  expect(verifyText(statement)).toMatchObject({ kind: 'statement', verdict: 'valid' })
+  expect(verifyText({ ...statement, remaining_usdc: 6 })).toMatchObject({ kind: 'statement', verdict: 'invalid' })
+})
+
+test('text that is not evidence is an error', () => {
+  expect(verifyEvidenceText('not json', jwks, now)).toEqual({ error: expect.stringContaining('Not valid JSON') })
+  expect(verifyEvidenceText('{"schema": 1, "schema": 2}', jwks, now)).toEqual({
+    error: expect.stringContaining('Not valid JSON'),
+  })
+  expect(verifyEvidenceText(' '.repeat(600_000), jwks, now)).toEqual({ error: expect.stringContaining('too long') })
+  for (const value of [{}, [], null, 'text', { receipt: 'text' }])
+    expect(verifyText(value)).toEqual({ error: expect.stringContaining('Neither a receipt') })
+})
+
+test('a pasted key set may be a set or a single key', () => {
+  const [key] = jwks.keys
+  expect(parseKeySet(JSON.stringify(jwks))).toEqual({ jwks })
+  expect(parseKeySet(JSON.stringify(key))).toEqual({ jwks: { keys: [key] } })
+  for (const text of ['', '[]', '{}', '{"keys": {}}']) expect(parseKeySet(text)).toHaveProperty('error')
+})
+
+test('pasted keys replace the keys of the service and never fall back to them', () => {
+  expect(selectTrustedKeys(SERVICE_KEYS, '', jwks)).toEqual({ jwks })
+  expect(selectTrustedKeys(SERVICE_KEYS, JSON.stringify(jwks), undefined)).toHaveProperty('error')
+  expect(selectTrustedKeys(PASTED_KEYS, '{"keys": []}', jwks)).toEqual({ jwks: { keys: [] } })
+  expect(selectTrustedKeys(PASTED_KEYS, 'not json', jwks)).toHaveProperty('error')
+})
