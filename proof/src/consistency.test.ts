@@ -141,11 +141,11 @@ describe('malformed claims are false', () => {
     ['a size beyond 2^53', { newSize: 2 ** 53 }],
     ['an old size of zero with a proof', { oldSize: 0, oldRoot: emptyRoot() }],
     ['an empty proof', { proof: [] }],
-    ['a proof cut short', { proof: validClaim.proof.slice(0, -1) }],
+    ['a truncated proof', { proof: validClaim.proof.slice(0, -1) }],
     ['a proof with one hash more', { proof: [...validClaim.proof, first] }],
-    ['an endless proof', { proof: Array.from({ length: MAX_PROOF_HASHES + 1 }, () => first) }],
+    ['too long a proof', { proof: Array.from({ length: MAX_PROOF_HASHES + 1 }, () => first) }],
     ['a short hash in the proof', { proof: validClaim.proof.with(1, first.slice(1)) }],
-    ['a proof that is no list', { proof: { length: 0 } }],
+    ['a proof that is not a list', { proof: { length: 0 } }],
     ['a short root', { newRoot: first.slice(1) }],
   ])('%s', (_, change) => {
     expect(verifyConsistency(validClaim)).toBe(true)

@@ -63,14 +63,14 @@ test('a quorum of known witnesses verifies, and the log signature stays valid', 
 })
 
 test('a witness counts once, however often or under how many names it signs', () => {
-  const twice =
+  const duplicated =
     checkpoint +
     lineOf('w1.test', witnessOne) +
     lineOf('w1.test', witnessOne, TIME + 1) +
     lineOf('alias.test', witnessOne)
   const witnesses = [firstWitness, { name: 'alias.test', key: witnessOne.jwk }]
-  expect(verifyCosignatures(twice, { witnesses, quorum: 2 }).ok).toBe(false)
-  expect(verifyCosignatures(twice, { witnesses, quorum: 1 }).ok).toBe(true)
+  expect(verifyCosignatures(duplicated, { witnesses, quorum: 2 }).ok).toBe(false)
+  expect(verifyCosignatures(duplicated, { witnesses, quorum: 1 }).ok).toBe(true)
 })
 
 test('flipping a bit of the checkpoint text or of a cosignature makes it invalid', () => {

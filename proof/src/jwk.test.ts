@@ -39,17 +39,17 @@ test('a key is found by its kid, or by its thumbprint when it has none', () => {
 })
 
 test.each<[string, unknown, unknown]>([
-  ['an unknown kid', { keys: [firstKey.jwk] }, 'nobody'],
+  ['an unknown kid', { keys: [firstKey.jwk] }, 'unknown'],
   ['an empty kid', { keys: [{ ...firstKey.jwk, kid: '' }] }, ''],
-  ['a kid that is no text', { keys: [firstKey.jwk] }, 7],
+  ['a kid that is not a string', { keys: [firstKey.jwk] }, 7],
   ['no key set', undefined, firstKey.jwk.kid],
-  ['a key set that is no list', { keys: firstKey.jwk }, firstKey.jwk.kid],
+  ['a key set that is not a list', { keys: firstKey.jwk }, firstKey.jwk.kid],
   ['a key set of nonsense', { keys: [null, 1, 'x', []] }, firstKey.jwk.kid],
   ['another curve', { keys: [{ ...firstKey.jwk, crv: 'X25519' }] }, firstKey.jwk.kid],
   ['a key for encryption', { keys: [{ ...firstKey.jwk, use: 'enc' }] }, firstKey.jwk.kid],
   ['a key for signing only', { keys: [{ ...firstKey.jwk, key_ops: ['sign'] }] }, firstKey.jwk.kid],
   ['another algorithm', { keys: [{ ...firstKey.jwk, alg: 'ES256' }] }, firstKey.jwk.kid],
-  ['a key cut short', { keys: [{ ...firstKey.jwk, x: firstKey.jwk.x!.slice(4) }] }, firstKey.jwk.kid],
+  ['a truncated key', { keys: [{ ...firstKey.jwk, x: firstKey.jwk.x!.slice(4) }] }, firstKey.jwk.kid],
   ['two keys under one kid', { keys: [firstKey.jwk, { ...secondKey.jwk, kid: firstKey.jwk.kid }] }, firstKey.jwk.kid],
   ['too many keys', { keys: Array.from({ length: MAX_KEYS + 1 }, () => firstKey.jwk) }, firstKey.jwk.kid],
 ])('%s finds nothing', (_, jwks, kid) => {

@@ -12,7 +12,7 @@ export type Jwk = {
   use?: string
   alg?: string
   key_ops?: readonly string[]
-  /** What the issuer signs with this key, for example `attestation-preview`. A key without one is not restricted. */
+  /** What the issuer uses this key for, for example `attestation-preview`. A key without one is not restricted. */
   purpose?: string
 }
 

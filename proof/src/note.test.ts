@@ -82,7 +82,7 @@ test.each([
   ['a lone surrogate', NOTE.replace('If you', 'If\ud800you')],
   ['too many signatures', `${TEXT}\n${LINE.repeat(MAX_NOTE_SIGNATURES + 1)}`],
   ['too long a text', `${'x'.repeat(MAX_NOTE_LENGTH)}\n\n${LINE}`],
-])('%s is no note', (_, note) => {
+])('%s is not a note', (_, note) => {
   expect(parseNote(note)).toBeUndefined()
 })
 

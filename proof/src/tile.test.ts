@@ -50,7 +50,7 @@ describe('paths', () => {
     'tile/0/../000',
     'tile/0/x009/x999/x999/x999/x999/999',
     '',
-  ])('%j is no path', (path) => {
+  ])('%j is not a path', (path) => {
     expect(parseTilePath(path)).toBeUndefined()
   })
 

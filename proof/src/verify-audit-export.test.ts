@@ -37,10 +37,10 @@ test('the order of keys in a line does not matter', () => {
 
 describe('a broken chain names the line', () => {
   test.each<[string, object[], number]>([
-    ['an event taken out', [...events.slice(0, 2), ...events.slice(3)], 3],
-    ['the first taken out', events.slice(1), 1],
-    ['two swapped', [events[0]!, events[2]!, events[1]!], 2],
-    ['one repeated', [events[0]!, events[0]!], 2],
+    ['an event removed', [...events.slice(0, 2), ...events.slice(3)], 3],
+    ['the first event removed', events.slice(1), 1],
+    ['two events swapped', [events[0]!, events[2]!, events[1]!], 2],
+    ['an event repeated', [events[0]!, events[0]!], 2],
     ['one changed', events.with(2, { ...events[2]!, type: 'run.blocked' }), 3],
     ['one changed and hashed again', (events as object[]).with(2, rehash({ ...events[2]!, type: 'run.blocked' })), 4],
     ['a number skipped', [events[0]!, rehash({ ...events[1]!, seq: 3 })], 2],

@@ -119,7 +119,7 @@ test.each<[string, unknown]>([
   ['an expiry as text', { exp: String(seconds + 600) }],
   ['no expiry', { exp: undefined }],
   ['a fraction of a second', { iat: seconds - 0.5 }],
-  ['a recipient that is no text', { pay_to: 7 }],
+  ['a recipient that is not a string', { pay_to: 7 }],
 ])('%s is malformed, although signed', (_, change) => {
   const result = verifyPreauthToken(makeToken({ ...claims, ...(change as object) }), options)
   expect([result.ok, check(result, 'shape')]).toEqual([false, false])

@@ -27,7 +27,7 @@ describe('a broken chain', () => {
       [firstReceipt, makeReceipt({ run_id: 'run_02', prev_hash: hashReceipt(firstReceipt) })],
       'link[1]',
     ],
-    ['one is no receipt', [firstReceipt, 'nonsense', thirdReceipt], 'link[1]'],
+    ['one entry is not a receipt', [firstReceipt, 'nonsense', thirdReceipt], 'link[1]'],
     ['a null in the middle', [firstReceipt, null, thirdReceipt], 'link[2]'],
   ])('%s', (_, receipts, name) => {
     const result = verifyReceiptChain(receipts)

@@ -128,8 +128,8 @@ describe('the log', () => {
   test.each<[string, unknown, string]>([
     ['another index', withLog({ index: 4 }), 'inclusion'],
     ['an index as text', withLog({ index: '5' }), 'inclusion'],
-    ['a proof cut short', withLog({ inclusion_proof: log.inclusion_proof.slice(1) }), 'inclusion'],
-    ['a proof that is no list', withLog({ inclusion_proof: 'AAAA' }), 'checkpoint'],
+    ['a truncated proof', withLog({ inclusion_proof: log.inclusion_proof.slice(1) }), 'inclusion'],
+    ['a proof that is not a list', withLog({ inclusion_proof: 'AAAA' }), 'checkpoint'],
     ['another origin', withLog({ origin: 'other.test/log' }), 'checkpoint'],
     ['no checkpoint', withLog({ checkpoint: null }), 'checkpoint'],
     [

@@ -92,9 +92,9 @@ async function main() {
   )
   for (let round = 0; round <= ROUNDS; round += 1)
     for (const [name, route] of Object.entries(routes)) {
-      const before = process.threadCpuUsage()
+      const usageBefore = process.threadCpuUsage()
       const perSecond = await run({ ...route, seconds: SECONDS })
-      const cpuUsage = process.threadCpuUsage(before)
+      const cpuUsage = process.threadCpuUsage(usageBefore)
       const micros = (cpuUsage.user + cpuUsage.system) / (perSecond * SECONDS)
       // The first round is a warm-up.
       if (round > 0) measurements[name]!.push({ perSecond, micros })

@@ -92,7 +92,7 @@ async function run(settle: Settle, batch: ExactPayment[]): Promise<Round> {
   }
 }
 
-const median = (values: number[]) => values.toSorted((one, other) => one - other)[Math.floor(values.length / 2)]!
+const median = (values: number[]) => values.toSorted((a, b) => a - b)[Math.floor(values.length / 2)]!
 const summarise = (results: Round[]) => ({
   'payments/s': Math.round(median(results.map((round) => round.perSecond))),
   'gas/payment': Math.round(median(results.map((round) => round.gas))),

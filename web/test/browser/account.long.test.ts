@@ -64,7 +64,7 @@ test('a wrong API key shows an error, and no key or token stays in the page', as
   expect(cookie).toMatchObject({ name: 'countersign_session', httpOnly: true, sameSite: 'Lax' })
   expect(pageState.cookie).toBe('')
   for (const secret of [tenant.apiKey, cookie!.value])
-    for (const place of [pageState.storage, pageState.page]) expect(place).not.toContain(secret)
+    for (const text of [pageState.storage, pageState.page]) expect(text).not.toContain(secret)
   expect(pageState.storage).not.toMatch(/csrf/i)
 
   // After a reload the user is still signed in.

@@ -45,7 +45,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
   for (const width of [1280, 390]) {
     test(`every page loads without an error and can be read, ${colorScheme}, ${width} pixels wide`, async () => {
       const testPage = await openPage(browser, service.url, { colorScheme, viewport: { width, height: 800 } })
-      const { page, problems, foreignRequests: strangers, open } = testPage
+      const { page, problems, foreignRequests, open } = testPage
       const check = async (name: string) => {
         expect(await findAccessibilityIssues(page), name).toEqual({ unnamed: [], lowContrast: [] })
         expect(await overflows(page), `${name} is wider than the screen`).toBe(false)
@@ -63,7 +63,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
         await check(section)
       }
       expect(problems).toEqual([])
-      expect(strangers).toEqual([])
+      expect(foreignRequests).toEqual([])
       await testPage.close()
     })
   }

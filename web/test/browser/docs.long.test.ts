@@ -25,7 +25,7 @@ const listOperations = ({ paths }: OpenApiDocument) =>
 
 for (const colorScheme of ['light', 'dark'] as const) {
   test(`the API page shows every operation of openapi.json without an error, ${colorScheme}`, async () => {
-    const { page, problems, foreignRequests: strangers, close } = await openPage(browser, service.url, { colorScheme })
+    const { page, problems, foreignRequests, close } = await openPage(browser, service.url, { colorScheme })
     await page.goto(`${service.url}/docs`)
     await page.locator('article').first().waitFor()
     const shownOperations = await page
@@ -44,7 +44,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     await expect.poll(() => page.locator('article details > summary:only-child').count()).toBe(0)
     expect(await findAccessibilityIssues(page)).toEqual({ unnamed: [], lowContrast: [] })
     expect(problems).toEqual([])
-    expect(strangers).toEqual([])
+    expect(foreignRequests).toEqual([])
     await close()
   })
 }

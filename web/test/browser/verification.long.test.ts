@@ -115,9 +115,9 @@ test('an attestation is valid with the right keys and not valid with other keys'
   await expect.poll(() => evidenceField(testPage).inputValue()).toContain('basis-attestation/v1')
   const attestation = await evidenceField(testPage).inputValue()
   expect(await verify(testPage, attestation)).toBe('valid')
-  const changed = JSON.parse(attestation)
-  changed.snapshot.wrapper_price += 1
-  expect(await verify(testPage, JSON.stringify(changed))).toBe('invalid')
+  const altered = JSON.parse(attestation)
+  altered.snapshot.wrapper_price += 1
+  expect(await verify(testPage, JSON.stringify(altered))).toBe('invalid')
 
   await page.getByLabel('Trusted keys').selectOption('Pasted keys')
   const { body: jwks } = await service.get('/.well-known/jwks.json')
