@@ -28,8 +28,6 @@ export const useHash = () =>
     () => location.hash,
   )
 
-export const useRoute = (): Route => parseRoute(useHash())
-
 /** A URL typed by hand may contain an incomplete escape; it is then kept as it is. */
 function decode(segment: string): string {
   try {

@@ -1,3 +1,4 @@
+/// <reference path="../src/vite-env.d.ts" />
 import { QueryClientProvider } from '@tanstack/react-query'
 import type { ReactNode } from 'react'
 import { renderToStaticMarkup } from 'react-dom/server'
