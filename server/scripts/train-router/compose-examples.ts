@@ -174,7 +174,7 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
   }
   const lanes = new Set(data.lexicon.map((entry) => entry.lane)).size
   for (const { lane, term } of data.lexicon) {
-    const terms = data.lexicon.filter((other) => other.lane === lane)
+    const terms = data.lexicon.filter((entry) => entry.lane === lane)
     // Lanes with more terms would otherwise attract short texts.
     const balance = data.lexicon.length / lanes / terms.length
     for (let i = 0; i < PER_TERM; i++) {

@@ -101,10 +101,10 @@ function computeLogits(
 
 function shuffle(order: number[], random: ReturnType<typeof createRandom>): void {
   for (let i = order.length - 1; i > 0; i--) {
-    const other = random.below(i + 1)
+    const j = random.below(i + 1)
     const swapped = order[i]!
-    order[i] = order[other]!
-    order[other] = swapped
+    order[i] = order[j]!
+    order[j] = swapped
   }
 }
 

@@ -8,7 +8,7 @@ import { createControlTower } from '../modules/insights/control-tower.ts'
 import { createFrozenAgents } from '../modules/insights/frozen-agents.ts'
 import { insightsRoutes } from '../modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts'
-import { createRunTotals } from '../modules/insights/run-totals.ts'
+import { createRunTotalsUpdater } from '../modules/insights/run-totals.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
 import { createDeliveryWorker } from '../modules/webhooks/delivery-worker.ts'
@@ -66,7 +66,11 @@ export function composeObservability(
     db,
     log,
     instance: context.instance,
-    tasks: [receipts.log.task, ...audit.tasks, createDispatchTask({ clock, ids, onDispatch: createRunTotals(costs) })],
+    tasks: [
+      receipts.log.task,
+      ...audit.tasks,
+      createDispatchTask({ clock, ids, onDispatch: createRunTotalsUpdater(costs) }),
+    ],
   })
   context.onClose(sequencer.stop)
 

@@ -163,9 +163,9 @@ test('the control tower shows pending work and budgets at risk of this tenant on
 })
 
 test('a frozen agent is frozen in every process at once, until it is unfrozen', async () => {
-  const other = await openNode(database)
+  const otherNode = await openNode(database)
   const isFrozenOnBoth = async (agentId: string) =>
-    Promise.all([node, other].map(({ frozen }) => frozen.isFrozen(tenantId, agentId)))
+    Promise.all([node, otherNode].map(({ frozen }) => frozen.isFrozen(tenantId, agentId)))
   expect(await isFrozenOnBoth('writer-v1')).toEqual([false, false])
   const readVersion = async () => {
     const { rows } = await database.pool.query('select version from governance_versions where tenant_id = $1', [
@@ -202,7 +202,7 @@ test('a frozen agent is frozen in every process at once, until it is unfrozen', 
     [tenantId],
   )
   expect(rows.map((row) => row.type)).toEqual(['agent.frozen', 'agent.frozen', 'agent.unfrozen'])
-  await other.close()
+  await otherNode.close()
 })
 
 test('freezing needs the control scope, a valid action, an agent and a reason', async () => {

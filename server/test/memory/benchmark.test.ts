@@ -57,11 +57,11 @@ test('a lane is measured at its current price, and a failing lane has no price p
   const jokes = { ...suite, tasks: suite.tasks.filter(({ agent_id }) => agent_id === 'comedian-v1') }
   const [working] = (await measureLanes(service.db, createOfflineLane(), jokes)).lanes
   expect(working!.price_per_verified_success_usdc).toBeCloseTo(0.1 / working!.success_rate, 4)
-  const broken = {
+  const failingLane = {
     ...createOfflineLane(),
     execute: async () => ({ ok: false as const, reason: 'unavailable' as const, message: 'Down.', retryable: true }),
   }
-  const [failing] = (await measureLanes(service.db, broken, jokes)).lanes
+  const [failing] = (await measureLanes(service.db, failingLane, jokes)).lanes
   expect(failing).toMatchObject({ success_rate: 0, score: { mean: 0 }, price_per_verified_success_usdc: null })
 })
 

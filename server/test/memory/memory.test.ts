@@ -84,16 +84,16 @@ describe('listing', () => {
     const tenant = await service.onboard()
     for (let n = 0; n < 7; n++)
       await remember(tenant, { content: `note ${n}`, session_id: `s${n % 2}`, agent_id: `a${n % 3}` })
-    const listed: string[] = []
+    const listedContents: string[] = []
     let cursor: string | null = ''
     while (cursor !== null) {
       const page: { body: { next_cursor: string | null; memories: { content: string }[]; has_more: boolean } } =
         await service.get(`/api/memory?limit=3${cursor && `&cursor=${cursor}`}`, tenant.headers)
       expect(page.body.has_more).toBe(page.body.next_cursor !== null)
-      listed.push(...contents(page.body))
+      listedContents.push(...contents(page.body))
       cursor = page.body.next_cursor
     }
-    expect(listed).toEqual([6, 5, 4, 3, 2, 1, 0].map((n) => `note ${n}`))
+    expect(listedContents).toEqual([6, 5, 4, 3, 2, 1, 0].map((n) => `note ${n}`))
     const filtered = await service.get('/api/memory?session_id=s0&agent_id=a0', tenant.headers)
     expect(contents(filtered.body)).toEqual(['note 6', 'note 0'])
     for (const query of [
@@ -203,7 +203,7 @@ describe('deleting', () => {
     expect(results.body).toEqual({ memories: [] })
   })
 
-  test('an expired memory is not shown at once, and is deleted by the next sweep', async () => {
+  test('an expired memory is hidden at once and deleted by the next sweep', async () => {
     const tenant = await service.onboard()
     const inAnHour = new Date(Date.now() + clockOffsetMs + 3_600_000).toISOString()
     const { id } = await remember(tenant, { content: 'A passing remark.', session_id: 's', expires_at: inAnHour })

@@ -172,8 +172,8 @@ describe('a run that fails', () => {
     overrideLane = async (task) => {
       if (task.task === 'Second.') return undefined
       overrideLane = undefined
-      const other = await run(tenant, { task: 'Second.', agent_id: 'comedian-v1' })
-      expect(other.status, other.text).toBe(200)
+      const second = await run(tenant, { task: 'Second.', agent_id: 'comedian-v1' })
+      expect(second.status, second.text).toBe(200)
       return undefined
     }
     const failed = await run(tenant, { ...joke, options: readAndWrite })

@@ -8,7 +8,7 @@ import { healthRoutes } from '../../src/modules/insights/health.routes.ts'
 import { createHealth, type DependencyState } from '../../src/modules/insights/health.ts'
 import { insightsRoutes } from '../../src/modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../../src/modules/insights/predictive-alerts.ts'
-import { createRunTotals } from '../../src/modules/insights/run-totals.ts'
+import { createRunTotalsUpdater } from '../../src/modules/insights/run-totals.ts'
 import { readTenantUsage } from '../../src/modules/insights/usage.ts'
 import { billingRoutes } from '../../src/modules/tenants/billing.routes.ts'
 import { type BillingPortal, createBilling } from '../../src/modules/tenants/billing.ts'
@@ -97,7 +97,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     db: database.db,
     log,
     instance: ids.next('ins'),
-    tasks: [createDispatchTask({ clock, ids, onDispatch: createRunTotals(laneCosts) })],
+    tasks: [createDispatchTask({ clock, ids, onDispatch: createRunTotalsUpdater(laneCosts) })],
     leaseMs: 60_000,
   })
   const alerts = createAlerts({

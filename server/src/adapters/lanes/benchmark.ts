@@ -1,4 +1,5 @@
 import { readFileSync } from 'node:fs'
+import type { LaneBenchmark } from '../../modules/insights/benchmark.ts'
 import type { Lane, LaneResult } from '../../modules/runs/lane.ts'
 import type { Clock } from '../../platform/clock.ts'
 import { wilsonInterval } from '../../platform/wilson.ts'
@@ -14,19 +15,6 @@ export type BenchmarkCheck =
   | { list: true }
   | { max_words: number }
   | { min_words: number }
-
-export type LaneBenchmark = {
-  agent_id: string
-  n: number
-  /** Share of tasks that completed, passed all checks and were verified. */
-  success_rate: number
-  /** Mean score and its 95 % confidence interval, all within 0..1. The interval always has a width, even for a perfect score. */
-  score: { mean: number; ci95: [number, number] }
-  /** The median. */
-  latency_ms: number
-  /** What was charged for each verified success; null when there was none. */
-  price_per_verified_success_usdc: number | null
-}
 
 export type BenchmarkDeps = {
   lane: Lane

@@ -7,9 +7,13 @@ import type { Ids } from '../../platform/ids.ts'
 export type LaneBenchmark = {
   agent_id: string
   n: number
+  /** Share of tasks that completed, passed all checks and were verified. */
   success_rate: number
+  /** Mean score and its 95 % confidence interval, all within 0..1. The interval always has a width, even for a perfect score. */
   score: { mean: number; ci95: [low: number, high: number] }
+  /** The median. */
   latency_ms: number
+  /** What was charged for each verified success; null when there was none. */
   price_per_verified_success_usdc: number | null
 }
 

@@ -49,16 +49,16 @@ test('the interval contains the forecast, and a larger limit is never reached ea
     maxLength: 40,
   })
   fc.assert(
-    fc.property(history, fc.bigInt(1n, 10_000_000n), fc.bigInt(0n, 10_000_000n), (steps, room, more) => {
+    fc.property(history, fc.bigInt(1n, 10_000_000n), fc.bigInt(0n, 10_000_000n), (steps, remaining, extra) => {
       let time = start
-      let taken = 0n
+      let used = 0n
       const samples = steps.map(([ms, micro]): Sample => {
         time += ms
-        taken += micro
-        return [time, taken]
+        used += micro
+        return [time, used]
       })
-      const near = forecastExhaustion(samples, taken + room, new Date(time))
-      const far = forecastExhaustion(samples, taken + room + more, new Date(time))
+      const near = forecastExhaustion(samples, used + remaining, new Date(time))
+      const far = forecastExhaustion(samples, used + remaining + extra, new Date(time))
       if (!near || !far) return
       expect(near.earliest.getTime()).toBeLessThanOrEqual(near.exhaustedAt.getTime() + 1)
       if (near.latest) expect(near.latest.getTime()).toBeGreaterThanOrEqual(near.exhaustedAt.getTime() - 1)
@@ -80,20 +80,20 @@ test('the interval contains the true time in about nine of ten cases', () => {
   const rounds = 400
   for (let round = 0; round < rounds; round += 1) {
     let time = start
-    let taken = 0
+    let used = 0
     let samples: Sample[] = [[start, 0n]]
     while (time < start + 60 * MINUTE) {
       const { ms, micro } = purchase()
       time += ms
-      taken += micro
-      samples = addSample(samples, [Math.round(time), BigInt(Math.round(taken))])
+      used += micro
+      samples = addSample(samples, [Math.round(time), BigInt(Math.round(used))])
     }
-    const limit = taken + 2_000_000
+    const limit = used + 2_000_000
     const forecast = forecastExhaustion(samples, BigInt(Math.round(limit)), new Date(time))!
-    while (taken < limit) {
+    while (used < limit) {
       const { ms, micro } = purchase()
       time += ms
-      taken += micro
+      used += micro
     }
     if (time >= forecast.earliest.getTime() && (!forecast.latest || time <= forecast.latest.getTime())) inside += 1
   }

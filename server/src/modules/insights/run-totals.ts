@@ -8,6 +8,6 @@ export type LaneCosts = () => Record<string, number>
  * Adds runs to the hourly totals when the event of their end gets its sequence number. That happens once for each event
  * and in one process, so no run is counted twice and no request waits for a total.
  */
-export const createRunTotals = (costs: LaneCosts) => async (tx: Tx, eventIds: readonly string[]) => {
+export const createRunTotalsUpdater = (costs: LaneCosts) => async (tx: Tx, eventIds: readonly string[]) => {
   await sql`select fold_runs(ended_runs(${eventIds}::text[]), ${JSON.stringify(costs())}::jsonb)`.execute(tx)
 }

@@ -11,16 +11,16 @@ describe('selectRecalled', () => {
   })
 
   test('leaves room for the newest memories when many match', () => {
-    const fitting = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => memory(n))
-    expect(idsOf(selectRecalled(fitting, [memory(40), memory(39), memory(38), memory(37)]))).toEqual([
+    const matching = [1, 2, 3, 4, 5, 6, 7, 8].map((n) => memory(n))
+    expect(idsOf(selectRecalled(matching, [memory(40), memory(39), memory(38), memory(37)]))).toEqual([
       1, 2, 3, 4, 5, 38, 39, 40,
     ])
   })
 
   test('stays within the character limit and selects only whole memories', () => {
     const large = [memory(1, 5_000), memory(2, 5_000), memory(3, 3_000)]
-    const chosen = selectRecalled(large, [memory(9, 1), memory(8, limits.contentCharacters)])
-    expect(idsOf(chosen)).toEqual([1, 3])
+    const selected = selectRecalled(large, [memory(9, 1), memory(8, limits.contentCharacters)])
+    expect(idsOf(selected)).toEqual([1, 3])
     expect(selectRecalled([memory(1, limits.contentCharacters)], [])).toHaveLength(1)
     expect(selectRecalled([], [])).toEqual([])
   })

@@ -128,7 +128,7 @@ test('a route that governance refuses gets no quote, and the reason is passed on
 test('a downgrade recommends and quotes the lane that governance chose, at its price', async () => {
   const { post } = await startApp(async (_request, offer) => ({
     refused: false,
-    offer: offer.alternatives.find((other) => other.agentId === 'writer-v1')!,
+    offer: offer.alternatives.find((alternative) => alternative.agentId === 'writer-v1')!,
     summary: { decision: 'downgrade' },
   }))
   expect((await post('/api/route', { task: TASK, budget: { max_price_usdc: 0.013 } })).body).toMatchObject({

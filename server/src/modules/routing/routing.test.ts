@@ -99,7 +99,7 @@ test('the same task gives the same choice', () => {
   expect(choose(task)).toEqual(choose(task))
 })
 
-test('a decision takes well under a tenth of a millisecond at the median, and long tasks cost no more than the cap', () => {
+test('a decision takes less than 0.4 ms at the median, also for a long task', () => {
   const tasks = [
     'Write a short email to my landlord about the heating',
     `Summarise this:\n\n${'The river rose by three metres. '.repeat(900)}`,

@@ -350,15 +350,7 @@ function reportQueue(tickets: readonly Ticket[]): Report {
 }
 
 /** Category, priority, sentiment, extracted facts, a reply to send and the steps for the agent. */
-function reportTicket({
-  text,
-  category,
-  otherCategories,
-  matchedWords,
-  sentiment,
-  flags: flagPatterns,
-  priority,
-}: Ticket): Report {
+function reportTicket({ text, category, otherCategories, matchedWords, sentiment, flags, priority }: Ticket): Report {
   const facts = extractFacts(text)
   return {
     lane: 'support',
@@ -375,7 +367,7 @@ function reportTicket({
             ['matched words', matchedWords.join(', ') || 'none'],
             ['priority', `${priority.level} (${priority.reason})`],
             ['sentiment', `${sentiment.name} (${sentiment.negative} negative, ${sentiment.positive} positive words)`],
-            ['flags', flagPatterns.join(', ') || 'none'],
+            ['flags', flags.join(', ') || 'none'],
           ],
         },
       },
@@ -386,7 +378,7 @@ function reportTicket({
       { heading: 'Reply to send', prose: writeReply(category, sentiment, facts, text) },
       {
         heading: 'Steps for the agent',
-        lines: [...category.steps, ...(flagPatterns.length > 0 ? [`Escalate: ${flagPatterns.join(', ')}.`] : [])],
+        lines: [...category.steps, ...(flags.length > 0 ? [`Escalate: ${flags.join(', ')}.`] : [])],
       },
     ],
     method: METHOD,
@@ -418,7 +410,7 @@ function detectSentiment(words: readonly string[], text: string, flags: readonly
 }
 
 function detectFlags(text: string): string[] {
-  const flags: [string, RegExp][] = [
+  const flagPatterns: [string, RegExp][] = [
     ['legal threat', /\b(?:lawyer|attorney|sue|legal action|court|ombudsman|trading standards)\b/i],
     ['chargeback risk', /\b(?:chargeback|dispute (?:the|this) (?:charge|payment)|my bank)\b/i],
     ['public complaint', /\b(?:review|twitter|trustpilot|facebook|reddit|news|social media)\b/i],
@@ -442,7 +434,7 @@ function detectFlags(text: string): string[] {
       /\b(?:again|second time|third time|still no|weeks ago|no one (?:answers|replied)|nobody (?:answers|replied))\b/i,
     ],
   ]
-  return flags.filter(([, pattern]) => pattern.test(text)).map(([name]) => name)
+  return flagPatterns.filter(([, pattern]) => pattern.test(text)).map(([name]) => name)
 }
 
 type Priority = { level: 'P1' | 'P2' | 'P3' | 'P4'; reason: string }
