@@ -14,8 +14,8 @@ import { loadCurve } from '../src/adapters/facilitators/secp256k1.ts'
 import type { ExactPayment, Hex } from '../src/modules/payments/facilitator.ts'
 import { systemClock } from '../src/platform/clock.ts'
 import { createMemoryJournal } from '../test/contract/memory-journal.ts'
-import { createOfficialFacilitator } from '../test/contract/official-facilitator.ts'
-import { NETWORK, newPayer, PAY_TO, signPayment, termsOf } from '../test/contract/payments.ts'
+import { createPayer, createTerms, NETWORK, PAY_TO, signPayment } from '../test/contract/payments.ts'
+import { createReferenceFacilitator } from '../test/contract/reference-facilitator.ts'
 
 const PARALLEL = 32
 const FEW_PAYERS = 8
@@ -34,8 +34,8 @@ const clock = systemClock
 const chain = await createEmbeddedChain({ journal: createMemoryJournal(), clock, log: { info() {}, warn() {} } })
 const { request } = chain
 const reader = createChainReader(chain)
-const terms = termsOf({ maxTimeoutSeconds: 3_600 })
-const payers = Array.from({ length: PARALLEL }, newPayer)
+const terms = createTerms({ maxTimeoutSeconds: 3_600 })
+const payers = Array.from({ length: PARALLEL }, createPayer)
 for (const payer of payers) await chain.mint(payer.address, 1_000_000_000n)
 
 const localFacilitator = createLocalFacilitator({
@@ -45,7 +45,7 @@ const localFacilitator = createLocalFacilitator({
   privateKeys: [generatePrivateKey()],
   clock,
 })
-const referenceFacilitator = createOfficialFacilitator(request, generatePrivateKey())
+const referenceFacilitator = createReferenceFacilitator(request, generatePrivateKey())
 const facilitators: Record<'reference' | 'ours', Settle> = {
   async reference(payment) {
     const result = await referenceFacilitator.settle(payment, terms)

@@ -5,7 +5,7 @@ import { createEmbeddedChain, type EmbeddedChain } from '../src/adapters/chain/e
 import type { Authorization, Hex } from '../src/modules/payments/facilitator.ts'
 import { createTestClock } from '../test/clock.ts'
 import { createMemoryJournal } from '../test/contract/memory-journal.ts'
-import { newPayer, randomNonce, signCancel, signPayment, termsOf } from '../test/contract/payments.ts'
+import { createPayer, createTerms, randomNonce, signCancel, signPayment } from '../test/contract/payments.ts'
 
 const abi = parseAbi([
   'function transfer(address,uint256) returns (bool)',
@@ -17,8 +17,8 @@ const abi = parseAbi([
   'function receiveWithAuthorization(address,address,uint256,uint256,uint256,bytes32,bytes)',
 ])
 const clock = createTestClock()
-const payer = newPayer()
-const otherAddress = newPayer().address
+const payer = createPayer()
+const otherAddress = createPayer().address
 const now = BigInt(Math.floor(clock.now().getTime() / 1000))
 const ZERO_ADDRESS: Hex = `0x${'00'.repeat(20)}`
 let chain: EmbeddedChain
@@ -37,7 +37,7 @@ const simulateCall = async (data: Hex, from: Hex = payer.address) =>
   )
 
 async function encodeTransfer(changes: Partial<Authorization> = {}, signature?: Hex): Promise<Hex> {
-  const signed = await signPayment(payer, termsOf(), { clock, authorization: changes })
+  const signed = await signPayment(payer, createTerms(), { clock, authorization: changes })
   const { from, to, value, validAfter, validBefore, nonce } = signed.authorization
   const { r, s, v } = parseSignature(signature ?? signed.signature)
   const args = [from, to, value, validAfter, validBefore, nonce, Number(v), r, s] as const
@@ -49,7 +49,10 @@ test('revert messages are those of USDC on Base', async () => {
     ['ok', await encodeTransfer()],
     ['FiatTokenV2: authorization is not yet valid', await encodeTransfer({ validAfter: now })],
     ['FiatTokenV2: authorization is expired', await encodeTransfer({ validBefore: now })],
-    ['FiatTokenV2: invalid signature', await encodeTransfer({}, await newPayer().signMessage({ message: 'another' }))],
+    [
+      'FiatTokenV2: invalid signature',
+      await encodeTransfer({}, await createPayer().signMessage({ message: 'another' })),
+    ],
     ['ERC20: transfer amount exceeds balance', await encodeTransfer({ value: 1_000_001n })],
     ['ERC20: transfer to the zero address', await encodeTransfer({ to: ZERO_ADDRESS })],
     [
@@ -125,7 +128,9 @@ test('only the authorizer can cancel, and a cancelled authorization cannot be us
   const nonce = randomNonce()
   const encodeCancel = (signature: Hex) =>
     encodeFunctionData({ abi, functionName: 'cancelAuthorization', args: [payer.address, nonce, signature] })
-  expect(await simulateCall(encodeCancel(await signCancel(newPayer(), nonce)))).toBe('FiatTokenV2: invalid signature')
+  expect(await simulateCall(encodeCancel(await signCancel(createPayer(), nonce)))).toBe(
+    'FiatTokenV2: invalid signature',
+  )
   const data = encodeCancel(await signCancel(payer, nonce))
   const signedTransaction = await payer.signTransaction({
     type: 'eip1559',

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { newPayer, signPayment, termsOf } from '../../test/contract/payments.ts'
+import { createPayer, createTerms, signPayment } from '../../test/contract/payments.ts'
 import { systemClock } from './clock.ts'
 import { networkForVersion, networkFromWire, parseChainId, readAcceptedTerms, readExactPayment } from './x402-wire.ts'
 
@@ -9,7 +9,7 @@ const lenient = { strict: false }
 const strict = { strict: true }
 
 async function signedPayload(x402Version: 1 | 2 = 2) {
-  const payment = await signPayment(newPayer(), termsOf(), { clock: systemClock, x402Version })
+  const payment = await signPayment(createPayer(), createTerms(), { clock: systemClock, x402Version })
   return { payment, payload: payment.payload as Wire }
 }
 const withField = (payload: Wire, field: string, value: unknown) => ({

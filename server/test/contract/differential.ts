@@ -1,4 +1,4 @@
-/** Our facilitator and x402's reference look at the same payments on the same chain, and must agree on every one. */
+/** Verifies the same payments on the same chain with our facilitator and x402's reference: the results must agree. */
 import { generatePrivateKey } from 'viem/accounts'
 import { expect } from 'vitest'
 import { createChainReader } from '../../src/adapters/chain/chain-reader.ts'
@@ -8,17 +8,17 @@ import { createLocalFacilitator } from '../../src/adapters/facilitators/local-fa
 import type { Hex } from '../../src/modules/payments/facilitator.ts'
 import { systemClock } from '../../src/platform/clock.ts'
 import { createMemoryJournal } from './memory-journal.ts'
-import { createOfficialFacilitator } from './official-facilitator.ts'
+import { createPaymentCases } from './payment-cases.ts'
 import { NETWORK } from './payments.ts'
-import { createPaymentCases } from './random-payments.ts'
+import { createReferenceFacilitator } from './reference-facilitator.ts'
 
-/** The reference reads the system's clock, so this chain does too. */
+/** Uses the system clock, because the reference does. */
 export async function compareWithReference(rounds: number): Promise<{ cases: number; valid: number }> {
   const clock = systemClock
   const chain = await createEmbeddedChain({ journal: createMemoryJournal(), clock, log: { info() {}, warn() {} } })
   const { request } = chain
   const allowedFactories: Hex[] = []
-  const own = createLocalFacilitator({
+  const localFacilitator = createLocalFacilitator({
     request,
     network: NETWORK,
     asset: USDC,
@@ -26,28 +26,25 @@ export async function compareWithReference(rounds: number): Promise<{ cases: num
     clock,
     allowedFactories,
   })
-  const maker = await createPaymentCases({ chain, clock, facilitator: own })
-  allowedFactories.push(maker.factory)
-  const official = createOfficialFacilitator(request, generatePrivateKey(), [maker.factory])
+  const paymentCases = await createPaymentCases({ chain, clock, facilitator: localFacilitator })
+  allowedFactories.push(paymentCases.factory)
+  const referenceFacilitator = createReferenceFacilitator(request, generatePrivateKey(), [paymentCases.factory])
   const reader = createChainReader(chain)
 
   let cases = 0
   let valid = 0
   for (let round = 0; round < rounds; round++) {
-    for (const kind of maker.names) {
-      const { payment, terms } = await maker.create(kind)
-      const theirs = await official.verify(payment, terms).catch(() => ({ isValid: false }))
-      const ours = await own.verify(payment, terms)
-      expect({ kind, valid: ours.valid, reason: ours.valid ? undefined : ours.reason }).toEqual({
-        kind,
-        valid: theirs.isValid,
-        reason: ours.valid ? undefined : expect.any(String),
-      })
+    for (const kind of paymentCases.names) {
+      const { payment, terms } = await paymentCases.create(kind)
+      const referenceResult = await referenceFacilitator.verify(payment, terms).catch(() => ({ isValid: false }))
+      const localResult = await localFacilitator.verify(payment, terms)
+      const description = localResult.valid ? kind : `${kind}: ${localResult.reason}`
+      expect(localResult.valid, description).toBe(referenceResult.isValid)
       cases += 1
-      if (!ours.valid) continue
+      if (!localResult.valid) continue
       valid += 1
-      // What both call valid must settle, and move exactly what was signed.
-      const result = await own.settle(payment, terms)
+      // A payment that both accept must settle and move exactly the signed amount.
+      const result = await localFacilitator.settle(payment, terms)
       expect({ kind, state: result.state }).toEqual({ kind, state: 'settled' })
       const { from, nonce, value } = payment.authorization
       expect(await reader.authorization(terms.asset, from, nonce)).toMatchObject({ used: true, transfer: { value } })

@@ -1,4 +1,4 @@
-/** A journal that lives as long as its process: for tests and benches of what stands above the journal. */
+/** A journal in memory, for tests and benches that need no durable chain. */
 
 import {
   type ChainJournal,
@@ -65,7 +65,8 @@ export function createMemoryJournal(): ChainJournal {
       for (const { owner, deltaMicro } of effects.balanceDeltas) {
         balances.set(owner, (balances.get(owner) ?? 0n) + deltaMicro)
       }
-      for (const used of effects.authorizations) authorizations.set(`${used.authorizer}${used.nonce}`, used)
+      for (const authorization of effects.authorizations)
+        authorizations.set(`${authorization.authorizer}${authorization.nonce}`, authorization)
       for (const allowance of effects.allowances) allowances.set(`${allowance.owner}${allowance.spender}`, allowance)
       for (const { owner, count } of effects.permitNonces) permitNonces.set(owner, count)
     },
@@ -83,17 +84,17 @@ export function createMemoryJournal(): ChainJournal {
       return transactions.get(hash.toLowerCase()) ?? null
     },
 
-    async block(key) {
+    async findBlock(key) {
       const number = 'hash' in key ? numbers.get(key.hash.toLowerCase()) : key.number
       const block = number === undefined ? undefined : blocks.get(number)
       return block ? { header: block.header, transactions: block.transactions.map((mined) => mined.transaction) } : null
     },
 
-    async receipts({ fromBlock, toBlock, authorization, limit }) {
-      const used = authorization && authorizations.get(`${authorization.authorizer}${authorization.nonce}`)
+    async findReceipts({ fromBlock, toBlock, authorization, limit }) {
+      const use = authorization && authorizations.get(`${authorization.authorizer}${authorization.nonce}`)
       const candidates = authorization
-        ? used
-          ? [transactions.get(used.transaction)!]
+        ? use
+          ? [transactions.get(use.transaction)!]
           : []
         : [...blocks.values()].flatMap((block) => block.transactions)
       const receipts = candidates

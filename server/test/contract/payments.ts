@@ -8,7 +8,7 @@ import type { Clock } from '../../src/platform/clock.ts'
 export const NETWORK = 'eip155:8453'
 export const PAY_TO: Hex = '0x00000000000000000000000000000000c0ffee01'
 
-export const termsOf = (changes: Partial<PaymentTerms> = {}): PaymentTerms => ({
+export const createTerms = (changes: Partial<PaymentTerms> = {}): PaymentTerms => ({
   scheme: 'exact',
   network: NETWORK,
   asset: USDC,
@@ -19,7 +19,7 @@ export const termsOf = (changes: Partial<PaymentTerms> = {}): PaymentTerms => ({
   ...changes,
 })
 
-export const newPayer = (): PrivateKeyAccount => privateKeyToAccount(generatePrivateKey())
+export const createPayer = (): PrivateKeyAccount => privateKeyToAccount(generatePrivateKey())
 
 export const randomNonce = (): Hex => `0x${randomBytes(32).toString('hex')}`
 
@@ -37,10 +37,10 @@ const TRANSFER_TYPES = {
 export type SigningOptions = {
   clock: Clock
   x402Version?: 1 | 2
-  /** Changes to what is signed. */
+  /** Changes to the signed fields. */
   authorization?: Partial<Authorization>
   domain?: { name?: string; version?: string; chainId?: number; verifyingContract?: Hex }
-  /** The payer in the authorisation, when it is not the signing account: a contract wallet. */
+  /** The payer, when it is not the signing account: a contract wallet. */
   from?: Hex
 }
 
@@ -74,7 +74,7 @@ export async function signPayment(
   return withSignature(authorization, signature, terms, x402Version)
 }
 
-/** A payment as a client sends it; the signature need not be valid. */
+/** A payment as a client sends it, with any signature. */
 export function withSignature(
   authorization: Authorization,
   signature: Hex,

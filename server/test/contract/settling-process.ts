@@ -1,6 +1,6 @@
 /**
- * A process for a crash test to kill: settles payments without end, and prints each one when it has been told that it is
- * settled. Takes the PostgreSQL connection as JSON.
+ * A process for a crash test to kill: settles payments endlessly and prints each one after it was reported as settled.
+ * Takes the PostgreSQL connection as JSON.
  */
 import pg from 'pg'
 import { generatePrivateKey } from 'viem/accounts'
@@ -9,7 +9,7 @@ import { createEmbeddedChain } from '../../src/adapters/chain/embedded-chain.ts'
 import { createPostgresJournal } from '../../src/adapters/chain/journal.ts'
 import { createLocalFacilitator } from '../../src/adapters/facilitators/local-facilitator.ts'
 import { systemClock as clock } from '../../src/platform/clock.ts'
-import { NETWORK, newPayer, signPayment, termsOf } from './payments.ts'
+import { createPayer, createTerms, NETWORK, signPayment } from './payments.ts'
 
 const WORKERS = 8
 
@@ -24,17 +24,17 @@ const facilitator = createLocalFacilitator({
   privateKeys: [generatePrivateKey()],
   clock,
 })
-const terms = termsOf()
-const say = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
+const terms = createTerms()
+const report = (line: object) => process.stdout.write(`${JSON.stringify(line)}\n`)
 
 const worker = async () => {
-  const payer = newPayer()
+  const payer = createPayer()
   await chain.mint(payer.address, 1_000_000_000n)
   for (;;) {
     const payment = await signPayment(payer, terms, { clock })
     const result = await facilitator.settle(payment, terms)
     const { nonce } = payment.authorization
-    if (result.state === 'settled') say({ payer: payer.address, nonce, transaction: result.transaction })
+    if (result.state === 'settled') report({ payer: payer.address, nonce, transaction: result.transaction })
   }
 }
 await Promise.all(Array.from({ length: WORKERS }, worker))

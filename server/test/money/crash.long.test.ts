@@ -10,8 +10,8 @@ import { runSteps } from '../../src/modules/runs/run.ts'
 import { clients, type Payer, readChallenge, signPayment, silent } from '../harness.ts'
 
 /**
- * `kill -9` of the service and of its database at every step of a run, with others at other steps around it: runs and
- * loops paid by x402, runs paid from a wallet, in escrow too, and top-ups. Everybody sends the same again until it is
+ * `kill -9` of the service or its database at every step of a run, while other requests are at other steps: runs and
+ * loops paid by x402, runs paid from a wallet, also in escrow, and top-ups. Clients repeat their request until it is
  * answered. Then chain, ledger, receipts, runs and wallets must agree to the last unit.
  */
 const root = resolve(import.meta.dirname, '../../..')
@@ -26,28 +26,28 @@ const env = {
   RATE_LIMIT_KEY_PER_MINUTE: '0',
   COUNTERSIGN_DATA_DIR: dataDir,
 }
-/** Not the first to come to a step: others shall be before and behind it. Payments are mined together, so that comes once. */
-const hitOf = (at: string) => (at === 'mined' ? 1 : 4)
+/** The fourth request to reach a step, so that others are before and behind it. Payments are mined together, so once there. */
+const hitNumber = (at: string) => (at === 'mined' ? 1 : 4)
 const points = [...runSteps, 'mined']
 
 type Running = ReturnType<typeof clients> & { child: ChildProcess; url: string }
 let running: Running | undefined
 
-async function start(): Promise<Running> {
+async function startCrashingService(): Promise<Running> {
   const child = spawn(process.execPath, ['server/test/money/crashing-service.ts'], {
     cwd: root,
     env,
     stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
   })
-  let said = ''
-  const url = await new Promise<string>((found, failed) => {
+  let output = ''
+  const url = await new Promise<string>((resolve, reject) => {
     child.stdout!.on('data', (text) => {
-      said += text
-      const match = /listens on (http:\/\/\S+)/.exec(said)
-      if (match) found(match[1]!)
+      output += text
+      const match = /listens on (http:\/\/\S+)/.exec(output)
+      if (match) resolve(match[1]!)
     })
     child.once('exit', (code, signal) =>
-      failed(new Error(`The service ended (${signal ?? code}) before it listened: ${said}`)),
+      reject(new Error(`The service ended (${signal ?? code}) before it listened: ${output}`)),
     )
   })
   return { child, url, ...clients(url) }
@@ -57,7 +57,7 @@ let payers: Payer[]
 let tenant: { headers: Record<string, string>; walletId: string }
 
 beforeAll(async () => {
-  running = await start()
+  running = await startCrashingService()
   payers = await Promise.all(Array.from({ length: 8 }, () => running!.payer(50)))
   const { headers } = await running.onboard()
   const { body: wallet } = await running.post('/api/wallets', {}, headers)
@@ -70,7 +70,7 @@ beforeAll(async () => {
   expect((await running.post(path, { amount_usdc: 5 }, { ...headers, ...payment })).status).toBe(200)
 }, 60_000)
 
-/** In order if it can, and after a while by force; and never with the database left running. */
+/** Stops the service, by force if necessary, and never leaves the database running. */
 afterAll(async () => {
   const { child } = running!
   if (child.exitCode === null && child.signalCode === null) {
@@ -85,23 +85,28 @@ afterAll(async () => {
   rmSync(dataDir, { recursive: true, force: true })
 }, 60_000)
 
-type Request = { what: string; path: string; body: unknown; headers: Record<string, string> }
+type Request = { kind: string; path: string; body: unknown; headers: Record<string, string> }
 
-/** Twelve requests, ready to be sent, each of which can be sent again and again. */
+/** Twelve requests, each of which can be repeated. */
 async function prepare(label: string): Promise<Request[]> {
   const { post } = running!
-  const paid = async (
-    what: string,
+  const createPaidRequest = async (
+    kind: string,
     path: string,
     body: unknown,
     payer: Payer,
     headers: Record<string, string> = {},
   ): Promise<Request> => {
-    const asked = await post(path, body, headers)
-    return { what, path, body, headers: { ...headers, ...(await signPayment(payer, readChallenge(asked.headers))) } }
+    const challenge = await post(path, body, headers)
+    return {
+      kind,
+      path,
+      body,
+      headers: { ...headers, ...(await signPayment(payer, readChallenge(challenge.headers))) },
+    }
   }
-  const fromWallet = (n: number, escrow: boolean): Request => ({
-    what: escrow ? 'escrow' : 'wallet',
+  const createWalletRequest = (n: number, escrow: boolean): Request => ({
+    kind: escrow ? 'escrow' : 'wallet',
     path: '/api/run',
     body: {
       task: `Wallet ${n} at ${label}.`,
@@ -115,69 +120,71 @@ async function prepare(label: string): Promise<Request[]> {
     ...(await Promise.all(
       payers
         .slice(0, 6)
-        .map((payer, n) => paid('x402', '/api/run', { task: `Run ${n} at ${label}.`, agent_id: 'comedian-v1' }, payer)),
+        .map((payer, n) =>
+          createPaidRequest('x402', '/api/run', { task: `Run ${n} at ${label}.`, agent_id: 'comedian-v1' }, payer),
+        ),
     )),
-    await paid('loop', '/api/loop', { input: `Loop at ${label}.` }, payers[6]!),
-    await paid('topup', topUp, { amount: '40000' }, payers[7]!, tenant.headers),
-    fromWallet(1, false),
-    fromWallet(2, false),
-    fromWallet(3, true),
-    fromWallet(4, true),
+    await createPaidRequest('loop', '/api/loop', { input: `Loop at ${label}.` }, payers[6]!),
+    await createPaidRequest('topup', topUp, { amount: '40000' }, payers[7]!, tenant.headers),
+    createWalletRequest(1, false),
+    createWalletRequest(2, false),
+    createWalletRequest(3, true),
+    createWalletRequest(4, true),
   ]
 }
 
-const seen: Record<string, Record<string, string>> = {}
-const dead = Symbol('dead')
+const summary: Record<string, Record<string, string>> = {}
+const DEAD = Symbol('dead')
 
-/** Sends until there is a final answer. A service that has died is somebody else's to start again. */
-async function settle(request: Request): Promise<string | typeof dead> {
-  for (let tries = 0; tries < 150; tries++) {
-    const answer = await running!.post(request.path, request.body, request.headers).catch(() => undefined)
-    if (!answer) return dead
-    if (answer.status === 200) return answer.text
-    if (answer.status === 500 && answer.body?.charged === false) return answer.text
-    // 402 to somebody who has paid would make him pay again.
-    expect([409, 500, 503], `${request.what}: ${answer.text}`).toContain(answer.status)
+/** Repeats the request until the response is final. Returns DEAD when the service has died; the caller restarts it. */
+async function sendUntilFinal(request: Request): Promise<string | typeof DEAD> {
+  for (let attempt = 0; attempt < 150; attempt++) {
+    const response = await running!.post(request.path, request.body, request.headers).catch(() => undefined)
+    if (!response) return DEAD
+    if (response.status === 200) return response.text
+    if (response.status === 500 && response.body?.charged === false) return response.text
+    // A 402 would make a client that has paid pay again.
+    expect([409, 500, 503], `${request.kind}: ${response.text}`).toContain(response.status)
     await pause(200)
   }
-  throw new Error(`No end to ${request.what} ${JSON.stringify(request.body)}`)
+  throw new Error(`No final response to ${request.kind} ${JSON.stringify(request.body)}`)
 }
 
 for (const victim of ['server', 'postgres'] as const)
   for (const at of points)
-    test(`${victim} dies at ${at}`, async () => {
+    test(`the ${victim} is killed at the step ${at}`, async () => {
       const label = `${victim}-${at}`
       const requests = await prepare(label)
       const child = running!.child
-      const armed = once(child, 'message')
-      child.send({ at, hit: hitOf(at), victim })
-      expect((await armed)[0]).toEqual({ armed: true })
-      const died = new Promise<unknown>((resume) => {
+      const armedMessage = once(child, 'message')
+      child.send({ at, hit: hitNumber(at), victim })
+      expect((await armedMessage)[0]).toEqual({ armed: true })
+      const deathMessage = new Promise<unknown>((resume) => {
         child.once('message', resume)
       })
       const exited = victim === 'server' ? once(child, 'exit') : undefined
-      const first = await Promise.all(requests.map(settle))
-      expect(await died).toEqual({ died: victim, at })
+      const firstResponses = await Promise.all(requests.map(sendUntilFinal))
+      expect(await deathMessage).toEqual({ died: victim, at })
       if (exited) expect((await exited)[1]).toBe('SIGKILL')
-      // A service that dies of its database's death has to be survived as well; the table below tells whether one did.
-      const gone = child.exitCode !== null || child.signalCode !== null
-      if (gone) running = await start()
-      const last = await Promise.all(requests.map(settle))
-      // What was answered before stays the answer.
-      first.forEach((text, index) => {
-        if (text !== dead) expect(last[index]).toBe(text)
+      // The service may exit when its database dies; the summary table shows whether it did.
+      const hasExited = child.exitCode !== null || child.signalCode !== null
+      if (hasExited) running = await startCrashingService()
+      const finalResponses = await Promise.all(requests.map(sendUntilFinal))
+      // A response that was final before the crash does not change.
+      firstResponses.forEach((text, index) => {
+        if (text !== DEAD) expect(finalResponses[index]).toBe(text)
       })
-      const outcomes = last.map((text) => (JSON.parse(text as string).charged === false ? 'failed' : 'done'))
-      seen[label] = {
-        'answered before': String(first.filter((text) => text !== dead).length),
-        done: String(outcomes.filter((one) => one === 'done').length),
-        'service died': gone ? 'yes' : 'no',
-        'failed, not charged': String(outcomes.filter((one) => one === 'failed').length),
+      const outcomes = finalResponses.map((text) => (JSON.parse(text as string).charged === false ? 'failed' : 'done'))
+      summary[label] = {
+        'answered before': String(firstResponses.filter((text) => text !== DEAD).length),
+        done: String(outcomes.filter((outcome) => outcome === 'done').length),
+        'service died': hasExited ? 'yes' : 'no',
+        'failed, not charged': String(outcomes.filter((outcome) => outcome === 'failed').length),
       }
     }, 120_000)
 
-test('after all of it chain, ledger, receipts, runs and wallets agree to the last unit', async () => {
-  console.table(seen)
+test('after all crashes chain, ledger, receipts, runs and wallets agree to the last unit', async () => {
+  console.table(summary)
   const check = spawn(process.execPath, ['server/src/main.ts', 'ledger-check', '--json'], { cwd: root, env })
   let output = ''
   check.stdout.on('data', (text) => (output += text))
@@ -185,7 +192,9 @@ test('after all of it chain, ledger, receipts, runs and wallets agree to the las
   const [code] = await once(check, 'close')
   expect(code, output).toBe(0)
   const { checks } = JSON.parse(output)
-  console.table(Object.fromEntries(checks.map((one: { name: string; examined: number }) => [one.name, one.examined])))
+  console.table(
+    Object.fromEntries(checks.map((entry: { name: string; examined: number }) => [entry.name, entry.examined])),
+  )
   const { body: wallet } = await running!.get(`/api/wallets/${tenant.walletId}`, tenant.headers)
   expect(wallet.balance).toMatchObject({ pending: '0', reserved: '0', escrowed: '0' })
   const { body: ledger } = await running!.get('/api/ledger', tenant.headers)

@@ -2,11 +2,11 @@ import { createService } from '../../src/app.ts'
 import { readConfig } from '../../src/platform/config.ts'
 
 /**
- * The service, with a bomb in it. Its parent says over IPC at which step, at the how-manieth time, and who dies:
- * this process or its PostgreSQL, either as `kill -9` would.
+ * The service, with a kill switch. Its parent orders over IPC which process is killed with SIGKILL (this one or its
+ * PostgreSQL), at which step, and how many times that step must be reached first.
  */
-type Order = { at: string; hit: number; victim: 'server' | 'postgres' }
-let order: Order | undefined
+type KillOrder = { at: string; hit: number; victim: 'server' | 'postgres' }
+let order: KillOrder | undefined
 
 const service = await createService(readConfig(process.env), {
   probe: (step) => {
@@ -18,7 +18,7 @@ const service = await createService(readConfig(process.env), {
     else process.kill(service.postgres!.pid()!, 'SIGKILL')
   },
 })
-process.on('message', (message: Order) => {
+process.on('message', (message: KillOrder) => {
   order = message
   process.send!({ armed: true })
 })

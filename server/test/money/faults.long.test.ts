@@ -9,78 +9,78 @@ import { afterEach, expect, test } from 'vitest'
 import { checkBooks } from '../../src/modules/ledger/check-books.ts'
 import { checkChain } from '../../src/modules/payments/check-chain.ts'
 import { readChallenge, readJson, signPayment, startService, type TestService } from '../harness.ts'
-import { balancesOf, readMined } from './outside-chain.ts'
+import { computeBalances, readTransfers } from './external-chain.ts'
 
 /**
- * A facilitator that does everything wrong, and clients that do what generic ones do: sign anew on every 402. At the end
- * the outside world's own file says who paid what, and it must be the price of what each got, once.
+ * A facilitator with every kind of fault, and clients that sign a new payment on every 402, as generic clients do. In the
+ * end the external chain's file shows what each client paid, and it must be the price of its runs, once.
  */
-const started: (() => Promise<unknown> | unknown)[] = []
+const cleanups: (() => Promise<unknown> | unknown)[] = []
 afterEach(async () => {
-  for (const stop of started.splice(0).reverse()) await stop()
+  for (const stop of cleanups.splice(0).reverse()) await stop()
 })
 
 const SEED = '20261116'
 const PRICE = 10_000n
-const START = 100_000_000n
+const INITIAL_BALANCE = 100_000_000n
 
 async function startFacilitator(faults: 'all' | 'honest') {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-outside-'))
   const file = join(folder, 'chain.jsonl')
-  started.push(() => rmSync(folder, { recursive: true, force: true }))
+  cleanups.push(() => rmSync(folder, { recursive: true, force: true }))
   const child: ChildProcess = spawn(process.execPath, [join(import.meta.dirname, 'faulty-facilitator.ts')], {
     env: { PATH: process.env.PATH, FILE: file, SEED, FAULTS: faults },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  started.push(() => child.kill())
-  const url = await new Promise<string>((found) =>
-    child.stdout!.on('data', (said: Buffer) => found(/http:\S+/.exec(String(said))![0])),
+  cleanups.push(() => child.kill())
+  const url = await new Promise<string>((resolve) =>
+    child.stdout!.on('data', (output: Buffer) => resolve(/http:\S+/.exec(String(output))![0])),
   )
   const post = async (path: string, body: unknown = {}) =>
     readJson(await fetch(`${url}${path}`, { method: 'POST', body: JSON.stringify(body) }))
   return { url, file, post }
 }
 
-/** Time as the seller and the outside world see it; the test moves both on together. */
+/** The time of the seller and of the external chain; the test advances both together. */
 let offset = 0
 const now = () => Date.now() + offset
 
-type Job = { index: number; payer: PrivateKeyAccount; signed: number; answers: Record<number, number>; run?: string }
+type Job = { index: number; payer: PrivateKeyAccount; signed: number; statuses: Record<number, number>; run?: string }
 
-/** Every payment that this client ever signs has a nonce that follows from the seed. */
-async function work(seller: TestService, job: Job) {
+/** The nonces of all payments derive from the seed, so a run can be repeated. */
+async function runJob(seller: TestService, job: Job) {
   const body = { task: `Say something about the number ${job.index}.`, agent_id: 'comedian-v1' }
   let payment: Record<string, string> | undefined
-  for (let tries = 0; tries < 200; tries++) {
-    const answer = await seller.post('/api/run', body, payment)
-    job.answers[answer.status] = (job.answers[answer.status] ?? 0) + 1
-    if (answer.status === 200) {
-      job.run = answer.body.run_id
+  for (let attempt = 0; attempt < 200; attempt++) {
+    const response = await seller.post('/api/run', body, payment)
+    job.statuses[response.status] = (job.statuses[response.status] ?? 0) + 1
+    if (response.status === 200) {
+      job.run = response.body.run_id
       return
     }
-    if (answer.status === 402) {
+    if (response.status === 402) {
       const nonce = `0x${createHash('sha256')
         .update(`${SEED}:${job.index}:${job.signed++}`)
         .digest('hex')}`
       const validBefore = BigInt(Math.floor(now() / 1000) + 300)
-      payment = await signPayment(job.payer, readChallenge(answer.headers), { nonce, validBefore })
-      // Now and then an answer gets lost on the way to the client, who sends the same payment again.
-      if (job.index % 10 === 0) await lose(seller, body, payment)
+      payment = await signPayment(job.payer, readChallenge(response.headers), { nonce, validBefore })
+      // Some responses are lost on the way to the client, which then sends the same payment again.
+      if (job.index % 10 === 0) await sendAndDrop(seller, body, payment)
       continue
     }
-    // A run that failed uncharged says so: then, and only then, another payment is in order.
-    if (answer.status === 500) {
-      expect(answer.body, answer.text).toMatchObject({ charged: false })
+    // Only a run that failed without a charge may be paid again.
+    if (response.status === 500) {
+      expect(response.body, response.text).toMatchObject({ charged: false })
       payment = undefined
       continue
     }
-    expect([409, 429, 503], answer.text).toContain(answer.status)
+    expect([409, 429, 503], response.text).toContain(response.status)
     await pause(1_500)
   }
-  throw new Error(`Job ${job.index} came to no end: ${JSON.stringify(job.answers)}`)
+  throw new Error(`Job ${job.index} did not finish: ${JSON.stringify(job.statuses)}`)
 }
 
-async function lose(seller: TestService, body: unknown, payment: Record<string, string>) {
+async function sendAndDrop(seller: TestService, body: unknown, payment: Record<string, string>) {
   const headers = { 'content-type': 'application/json', ...payment }
   await fetch(`${seller.url}/api/run`, {
     method: 'POST',
@@ -90,24 +90,24 @@ async function lose(seller: TestService, body: unknown, payment: Record<string, 
   }).catch(() => {})
 }
 
-async function race(jobs: Job[], atOnce: number, seller: TestService) {
+async function runConcurrently(jobs: Job[], concurrency: number, seller: TestService) {
   const waiting = [...jobs]
   await Promise.all(
-    Array.from({ length: atOnce }, async () => {
-      for (let job = waiting.shift(); job; job = waiting.shift()) await work(seller, job)
+    Array.from({ length: concurrency }, async () => {
+      for (let job = waiting.shift(); job; job = waiting.shift()) await runJob(seller, job)
     }),
   )
 }
 
 /**
- * A facilitator that says «settled» of what it never sent is not asked again, and the chain will show nothing until the
- * authorisation has expired. Nobody waits five minutes for that here.
+ * A facilitator that reports `settled` without sending anything is not asked again, and the chain shows nothing until the
+ * authorisation has expired. Instead of waiting five minutes, the test advances the time.
  */
-function moveOnWhenStuck(jobs: Job[], advance: (seconds: number) => Promise<void>) {
-  let [done, since] = [0, performance.now()]
+function advanceWhenStuck(jobs: Job[], advance: (seconds: number) => Promise<void>) {
+  let [finishedJobs, since] = [0, performance.now()]
   const timer = setInterval(() => {
     const count = jobs.filter((job) => job.run).length
-    if (count !== done) [done, since] = [count, performance.now()]
+    if (count !== finishedJobs) [finishedJobs, since] = [count, performance.now()]
     if (performance.now() - since < 6_000) return
     since = performance.now()
     void advance(310)
@@ -115,22 +115,22 @@ function moveOnWhenStuck(jobs: Job[], advance: (seconds: number) => Promise<void
   return () => clearInterval(timer)
 }
 
-const open = (seller: TestService, table: 'settlements' | 'payouts', states: string[]) =>
+const findInState = (seller: TestService, table: 'settlements' | 'payouts', states: string[]) =>
   seller.db.selectFrom(table).select(['id', 'state']).where('state', 'in', states).execute()
 
-async function until(what: string, done: () => Promise<boolean>) {
-  for (let tries = 0; tries < 120; tries++) {
-    if (await done()) return
+async function waitUntil(description: string, isDone: () => Promise<boolean>) {
+  for (let attempt = 0; attempt < 120; attempt++) {
+    if (await isDone()) return
     await pause(500)
   }
-  throw new Error(`Waited in vain: ${what}`)
+  throw new Error(`Timed out: ${description}`)
 }
 
 for (const { name, faults, runs, chain } of [
-  { name: 'every fault, with a chain to hold it against', faults: 'all', runs: 1_000, chain: true },
-  { name: 'lost answers, with nothing but the facilitator to ask', faults: 'honest', runs: 150, chain: false },
+  { name: 'every fault, with a chain to compare with', faults: 'all', runs: 1_000, chain: true },
+  { name: 'lost responses, without a chain', faults: 'honest', runs: 150, chain: false },
 ] as const)
-  test(`${name}: ${runs} runs, nobody pays twice and nothing is lost`, async () => {
+  test(`${name}: ${runs} runs, no client pays twice and no payment is lost`, async () => {
     const facilitator = await startFacilitator(faults)
     const payeeKey = generatePrivateKey()
     const payee = privateKeyToAccount(payeeKey).address.toLowerCase()
@@ -147,77 +147,80 @@ for (const { name, faults, runs, chain } of [
         ...(chain && { CHAIN_RPC_URL: `${facilitator.url}/rpc`, FACILITATOR_PRIVATE_KEY: payeeKey }),
       },
     })
-    started.push(() => seller.close())
+    cleanups.push(() => seller.close())
     const payers = Array.from({ length: 25 }, () => privateKeyToAccount(generatePrivateKey()))
-    for (const { address } of payers) await facilitator.post('/mint', { to: address, amount: START.toString() })
+    for (const { address } of payers)
+      await facilitator.post('/mint', { to: address, amount: INITIAL_BALANCE.toString() })
 
     const jobs: Job[] = Array.from({ length: runs }, (_, index) => ({
       index,
       payer: payers[index % payers.length]!,
       signed: 0,
-      answers: {},
+      statuses: {},
     }))
-    const began = performance.now()
-    // Without a chain nobody could tell what became of a payment whose time is over, so there time goes its own way.
-    const stop = chain ? moveOnWhenStuck(jobs, advance) : () => {}
-    await race(jobs, 128, seller)
+    const startedAt = performance.now()
+    // Without a chain the outcome of an expired payment cannot be known, so time is not advanced there.
+    const stop = chain ? advanceWhenStuck(jobs, advance) : () => {}
+    await runConcurrently(jobs, 128, seller)
     stop()
-    await until(
+    await waitUntil(
       'every settlement ends',
-      async () => (await open(seller, 'settlements', ['pending', 'unknown'])).length === 0,
+      async () => (await findInState(seller, 'settlements', ['pending', 'unknown'])).length === 0,
     )
-    const seconds = Math.round((performance.now() - began) / 1000)
+    const seconds = Math.round((performance.now() - startedAt) / 1000)
 
     if (chain) {
-      // A minute later somebody looks at the payments that were given up; what arrived is paid back, faults and all.
+      // After a minute the background work checks the payments that were given up and refunds those that arrived.
       await advance(61)
-      await until('every refund is paid', async () => {
-        await seller.service.refunds.sweepFailedPayments()
-        await seller.service.payouts.sweep()
+      await waitUntil('every refund is paid', async () => {
         const { due } = await seller.db
           .selectFrom('settlements')
           .select((on) => on.fn.countAll<bigint>().as('due'))
           .where('state', '=', 'failed')
           .where('next_attempt_at', '<=', new Date(now()))
           .executeTakeFirstOrThrow()
-        return due === 0n && (await open(seller, 'payouts', ['pending'])).length === 0
+        return due === 0n && (await findInState(seller, 'payouts', ['pending'])).length === 0
       })
     }
 
-    const fired: Record<string, number> = await facilitator.post('/fired')
-    const answers: Record<number, number> = {}
+    const faultCounts: Record<string, number> = await facilitator.post('/fired')
+    const statuses: Record<number, number> = {}
     for (const job of jobs)
-      for (const [status, count] of Object.entries(job.answers))
-        answers[Number(status)] = (answers[Number(status)] ?? 0) + count
+      for (const [status, count] of Object.entries(job.statuses))
+        statuses[Number(status)] = (statuses[Number(status)] ?? 0) + count
     const payouts = await seller.db.selectFrom('payouts').selectAll().execute()
     console.log(
-      `${runs} runs in ${seconds} s; ${jobs.reduce((sum, job) => sum + job.signed, 0)} payments signed; answers`,
-      answers,
+      `${runs} runs in ${seconds} s; ${jobs.reduce((sum, job) => sum + job.signed, 0)} payments signed; statuses`,
+      statuses,
       `; refunds ${payouts.length}`,
     )
-    console.table(fired)
+    console.table(faultCounts)
 
-    // Each job was done once, and each payer has paid for his jobs and for nothing else.
+    // Each job ran once, and each payer paid for its jobs and nothing else.
     expect(new Set(jobs.map((job) => job.run)).size).toBe(runs)
-    const mined = readMined(facilitator.file)
-    const balances = balancesOf(mined)
+    const transfers = readTransfers(facilitator.file)
+    const balances = computeBalances(transfers)
     for (const payer of payers) {
-      const bought = BigInt(jobs.filter((job) => job.payer === payer).length)
-      expect(START - balances.get(payer.address.toLowerCase())!).toBe(bought * PRICE)
+      const boughtRuns = BigInt(jobs.filter((job) => job.payer === payer).length)
+      expect(INITIAL_BALANCE - balances.get(payer.address.toLowerCase())!).toBe(boughtRuns * PRICE)
     }
     expect(balances.get(payee)).toBe(BigInt(runs) * PRICE)
 
-    // Every authorisation that was ever used stands in the books, and the other way round.
-    const used = mined.filter((one) => one.nonce && one.from !== payee).map((one) => `${one.from}:${one.nonce}`)
-    const booked = await seller.db
+    // The used authorisations and the booked settlements are the same.
+    const usedAuthorizations = transfers
+      .filter((transfer) => transfer.nonce && transfer.from !== payee)
+      .map((transfer) => `${transfer.from}:${transfer.nonce}`)
+    const bookedSettlements = await seller.db
       .selectFrom('settlements')
       .select(['payer', 'nonce', 'state'])
       .where('state', 'in', ['settled', 'refunded'])
       .execute()
-    expect(booked.map(({ payer, nonce }) => `${payer}:${nonce}`).sort()).toEqual([...used].sort())
-    expect(booked.filter(({ state }) => state === 'settled')).toHaveLength(runs)
-    expect(mined.filter((one) => one.from === payee)).toHaveLength(payouts.length)
-    expect(booked.filter(({ state }) => state === 'refunded')).toHaveLength(payouts.length)
+    expect(bookedSettlements.map(({ payer, nonce }) => `${payer}:${nonce}`).sort()).toEqual(
+      [...usedAuthorizations].sort(),
+    )
+    expect(bookedSettlements.filter(({ state }) => state === 'settled')).toHaveLength(runs)
+    expect(transfers.filter((transfer) => transfer.from === payee)).toHaveLength(payouts.length)
+    expect(bookedSettlements.filter(({ state }) => state === 'refunded')).toHaveLength(payouts.length)
 
     const { reader, asset, payTo } = seller.service.chain
     const checks = [
@@ -226,6 +229,6 @@ for (const { name, faults, runs, chain } of [
     ]
     expect(checks.filter((check) => check.differences.length > 0)).toEqual([])
     if (runs < 1_000) return
-    expect(Object.keys(fired)).toHaveLength(19)
-    for (const [fault, count] of Object.entries(fired)) expect(count, fault).toBeGreaterThanOrEqual(25)
+    expect(Object.keys(faultCounts)).toHaveLength(19)
+    for (const [fault, count] of Object.entries(faultCounts)) expect(count, fault).toBeGreaterThanOrEqual(25)
   })

@@ -1,116 +1,123 @@
 import { createHash } from 'node:crypto'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
-import { type Authorization, type Mined, openOutsideChain } from './outside-chain.ts'
+import { type Authorization, type MinedTransfer, openExternalChain } from './external-chain.ts'
 
 /**
- * A facilitator in a process of its own, with a chain in a file of its own, that does everything wrong which one can.
- * Which fault a payment meets follows from its nonce and the seed, so a run can be repeated.
- * Environment: FILE, SEED, FAULTS (`all`, or `honest`: those that lose answers but tell no lies).
+ * A facilitator in a separate process, with its own chain in a file, that has every kind of fault. The fault of a payment
+ * derives from its nonce and the seed, so a run can be repeated.
+ * Environment: FILE, SEED, FAULTS (`all`, or `honest`: lost responses only, no false ones).
  */
 const { FILE = '', SEED = '1', FAULTS = 'all' } = process.env
-const SLOWER_THAN_ANYBODY_WAITS_MS = 31_000
+const LONGER_THAN_TIMEOUT_MS = 31_000
 
-const chain = openOutsideChain(FILE)
-const fired: Record<string, number> = {}
+const chain = openExternalChain(FILE)
+const faultCounts: Record<string, number> = {}
 const attempts = new Map<string, number>()
 
-type Asked = { authorization: Authorization; signature: string; network: string }
+type FacilitatorRequest = { authorization: Authorization; signature: string; network: string }
 type Reply = { status?: number; body?: unknown; text?: string; after?: number } | 'reset'
 
-const settled = ({ hash, from, value }: Mined, { network }: Asked, changed: Record<string, unknown> = {}): Reply => ({
-  body: { success: true, transaction: hash, payer: from, network, amount: value, ...changed },
+const toSettledReply = (
+  { hash, from, value }: MinedTransfer,
+  { network }: FacilitatorRequest,
+  overrides: Record<string, unknown> = {},
+): Reply => ({
+  body: { success: true, transaction: hash, payer: from, network, amount: value, ...overrides },
 })
-const refused = (errorReason: string, { authorization, network }: Asked): Reply => ({
+const toRefusedReply = (errorReason: string, { authorization, network }: FacilitatorRequest): Reply => ({
   body: { success: false, errorReason, errorMessage: errorReason, transaction: '', network, payer: authorization.from },
 })
-const invented = (nonce: string) => `0x${createHash('sha256').update(`invented ${nonce}`).digest('hex')}`
-const another = (own: string) => chain.hashes().find((hash) => hash !== own) ?? invented(own)
+const inventHash = (nonce: string) => `0x${createHash('sha256').update(`invented ${nonce}`).digest('hex')}`
+const findOtherHash = (transfer: string) => chain.hashes().find((hash) => hash !== transfer) ?? inventHash(transfer)
 
-/** The payment is mined, and then this is said. */
-const mined = (asked: Asked, reply: Reply): Reply => {
-  chain.transfer(asked.authorization)
+/** Mines the payment and then sends this reply. */
+const settleAndReply = (request: FacilitatorRequest, reply: Reply): Reply => {
+  chain.transfer(request.authorization)
   return reply
 }
-const lateGateway: Reply = { status: 504, text: '<html>Gateway Timeout</html>' }
+const gatewayTimeout: Reply = { status: 504, text: '<html>Gateway Timeout</html>' }
 
-/** The answer is lost or unreadable; what was done, was done. */
-const losses: Record<string, (asked: Asked) => Reply> = {
-  'slow success': (asked) => {
-    const told = settled(chain.transfer(asked.authorization), asked)
-    return { ...(told as object), after: SLOWER_THAN_ANYBODY_WAITS_MS }
+/** The response is lost or unreadable, after the payment was settled or before. */
+const lostResponses: Record<string, (request: FacilitatorRequest) => Reply> = {
+  'slow success': (request) => {
+    const reply = toSettledReply(chain.transfer(request.authorization), request)
+    return { ...(reply as object), after: LONGER_THAN_TIMEOUT_MS }
   },
-  'success, then reset': (asked) => mined(asked, 'reset'),
+  'success, then reset': (request) => settleAndReply(request, 'reset'),
   'reset before anything': () => 'reset',
-  '504 after settling': (asked) => mined(asked, lateGateway),
-  '504 before settling': () => lateGateway,
-  'garbage after settling': (asked) => mined(asked, { text: '{"success": tru' }),
-  'empty answer after settling': (asked) => mined(asked, { text: '' }),
-  '500 with JSON after settling': (asked) => mined(asked, { status: 500, body: { error: 'oops' } }),
-  'pending, mined later': (asked) => {
-    setTimeout(() => chain.transfer(asked.authorization), 1_500)
-    return refused('settlement_pending', asked)
+  '504 after settling': (request) => settleAndReply(request, gatewayTimeout),
+  '504 before settling': () => gatewayTimeout,
+  'garbage after settling': (request) => settleAndReply(request, { text: '{"success": tru' }),
+  'empty answer after settling': (request) => settleAndReply(request, { text: '' }),
+  '500 with JSON after settling': (request) => settleAndReply(request, { status: 500, body: { error: 'oops' } }),
+  'pending, mined later': (request) => {
+    setTimeout(() => chain.transfer(request.authorization), 1_500)
+    return toRefusedReply('settlement_pending', request)
   },
-  'honest refusal': (asked) => refused('insufficient_funds', asked),
+  'honest refusal': (request) => toRefusedReply('insufficient_funds', request),
 }
 
-/** The answer says what is not so. */
-const lies: Record<string, (asked: Asked) => Reply> = {
-  'wrong payer': (asked) => settled(chain.transfer(asked.authorization), asked, { payer: `0x${'1'.repeat(40)}` }),
-  'wrong amount': (asked) => settled(chain.transfer(asked.authorization), asked, { amount: '1' }),
-  'wrong network': (asked) => settled(chain.transfer(asked.authorization), asked, { network: 'eip155:1' }),
-  'reused transaction': (asked) => {
-    const own = chain.transfer(asked.authorization)
-    return settled(own, asked, { transaction: another(own.hash) })
+/** The response is false. */
+const falseResponses: Record<string, (request: FacilitatorRequest) => Reply> = {
+  'wrong payer': (request) =>
+    toSettledReply(chain.transfer(request.authorization), request, { payer: `0x${'1'.repeat(40)}` }),
+  'wrong amount': (request) => toSettledReply(chain.transfer(request.authorization), request, { amount: '1' }),
+  'wrong network': (request) => toSettledReply(chain.transfer(request.authorization), request, { network: 'eip155:1' }),
+  'reused transaction': (request) => {
+    const transfer = chain.transfer(request.authorization)
+    return toSettledReply(transfer, request, { transaction: findOtherHash(transfer.hash) })
   },
-  'says settled, did nothing': (asked) => {
-    const { from, value, nonce } = asked.authorization
-    return { body: { success: true, transaction: invented(nonce), payer: from, network: asked.network, amount: value } }
+  'says settled, did nothing': (request) => {
+    const { from, value, nonce } = request.authorization
+    return {
+      body: { success: true, transaction: inventHash(nonce), payer: from, network: request.network, amount: value },
+    }
   },
-  'says refused, settled': (asked) => mined(asked, refused('insufficient_funds', asked)),
+  'says refused, settled': (request) => settleAndReply(request, toRefusedReply('insufficient_funds', request)),
 }
 
-const verifications: Record<string, () => Reply> = {
+const verifyFaults: Record<string, () => Reply> = {
   'verify: 500': () => ({ status: 500, text: 'oops' }),
   'verify: reset': () => 'reset',
   'verify: garbage': () => ({ text: '<html>' }),
 }
 
-const faults = FAULTS === 'all' ? { ...losses, ...lies } : losses
+const faults = FAULTS === 'all' ? { ...lostResponses, ...falseResponses } : lostResponses
 const names = Object.keys(faults)
-const dice = (...what: unknown[]) =>
+const hashToNumber = (...parts: unknown[]) =>
   createHash('sha256')
-    .update([SEED, ...what].join(':'))
+    .update([SEED, ...parts].join(':'))
     .digest()
     .readUInt32BE()
 
-/** One in 27 for each fault at the first attempt, half of that afterwards: so that everything comes to an end. */
-function faultOf({ nonce }: Authorization): string | undefined {
+/** Each fault hits one in 27 first attempts and one in 60 later ones, so that every payment is settled eventually. */
+function chooseFault({ nonce }: Authorization): string | undefined {
   const attempt = attempts.get(nonce) ?? 0
   attempts.set(nonce, attempt + 1)
-  return names[dice('settle', nonce, attempt) % (attempt === 0 ? 27 : 60)]
+  return names[hashToNumber('settle', nonce, attempt) % (attempt === 0 ? 27 : 60)]
 }
 
-async function settle(asked: Asked): Promise<Reply> {
-  const earlier = chain.used(asked.authorization)
-  const fault = faultOf(asked.authorization)
+async function settle(request: FacilitatorRequest): Promise<Reply> {
+  const existing = chain.findUse(request.authorization)
+  const fault = chooseFault(request.authorization)
   if (fault) {
-    fired[fault] = (fired[fault] ?? 0) + 1
-    return faults[fault]!(asked)
+    faultCounts[fault] = (faultCounts[fault] ?? 0) + 1
+    return faults[fault]!(request)
   }
-  if (earlier) return settled(earlier, asked)
-  const refusal = await chain.refusal(asked.authorization, asked.signature)
-  return refusal ? refused(refusal, asked) : settled(chain.transfer(asked.authorization), asked)
+  if (existing) return toSettledReply(existing, request)
+  const refusal = await chain.findRefusal(request.authorization, request.signature)
+  return refusal ? toRefusedReply(refusal, request) : toSettledReply(chain.transfer(request.authorization), request)
 }
 
-async function verify({ authorization, signature }: Asked): Promise<Reply> {
+async function verify({ authorization, signature }: FacilitatorRequest): Promise<Reply> {
   const attempt = attempts.get(`verify ${authorization.nonce}`) ?? 0
   attempts.set(`verify ${authorization.nonce}`, attempt + 1)
-  const [name, fault] = Object.entries(verifications)[dice('verify', authorization.nonce, attempt) % 32] ?? []
+  const [name, fault] = Object.entries(verifyFaults)[hashToNumber('verify', authorization.nonce, attempt) % 32] ?? []
   if (name && fault) {
-    fired[name] = (fired[name] ?? 0) + 1
+    faultCounts[name] = (faultCounts[name] ?? 0) + 1
     return fault()
   }
-  const reason = await chain.refusal(authorization, signature)
+  const reason = await chain.findRefusal(authorization, signature)
   return {
     body: reason
       ? { isValid: false, invalidReason: reason, payer: authorization.from }
@@ -123,7 +130,7 @@ const kinds = [
   { x402Version: 1, scheme: 'exact', network: 'base' },
 ]
 
-async function answer(path: string, body: unknown): Promise<Reply> {
+async function handleRequest(path: string, body: unknown): Promise<Reply> {
   if (path === '/rpc') return { body: chain.rpc(body as Parameters<typeof chain.rpc>[0]) }
   if (path === '/mint') {
     const { to, amount } = body as { to: string; amount: string }
@@ -133,23 +140,23 @@ async function answer(path: string, body: unknown): Promise<Reply> {
     chain.advance((body as { seconds: number }).seconds)
     return { body: {} }
   }
-  if (path === '/fired') return { body: fired }
-  // Several addresses, one facilitator: so that a breaker on one leaves another to ask.
+  if (path === '/fired') return { body: faultCounts }
+  // One facilitator under several paths, so that an open circuit breaker for one leaves another to ask.
   const call = path.replace(/^\/[a-z]\//, '/')
   if (call === '/supported') return { body: { kinds, extensions: [], signers: {} } }
   const { paymentPayload, paymentRequirements } = body as {
     paymentPayload: { payload: { authorization: Authorization; signature: string } }
     paymentRequirements: { network: string }
   }
-  const asked = { ...paymentPayload.payload, network: paymentRequirements.network }
-  return call === '/verify' ? verify(asked) : settle(asked)
+  const request = { ...paymentPayload.payload, network: paymentRequirements.network }
+  return call === '/verify' ? verify(request) : settle(request)
 }
 
 async function serve(request: IncomingMessage, response: ServerResponse) {
   const chunks: Buffer[] = []
   for await (const chunk of request) chunks.push(chunk as Buffer)
   const text = Buffer.concat(chunks).toString()
-  const reply = await answer(request.url ?? '', text === '' ? undefined : JSON.parse(text))
+  const reply = await handleRequest(request.url ?? '', text === '' ? undefined : JSON.parse(text))
   if (reply === 'reset') return void request.socket.destroy()
   const { status = 200, body, text: raw = JSON.stringify(body), after = 0 } = reply
   if (after > 0) await new Promise((resume) => setTimeout(resume, after))

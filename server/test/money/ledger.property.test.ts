@@ -4,17 +4,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
 
-/** Random histories of money, in random order of their ids, against a model that a child could check. */
+/** Random sequences of money movements, with ids in random order, compared with a simple model. */
 let database: Awaited<ReturnType<typeof createTestDatabase>>
-let open: Database
+let openedDatabase: Database
 let client: pg.Client
 const TENANT = 'ten_property'
 const wallets = ['wal_a', 'wal_b', 'wal_c']
 
 beforeAll(async () => {
   database = await createTestDatabase()
-  open = database.open(1)
-  client = await open.connect()
+  openedDatabase = database.open(1)
+  client = await openedDatabase.connect()
   await client.query(
     `insert into tenants (id, org_name, email, created_at, updated_at) values ($1, 'x', 'x@example.com', now(), now())`,
     [TENANT],
@@ -24,39 +24,46 @@ beforeAll(async () => {
       id,
       TENANT,
     ])
-  // A past that is long enough for snapshots, for the histories to fall in the midst of.
-  const past = (
+  // Enough earlier transactions for snapshots, so that the random ones fall between them.
+  const pastTransfer = (
     serial: string,
   ) => `jsonb_build_object('id', 'ltx_' || ${serial}, 'tenant_id', $1::text, 'code', 'past', 'ref', 'past', 'created_at', now(), 'asset', 'USDC',
     'entries', '[{"account": "assets:chain:usdc", "amount_micro": 3}, {"account": "revenue:lane:default", "amount_micro": -3}]'::jsonb)`
   await client.query(
-    `select ledger_direct(${past("lpad((n * 7919 % 10000)::text, 4, '0') || 'past' || n")}) from generate_series(1, 600) n`,
+    `select ledger_direct(${pastTransfer("lpad((n * 7919 % 10000)::text, 4, '0') || 'past' || n")}) from generate_series(1, 600) n`,
     [TENANT],
   )
   await client.query('select count_ledger(300)')
 })
 afterAll(async () => {
   await client.end()
-  await open.close()
+  await openedDatabase.close()
   await database.drop()
 })
 
-type Purse = { available: bigint; reserved: bigint; incoming: bigint; escrowed: bigint }
-type Open = { kind: 'topup' | 'run' | 'payout' | 'escrow'; id: string; wallet: string; amount: bigint; ledger: string }
-const purses = new Map<string, Purse>(
+type WalletModel = { available: bigint; reserved: bigint; incoming: bigint; escrowed: bigint }
+type OpenTransfer = {
+  kind: 'topup' | 'run' | 'payout' | 'escrow'
+  id: string
+  wallet: string
+  amount: bigint
+  ledger: string
+}
+const walletModels = new Map<string, WalletModel>(
   wallets.map((id) => [id, { available: 0n, reserved: 0n, incoming: 0n, escrowed: 0n }]),
 )
-const openOnes: Open[] = []
+const openTransfers: OpenTransfer[] = []
 let serial = 0
 
-/** Not in the order of their making: a transaction may be committed long after one with a later id. */
+/** Ids are not in order of creation: a transaction may commit long after one with a later id. */
 const nextId = (prefix: string, shuffle: number) =>
   `${prefix}_${String(shuffle).padStart(4, '0')}${String(serial++).padStart(8, '0')}`
 
 const at = '2026-11-16T15:00:00Z'
-const text = (value: unknown) => JSON.stringify(value, (_, one) => (typeof one === 'bigint' ? one.toString() : one))
-const call = (name: string, item: unknown) => client.query(`select ${name}($1::jsonb)`, [text(item)])
-const ledger = (
+const toJson = (value: unknown) =>
+  JSON.stringify(value, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
+const call = (name: string, item: unknown) => client.query(`select ${name}($1::jsonb)`, [toJson(item)])
+const buildTransfer = (
   id: string,
   code: string,
   from: string,
@@ -75,11 +82,11 @@ const ledger = (
     { account: to, amount_micro: -amount },
   ],
 })
-const move = (wallet: string, ...deltas: bigint[]) =>
+const moveInWallet = (wallet: string, ...deltas: bigint[]) =>
   client.query('select move_in_wallet($1, $2, $3, $4, $5)', [wallet, ...deltas.map(String)])
 
-/** One business transaction: all of it or nothing. */
-async function together(work: () => Promise<unknown>): Promise<boolean> {
+/** Runs the work in one transaction; false when the database refuses it. */
+async function runTransaction(work: () => Promise<unknown>): Promise<boolean> {
   await client.query('begin')
   try {
     await work()
@@ -93,10 +100,10 @@ async function together(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-type Command = { what: string; wallet: string; amount: bigint; pick: number; shuffle: number; good: boolean }
+type Command = { kind: string; wallet: string; amount: bigint; pick: number; shuffle: number; succeeds: boolean }
 
 const commands = fc.record({
-  what: fc.constantFrom(
+  kind: fc.constantFrom(
     'topup',
     'run',
     'payout',
@@ -113,23 +120,23 @@ const commands = fc.record({
   amount: fc.bigInt({ min: 1n, max: 5_000n }),
   pick: fc.nat(1_000),
   shuffle: fc.nat(9_999),
-  good: fc.boolean(),
+  succeeds: fc.boolean(),
 })
 
-async function begin({ what, wallet, amount, shuffle }: Command) {
-  const purse = purses.get(wallet)!
+async function begin({ kind, wallet, amount, shuffle }: Command) {
+  const model = walletModels.get(wallet)!
   const id = nextId('op', shuffle)
-  const pending = nextId('ltx', shuffle)
-  const owed = `liabilities:wallet:${wallet}`
-  const enough = what === 'topup' || purse.available >= amount
-  const done = await together(async () => {
-    if (what === 'topup') {
-      await call('ledger_pend', ledger(pending, 'topup', 'assets:chain:usdc', owed, amount))
-      await move(wallet, 0n, 0n, amount, 0n)
-    } else if (what === 'run') {
-      await move(wallet, -amount, amount, 0n, 0n)
-      await call('ledger_pend', ledger(pending, 'run', owed, 'revenue:lane:default', amount))
-    } else if (what === 'payout') {
+  const pendingId = nextId('ltx', shuffle)
+  const walletAccount = `liabilities:wallet:${wallet}`
+  const hasFunds = kind === 'topup' || model.available >= amount
+  const committed = await runTransaction(async () => {
+    if (kind === 'topup') {
+      await call('ledger_pend', buildTransfer(pendingId, 'topup', 'assets:chain:usdc', walletAccount, amount))
+      await moveInWallet(wallet, 0n, 0n, amount, 0n)
+    } else if (kind === 'run') {
+      await moveInWallet(wallet, -amount, amount, 0n, 0n)
+      await call('ledger_pend', buildTransfer(pendingId, 'run', walletAccount, 'revenue:lane:default', amount))
+    } else if (kind === 'payout') {
       const row = {
         id,
         kind: 'withdrawal',
@@ -141,98 +148,111 @@ async function begin({ what, wallet, amount, shuffle }: Command) {
         requested_by: 'operator',
         at,
       }
-      await call('request_payout', { ...row, ledger: ledger(pending, 'withdrawal', owed, 'assets:chain:usdc', amount) })
+      await call('request_payout', {
+        ...row,
+        ledger: buildTransfer(pendingId, 'withdrawal', walletAccount, 'assets:chain:usdc', amount),
+      })
     } else {
       const row = { id, tenant_id: TENANT, wallet_id: wallet, amount_micro: amount, expires_at: at, created_at: at }
       await call('hold_escrow', {
         ...row,
-        ledger: ledger(pending, 'escrow_held', owed, `liabilities:escrow:${wallet}`, amount),
+        ledger: buildTransfer(pendingId, 'escrow_held', walletAccount, `liabilities:escrow:${wallet}`, amount),
       })
     }
   })
-  expect(done, `${what} of ${amount} with ${purse.available} available`).toBe(enough)
-  if (!done) return
-  openOnes.push({ kind: what as Open['kind'], id, wallet, amount, ledger: pending })
-  if (what === 'topup') purse.incoming += amount
-  else purse.available -= amount
-  if (what === 'escrow') purse.escrowed += amount
-  if (what === 'run' || what === 'payout') purse.reserved += amount
+  expect(committed, `${kind} of ${amount} with ${model.available} available`).toBe(hasFunds)
+  if (!committed) return
+  openTransfers.push({ kind: kind as OpenTransfer['kind'], id, wallet, amount, ledger: pendingId })
+  if (kind === 'topup') model.incoming += amount
+  else model.available -= amount
+  if (kind === 'escrow') model.escrowed += amount
+  if (kind === 'run' || kind === 'payout') model.reserved += amount
 }
 
-async function finish({ pick, shuffle, good }: Command) {
-  if (openOnes.length === 0) return
-  const [one] = openOnes.splice(pick % openOnes.length, 1)
-  const { kind, id, wallet, amount } = one!
-  const purse = purses.get(wallet)!
-  const ending = nextId('ltx', shuffle)
+async function finish({ pick, shuffle, succeeds }: Command) {
+  if (openTransfers.length === 0) return
+  const [transfer] = openTransfers.splice(pick % openTransfers.length, 1)
+  const { kind, id, wallet, amount } = transfer!
+  const model = walletModels.get(wallet)!
+  const endingId = nextId('ltx', shuffle)
   const resolve = () =>
-    call(good ? 'ledger_post' : 'ledger_void', { id: ending, pending_id: one!.ledger, created_at: at })
-  const done = await together(async () => {
+    call(succeeds ? 'ledger_post' : 'ledger_void', { id: endingId, pending_id: transfer!.ledger, created_at: at })
+  const committed = await runTransaction(async () => {
     if (kind === 'payout')
       return call('end_payout', {
         id,
-        state: good ? 'paid' : 'cancelled',
-        transaction: good ? `0x1${id}` : null,
+        state: succeeds ? 'paid' : 'cancelled',
+        transaction: succeeds ? `0x1${id}` : null,
         at,
-        ledger_id: ending,
+        ledger_id: endingId,
       })
     if (kind === 'escrow') {
-      const to = good ? 'revenue:escrow' : `liabilities:wallet:${wallet}`
-      const moved = [ledger(ending, 'escrow_ended', `liabilities:escrow:${wallet}`, to, amount)]
+      const to = succeeds ? 'revenue:escrow' : `liabilities:wallet:${wallet}`
+      const ledgerTransfers = [buildTransfer(endingId, 'escrow_ended', `liabilities:escrow:${wallet}`, to, amount)]
       return call('end_escrow', {
         id,
         from: ['held'],
-        state: good ? 'released' : 'refunded',
+        state: succeeds ? 'released' : 'refunded',
         at,
-        ledger: moved,
+        ledger: ledgerTransfers,
         events: [],
         audits: [],
       })
     }
     await resolve()
-    if (kind === 'topup') return move(wallet, good ? amount : 0n, 0n, -amount, 0n)
-    return move(wallet, good ? 0n : amount, -amount, 0n, 0n)
+    if (kind === 'topup') return moveInWallet(wallet, succeeds ? amount : 0n, 0n, -amount, 0n)
+    return moveInWallet(wallet, succeeds ? 0n : amount, -amount, 0n, 0n)
   })
-  expect(done).toBe(true)
-  if (kind === 'topup') purse.incoming -= amount
-  if (kind === 'escrow') purse.escrowed -= amount
-  if (kind === 'run' || kind === 'payout') purse.reserved -= amount
-  if ((kind === 'topup') === good) purse.available += amount
-  // A pending transfer is resolved once, whatever comes after.
+  expect(committed).toBe(true)
+  if (kind === 'topup') model.incoming -= amount
+  if (kind === 'escrow') model.escrowed -= amount
+  if (kind === 'run' || kind === 'payout') model.reserved -= amount
+  if ((kind === 'topup') === succeeds) model.available += amount
+  // A pending transfer is resolved only once.
   if (kind !== 'escrow')
     expect(
-      await together(() =>
-        call('ledger_void', { id: nextId('ltx', shuffle), pending_id: one!.ledger, created_at: at }),
+      await runTransaction(() =>
+        call('ledger_void', { id: nextId('ltx', shuffle), pending_id: transfer!.ledger, created_at: at }),
       ),
     ).toBe(false)
 }
 
 async function step(command: Command) {
-  const { what, amount, shuffle } = command
-  if (what === 'finish') return finish(command)
-  if (what === 'count') return client.query('select count_ledger(40)')
-  if (what === 'guest')
+  const { kind, amount, shuffle } = command
+  if (kind === 'finish') return finish(command)
+  if (kind === 'count') return client.query('select count_ledger(40)')
+  if (kind === 'guest')
     return call(
       'ledger_direct',
-      ledger(nextId('ltx', shuffle), 'run', 'assets:chain:usdc', 'revenue:lane:default', amount, null),
+      buildTransfer(nextId('ltx', shuffle), 'run', 'assets:chain:usdc', 'revenue:lane:default', amount, null),
     )
-  if (what === 'twice') {
+  if (kind === 'twice') {
     const id = nextId('ltx', shuffle)
-    await call('ledger_direct', ledger(id, 'gift', 'assets:chain:usdc', 'revenue:lane:default', amount))
+    await call('ledger_direct', buildTransfer(id, 'gift', 'assets:chain:usdc', 'revenue:lane:default', amount))
     expect(
-      await together(() =>
-        call('ledger_direct', ledger(id, 'gift', 'assets:chain:usdc', 'revenue:lane:default', amount)),
+      await runTransaction(() =>
+        call('ledger_direct', buildTransfer(id, 'gift', 'assets:chain:usdc', 'revenue:lane:default', amount)),
       ),
     ).toBe(false)
     expect(
-      await together(() => client.query('update ledger_entries set amount_micro = 1 where transaction_id = $1', [id])),
+      await runTransaction(() =>
+        client.query('update ledger_entries set amount_micro = 1 where transaction_id = $1', [id]),
+      ),
     ).toBe(false)
-    return expect(await together(() => client.query('delete from ledger_transactions where id = $1', [id]))).toBe(false)
+    return expect(await runTransaction(() => client.query('delete from ledger_transactions where id = $1', [id]))).toBe(
+      false,
+    )
   }
-  if (what === 'crooked') {
-    const crooked = ledger(nextId('ltx', shuffle), 'theft', 'assets:chain:usdc', 'revenue:lane:default', amount)
-    crooked.entries[1]!.amount_micro += 1n
-    return expect(await together(() => call('ledger_direct', crooked))).toBe(false)
+  if (kind === 'crooked') {
+    const unbalanced = buildTransfer(
+      nextId('ltx', shuffle),
+      'theft',
+      'assets:chain:usdc',
+      'revenue:lane:default',
+      amount,
+    )
+    unbalanced.entries[1]!.amount_micro += 1n
+    return expect(await runTransaction(() => call('ledger_direct', unbalanced))).toBe(false)
   }
   return begin(command)
 }
@@ -240,7 +260,7 @@ async function step(command: Command) {
 const rows = async <T>(query: string, values: unknown[] = []): Promise<T[]> =>
   (await client.query(query, values)).rows as T[]
 
-async function invariants() {
+async function checkInvariants() {
   expect(
     await rows('select 1 from ledger_entries group by transaction_id, asset, layer having sum(amount_micro) <> 0'),
   ).toEqual([])
@@ -251,41 +271,41 @@ async function invariants() {
       )
     ).map(({ account, layer, sum }) => [`${layer}:${account}`, sum]),
   )
-  const stored = await rows<{ id: string } & Record<string, bigint>>('select * from wallets')
-  for (const [id, purse] of purses) {
-    const row = stored.find((wallet) => wallet.id === id)!
+  const walletRows = await rows<{ id: string } & Record<string, bigint>>('select * from wallets')
+  for (const [id, model] of walletModels) {
+    const row = walletRows.find((wallet) => wallet.id === id)!
     expect([row.available_micro, row.reserved_micro, row.incoming_micro, row.escrowed_micro]).toEqual([
-      purse.available,
-      purse.reserved,
-      purse.incoming,
-      purse.escrowed,
+      model.available,
+      model.reserved,
+      model.incoming,
+      model.escrowed,
     ])
-    expect(-(balances.get(`posted:liabilities:wallet:${id}`) ?? 0n)).toBe(purse.available + purse.reserved)
-    expect(balances.get(`pending:liabilities:wallet:${id}`) ?? 0n).toBe(purse.reserved - purse.incoming)
-    expect(-(balances.get(`posted:liabilities:escrow:${id}`) ?? 0n)).toBe(purse.escrowed)
+    expect(-(balances.get(`posted:liabilities:wallet:${id}`) ?? 0n)).toBe(model.available + model.reserved)
+    expect(balances.get(`pending:liabilities:wallet:${id}`) ?? 0n).toBe(model.reserved - model.incoming)
+    expect(-(balances.get(`posted:liabilities:escrow:${id}`) ?? 0n)).toBe(model.escrowed)
   }
-  // What an account is said to have stood at is the plain sum of its entries up to there.
-  const wrong = await rows(
+  // The balance of an account at an entry is the sum of its entries up to that one.
+  const mismatches = await rows(
     `select * from (
-       select e.*, ledger_balance_at($1, account, 'USDC', transaction_id, line) as told from (
-         select account, transaction_id, line, sum(amount_micro) over (partition by account order by transaction_id, line) as counted
+       select e.*, ledger_balance_at($1, account, 'USDC', transaction_id, line) as balance_at from (
+         select account, transaction_id, line, sum(amount_micro) over (partition by account order by transaction_id, line) as running_sum
          from ledger_entries where tenant_id = $1 and layer = 'posted') e
        order by md5(transaction_id || $2) limit 100) sampled
-     where told <> counted`,
+     where balance_at <> running_sum`,
     [TENANT, String(serial)],
   )
-  expect(wrong).toEqual([])
+  expect(mismatches).toEqual([])
   const accounts = await rows<{ account: string; balance_micro: bigint }>('select * from ledger_accounts_of($1)', [
     TENANT,
   ])
   for (const { account, balance_micro } of accounts) expect(balance_micro).toBe(balances.get(`posted:${account}`))
 }
 
-test('whatever happens, the books balance and every wallet is explained by its entries', async () => {
+test('after any sequence of movements the ledger balances and every wallet matches its entries', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(commands, { minLength: 20, maxLength: 60 }), async (history) => {
       for (const command of history) await step(command)
-      await invariants()
+      await checkInvariants()
     }),
     { numRuns: 15, seed: 4, endOnFailure: true },
   )

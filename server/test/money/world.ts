@@ -2,15 +2,20 @@ import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
 import type { Lane, LaneResult } from '../../src/modules/runs/lane.ts'
 import { type Payer, readChallenge, signPayment, startService } from '../harness.ts'
 
-/** A service whose clock can be moved on and whose lane does as it is told; and the clients that pay it. */
+const ADMIN_KEY = 'a-key-that-only-the-operator-has'
+
+/**
+ * A service whose clock and lane the test controls, and clients that pay it. Its background work is off: a test calls the
+ * sweep that it is about, and nothing else sweeps at the same time.
+ */
 export async function startWorld(env: Record<string, string> = {}) {
   let offset = 0
-  let behaviour: ((task: string) => Promise<LaneResult | undefined>) | undefined
+  let laneOverride: ((task: string) => Promise<LaneResult | undefined>) | undefined
   const offline = createOfflineLane()
-  const lane: Lane = { ...offline, execute: async (task) => (await behaviour?.(task.task)) ?? offline.execute(task) }
+  const lane: Lane = { ...offline, execute: async (task) => (await laneOverride?.(task.task)) ?? offline.execute(task) }
   const clock = { now: () => new Date(Date.now() + offset) }
-  const service = await startService({ clock, lane, env: { ADMIN_KEY: 'a-key-that-only-the-operator-has', ...env } })
-  const admin = { 'x-admin-key': 'a-key-that-only-the-operator-has' }
+  const service = await startService({ clock, lane, env: { ADMIN_KEY, BACKGROUND_WORK: 'off', ...env } })
+  const admin = { 'x-admin-key': ADMIN_KEY }
 
   const world = {
     ...service,
@@ -18,21 +23,21 @@ export async function startWorld(env: Record<string, string> = {}) {
     advance: (milliseconds: number) => {
       offset += milliseconds
     },
-    /** What the lane does with a task; undefined lets the offline lane answer. */
-    behave: (next: typeof behaviour) => {
-      behaviour = next
+    /** Replaces the lane's execution; undefined restores the offline lane. */
+    setLane: (next: typeof laneOverride) => {
+      laneOverride = next
     },
 
-    /** Asks, signs what the 402 wants, and sends it. */
+    /** Sends the request, signs the payment that the 402 asks for, and sends both. */
     async pay(payer: Payer, path: string, body: unknown, headers: Record<string, string> = {}) {
-      const asked = await service.post(path, body, headers)
-      if (asked.status !== 402) throw new Error(`Expected a 402 and got ${asked.status}: ${asked.text}`)
+      const challenge = await service.post(path, body, headers)
+      if (challenge.status !== 402) throw new Error(`Expected a 402 and got ${challenge.status}: ${challenge.text}`)
       const validBefore = BigInt(Math.floor(clock.now().getTime() / 1000) + 300)
-      const payment = await signPayment(payer, readChallenge(asked.headers), { validBefore })
+      const payment = await signPayment(payer, readChallenge(challenge.headers), { validBefore })
       return { payment, answer: await service.post(path, body, { ...headers, ...payment }) }
     },
 
-    /** A tenant with a wallet that holds this much. */
+    /** A tenant with a wallet that holds this amount. */
     async tenantWithWallet(usdc = 1) {
       const tenant = await service.onboard()
       const { body: wallet } = await service.post('/api/wallets', { name: 'Agents' }, tenant.headers)
@@ -74,14 +79,14 @@ export async function startWorld(env: Record<string, string> = {}) {
 
 export type World = Awaited<ReturnType<typeof startWorld>>
 
-export const failing = async (): Promise<LaneResult> => ({
+export const failingLane = async (): Promise<LaneResult> => ({
   ok: false,
   reason: 'unavailable',
   message: 'The lane is down.',
   retryable: true,
 })
 
-export const saying = (output: string) => async (): Promise<LaneResult> => ({
+export const laneReturning = (output: string) => async (): Promise<LaneResult> => ({
   ok: true,
   output,
   provider: 'test',

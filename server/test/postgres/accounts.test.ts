@@ -5,27 +5,27 @@ import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
 import { chooseAccount, findInaccessiblePath } from '../../src/adapters/postgres/account.ts'
 import { findNativeDir } from '../../src/adapters/postgres/binaries.ts'
-import { createBench, query } from './helpers.ts'
+import { createSandbox, query } from './helpers.ts'
 
-// Only root can become somebody else, and only on Linux is the owner of a process a file's owner.
-const asRoot = test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')
+// Only root can switch users, and only Linux exposes the owner of a process as the owner of a file.
+const testAsRoot = test.skipIf(process.getuid?.() !== 0 || process.platform !== 'linux')
 
 const settings = { fsync: 'off' }
-/** An account of every Linux system that owns nothing here. */
+/** An account that exists on every Linux system and owns none of these files. */
 const daemon = { name: 'daemon', uid: 1, gid: 1 }
 const canRunAsDaemon =
   process.getuid?.() === 0 &&
   ![process.execPath, fileURLToPath(import.meta.url), findNativeDir()].some((path) =>
     findInaccessiblePath(path, daemon),
   )
-const asDaemon = test.skipIf(!canRunAsDaemon)
+const testAsDaemon = test.skipIf(!canRunAsDaemon)
 
-const bench = createBench()
-afterEach(() => bench.clear())
+const sandbox = createSandbox()
+afterEach(() => sandbox.clear())
 
-const ownerOf = (pid: number | undefined) => statSync(`/proc/${pid}`).uid
+const readOwnerUid = (pid: number | undefined) => statSync(`/proc/${pid}`).uid
 
-/** The installed package as npm unpacks it: without the links that its install script makes. */
+/** The installed package as npm unpacks it: without the links that its install script creates. */
 function copyPackage(folder: string): string {
   const nativeDir = join(folder, 'package', 'native')
   execFileSync('cp', ['-a', dirname(findNativeDir()), join(folder, 'package')])
@@ -36,38 +36,35 @@ function copyPackage(folder: string): string {
   return nativeDir
 }
 
-asRoot(
-  'root: under a closed folder the programs are copied, the data goes to the system folder, and both are kept',
-  async () => {
-    const closed = bench.makeFolder(0o700)
-    const systemDir = join(bench.makeFolder(), 'system')
-    const options = { dataDir: join(closed, 'data'), nativeDir: copyPackage(closed), systemDir, settings }
+testAsRoot('root: in an inaccessible folder, programs and data go to the system folder and are reused', async () => {
+  const closed = sandbox.makeFolder(0o700)
+  const systemDir = join(sandbox.makeFolder(), 'system')
+  const options = { dataDir: join(closed, 'data'), nativeDir: copyPackage(closed), systemDir, settings }
 
-    const first = await bench.start(options)
-    const home = realpathSync(join(options.dataDir, 'postgres'))
-    expect(dirname(home)).toBe(systemDir)
-    expect(first.sentences.join('\n')).toContain(`The database is in ${home}, because `)
-    expect(first.sentences.join('\n')).toContain(`may not enter ${closed}`)
-    expect(first.sentences.join('\n')).toContain(`Copied PostgreSQL's programs to ${systemDir}`)
-    expect(ownerOf(first.pid())).toBe(chooseAccount(undefined)?.uid)
-    await query(first.connection, 'create table notes as select 1 as number')
-    await first.stop()
+  const first = await sandbox.start(options)
+  const clusterFolder = realpathSync(join(options.dataDir, 'postgres'))
+  expect(dirname(clusterFolder)).toBe(systemDir)
+  expect(first.messages.join('\n')).toContain(`The database is in ${clusterFolder}, because `)
+  expect(first.messages.join('\n')).toContain(`may not enter ${closed}`)
+  expect(first.messages.join('\n')).toContain(`Copied PostgreSQL's programs to ${systemDir}`)
+  expect(readOwnerUid(first.pid())).toBe(chooseAccount(undefined)?.uid)
+  await query(first.connection, 'create table notes as select 1 as number')
+  await first.stop()
 
-    const second = await bench.start(options)
-    expect(second.sentences.join('\n')).not.toContain('Copied')
-    expect(await query(second.connection, 'select number from notes')).toEqual([{ number: 1 }])
-    await second.stop()
+  const second = await sandbox.start(options)
+  expect(second.messages.join('\n')).not.toContain('Copied')
+  expect(await query(second.connection, 'select number from notes')).toEqual([{ number: 1 }])
+  await second.stop()
 
-    // The link outlived what it leads to, as on a new container with an old volume: never a silent fresh start.
-    rmSync(home, { recursive: true })
-    await expect(bench.start(options)).rejects.toThrow('is a link to a folder that is gone')
-  },
-)
+  // The link's target is gone, as in a new container with an old volume: never a silent new database.
+  rmSync(clusterFolder, { recursive: true })
+  await expect(sandbox.start(options)).rejects.toThrow('is a link to a folder that is gone')
+})
 
-asRoot('root: a closed data folder of our own is opened to the server alone', async () => {
-  const dataDir = join(bench.makeFolder(), 'data')
+testAsRoot('root: a private data folder is opened to the server account only', async () => {
+  const dataDir = join(sandbox.makeFolder(), 'data')
   mkdirSync(dataDir, { mode: 0o700 })
-  const database = await bench.start({ dataDir, settings })
+  const database = await sandbox.start({ dataDir, settings })
   const account = chooseAccount(undefined)!
   expect(realpathSync(join(dataDir, 'postgres'))).toBe(join(dataDir, 'postgres'))
   expect(statSync(dataDir)).toMatchObject({ uid: 0, gid: account.gid })
@@ -76,37 +73,40 @@ asRoot('root: a closed data folder of our own is opened to the server alone', as
   expect(statSync(database.connection.host).mode & 0o777).toBe(0o700)
   await database.stop()
 
-  // A backup that root restored belongs to root: it is handed over, not refused.
+  // A backup that root restored belongs to root: its ownership is changed, it is not refused.
   execFileSync('chown', ['-R', '0:0', join(dataDir, 'postgres')])
-  const restored = await bench.start({ dataDir, settings })
-  expect(ownerOf(restored.pid())).toBe(account.uid)
+  const restored = await sandbox.start({ dataDir, settings })
+  expect(readOwnerUid(restored.pid())).toBe(account.uid)
 })
 
-asDaemon('an ordinary user: own server, own folder, also with a read-only package that lacks its links', async () => {
-  const home = bench.makeFolder(0o700)
-  chownSync(home, daemon.uid, daemon.gid)
-  const nativeDir = copyPackage(bench.makeFolder())
-  const dataDir = join(home, 'data')
-  const holder = bench.hold({ dataDir, nativeDir, settings }, daemon)
-  const { pid, uid, connection } = await holder.ready
-  expect(uid).toBe(daemon.uid)
-  expect(ownerOf(pid)).toBe(daemon.uid)
-  expect(holder.sentences.join('\n')).toContain(`Copied PostgreSQL's programs to ${dataDir}`)
-  await query(connection, 'create table notes as select 1 as number')
-  await holder.kill()
+testAsDaemon(
+  'an ordinary user runs the server in their own folder, also with a read-only package without links',
+  async () => {
+    const home = sandbox.makeFolder(0o700)
+    chownSync(home, daemon.uid, daemon.gid)
+    const nativeDir = copyPackage(sandbox.makeFolder())
+    const dataDir = join(home, 'data')
+    const databaseProcess = sandbox.spawn({ dataDir, nativeDir, settings }, daemon)
+    const { pid, uid, connection } = await databaseProcess.ready
+    expect(uid).toBe(daemon.uid)
+    expect(readOwnerUid(pid)).toBe(daemon.uid)
+    expect(databaseProcess.messages.join('\n')).toContain(`Copied PostgreSQL's programs to ${dataDir}`)
+    await query(connection, 'create table notes as select 1 as number')
+    await databaseProcess.kill()
 
-  // Root takes the same database over, still as its owner, so that the user can have it back.
-  const root = await bench.start({ dataDir, settings, systemDir: join(bench.makeFolder(), 'system') })
-  expect(root.pid()).toBe(pid)
-  await root.stop()
-  const again = bench.hold({ dataDir, nativeDir, settings }, daemon)
-  expect(await query((await again.ready).connection, 'select number from notes')).toEqual([{ number: 1 }])
-})
+    // Root takes the same database over and still runs it as its owner, so that the user can use it again.
+    const root = await sandbox.start({ dataDir, settings, systemDir: join(sandbox.makeFolder(), 'system') })
+    expect(root.pid()).toBe(pid)
+    await root.stop()
+    const secondProcess = sandbox.spawn({ dataDir, nativeDir, settings }, daemon)
+    expect(await query((await secondProcess.ready).connection, 'select number from notes')).toEqual([{ number: 1 }])
+  },
+)
 
-asDaemon("an ordinary user is told whose database it is, when it is somebody else's", async () => {
-  const dataDir = bench.makeFolder()
-  await (await bench.start({ dataDir, settings })).stop()
-  const holder = bench.hold({ dataDir, settings }, daemon)
-  await expect(holder.ready).rejects.toThrow(/belongs to uid \d+: start as that user or as root/)
+testAsDaemon("an ordinary user gets an error that names the owner of another user's database", async () => {
+  const dataDir = sandbox.makeFolder()
+  await (await sandbox.start({ dataDir, settings })).stop()
+  const databaseProcess = sandbox.spawn({ dataDir, settings }, daemon)
+  await expect(databaseProcess.ready).rejects.toThrow(/belongs to uid \d+: start as that user or as root/)
   expect(existsSync(join(dataDir, 'postgres', 'postmaster.pid'))).toBe(false)
 })

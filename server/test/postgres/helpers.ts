@@ -14,28 +14,28 @@ import {
 import { readPidFile, stopPostmaster } from '../../src/adapters/postgres/postmaster.ts'
 import { identifyProcess } from '../../src/adapters/postgres/processes.ts'
 
-const HOLDER = fileURLToPath(new URL('./holder.ts', import.meta.url))
-const NEVER_MS = 30_000
+const DATABASE_PROCESS = fileURLToPath(new URL('./database-process.ts', import.meta.url))
+const WAIT_TIMEOUT_MS = 30_000
 
 export type Connection = EmbeddedPostgres['connection']
 export type Ready = { connection: Connection; pid: number; uid: number }
-export type Holder = {
+export type DatabaseProcess = {
   child: ChildProcess
   ready: Promise<Ready>
-  sentences: string[]
+  messages: string[]
   acknowledged: number[]
   kill(): Promise<void>
   stop(): Promise<void>
 }
 
-export type Bench = ReturnType<typeof createBench>
+export type Sandbox = ReturnType<typeof createSandbox>
 
-/** What a test starts, it starts here, never in the system's own folders; `clear` ends and removes all of it, also after a failure. */
-export function createBench() {
+/** Starts everything in temporary folders, never in the system's; `clear` stops and removes all of it, also after a failure. */
+export function createSandbox() {
   const folders: string[] = []
   const dataDirs = new Set<string>()
   const databases: EmbeddedPostgres[] = []
-  const holders: Holder[] = []
+  const databaseProcesses: DatabaseProcess[] = []
 
   const makeFolder = (mode = 0o755) => {
     const folder = mkdtempSync(join(tmpdir(), 'cs-pg-'))
@@ -47,45 +47,45 @@ export function createBench() {
   return {
     makeFolder,
 
-    async start(options: Omit<EmbeddedPostgresOptions, 'log'>): Promise<EmbeddedPostgres & { sentences: string[] }> {
+    async start(options: Omit<EmbeddedPostgresOptions, 'log'>): Promise<EmbeddedPostgres & { messages: string[] }> {
       dataDirs.add(options.dataDir)
       const systemDir = options.systemDir ?? join(makeFolder(), 'system')
-      const sentences: string[] = []
-      const log = (_details: object, message: string) => void sentences.push(message)
+      const messages: string[] = []
+      const log = (_details: object, message: string) => void messages.push(message)
       const database = await startEmbeddedPostgres({ ...options, systemDir, log: { info: log, warn: log, error: log } })
       databases.push(database)
-      return { ...database, sentences }
+      return { ...database, messages }
     },
 
-    hold(
+    spawn(
       options: Omit<EmbeddedPostgresOptions, 'log'> & { insert?: boolean },
-      as?: { uid: number; gid: number },
-    ): Holder {
+      account?: { uid: number; gid: number },
+    ): DatabaseProcess {
       dataDirs.add(options.dataDir)
-      const holder = spawnHolder({ systemDir: join(makeFolder(), 'system'), ...options }, as)
-      holders.push(holder)
-      return holder
+      const databaseProcess = spawnDatabaseProcess({ systemDir: join(makeFolder(), 'system'), ...options }, account)
+      databaseProcesses.push(databaseProcess)
+      return databaseProcess
     },
 
     async clear(): Promise<void> {
-      for (const holder of holders.splice(0)) await holder.stop()
+      for (const databaseProcess of databaseProcesses.splice(0)) await databaseProcess.stop()
       for (const database of databases.splice(0)) await database.stop()
-      for (const dataDir of dataDirs) await endServer(dataDir)
+      for (const dataDir of dataDirs) await stopServer(dataDir)
       dataDirs.clear()
       for (const folder of folders.splice(0)) rmSync(folder, { recursive: true, force: true })
     },
   }
 }
 
-function spawnHolder(options: object, as: { uid: number; gid: number } | undefined): Holder {
+function spawnDatabaseProcess(options: object, account: { uid: number; gid: number } | undefined): DatabaseProcess {
   const env = { PATH: process.env.PATH, TMPDIR: process.env.TMPDIR }
-  const child = spawn(process.execPath, [HOLDER, JSON.stringify(options)], {
+  const child = spawn(process.execPath, [DATABASE_PROCESS, JSON.stringify(options)], {
     stdio: ['pipe', 'pipe', 'pipe'],
     cwd: '/',
     env,
-    ...as,
+    ...account,
   })
-  const sentences: string[] = []
+  const messages: string[] = []
   const acknowledged: number[] = []
   let errors = ''
   child.stdin!.on('error', () => undefined)
@@ -96,18 +96,18 @@ function spawnHolder(options: object, as: { uid: number; gid: number } | undefin
   const ready = new Promise<Ready>((resolve, reject) => {
     createInterface(child.stdout!).on('line', (text) => {
       const line = JSON.parse(text) as { log?: string; ready?: Ready; acknowledged?: number }
-      if (line.log) sentences.push(line.log)
+      if (line.log) messages.push(line.log)
       if (line.acknowledged) acknowledged.push(line.acknowledged)
       if (line.ready) resolve(line.ready)
     })
-    void ended.then(() => reject(new Error(`The holder ended before it was ready. ${errors}`)))
+    void ended.then(() => reject(new Error(`The database process ended before it was ready. ${errors}`)))
   })
-  // A test that kills the holder on purpose does not wait for it.
+  // A test that kills the process on purpose does not wait for `ready`.
   ready.catch(() => undefined)
   return {
     child,
     ready,
-    sentences,
+    messages,
     acknowledged,
     kill: () => {
       child.kill('SIGKILL')
@@ -120,13 +120,13 @@ function spawnHolder(options: object, as: { uid: number; gid: number } | undefin
   }
 }
 
-async function endServer(dataDir: string): Promise<void> {
-  const cluster = clusterOf(dataDir)
+async function stopServer(dataDir: string): Promise<void> {
+  const cluster = findClusterFolder(dataDir)
   const pid = cluster && readPidFile(cluster)?.pid
   if (pid && identifyProcess(pid, cluster) === 'server') await stopPostmaster(pid, cluster)
 }
 
-function clusterOf(dataDir: string): string | undefined {
+function findClusterFolder(dataDir: string): string | undefined {
   try {
     return findCluster(dataDir)?.folder
   } catch {
@@ -136,7 +136,7 @@ function clusterOf(dataDir: string): string | undefined {
 
 export async function query<Row extends pg.QueryResultRow>(connection: Connection, text: string): Promise<Row[]> {
   const client = new pg.Client(connection)
-  // A server that is killed under the query fails the query; the connection's own error says the same again.
+  // When the server is killed, the query fails too; the connection's error event adds nothing.
   client.on('error', () => undefined)
   await client.connect()
   try {
@@ -146,10 +146,10 @@ export async function query<Row extends pg.QueryResultRow>(connection: Connectio
   }
 }
 
-export async function until(what: string, check: () => boolean | Promise<boolean>): Promise<void> {
-  const end = performance.now() + NEVER_MS
+export async function waitUntil(description: string, check: () => boolean | Promise<boolean>): Promise<void> {
+  const end = performance.now() + WAIT_TIMEOUT_MS
   while (!(await check())) {
-    if (performance.now() > end) throw new Error(`It never happened: ${what}`)
+    if (performance.now() > end) throw new Error(`Timed out waiting until ${description}`)
     await new Promise((resolve) => setTimeout(resolve, 5))
   }
 }

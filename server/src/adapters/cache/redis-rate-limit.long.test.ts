@@ -9,9 +9,9 @@ import { createLog } from '../../platform/log.ts'
 import { createRateLimiter } from '../../platform/rate-limit.ts'
 import { createRedisRateLimiter, type SharedRateLimiter } from './redis-rate-limit.ts'
 
-/** Against a real server, which npm does not bring: without `redis-server` on the PATH these are not run, and say so. */
+/** These tests need `redis-server` on the PATH, which npm does not install; without it they are skipped with a warning. */
 const installed = spawnSync('redis-server', ['--version']).status === 0
-if (!installed) console.warn('redis-server is not installed: the shared rate limit was not tried against a real one.')
+if (!installed) console.warn('redis-server is not installed: the tests of the shared rate limit are skipped.')
 
 describe.runIf(installed)('with a real Redis', () => {
   const folder = mkdtempSync(join(tmpdir(), 'countersign-redis-'))
@@ -19,7 +19,7 @@ describe.runIf(installed)('with a real Redis', () => {
   let server: ChildProcess
   let nodes: SharedRateLimiter[]
 
-  const start = async () => {
+  const startRedis = async () => {
     server = spawn(
       'redis-server',
       ['--port', '0', '--unixsocket', socket, '--save', '', '--appendonly', 'no', '--dir', folder],
@@ -32,34 +32,34 @@ describe.runIf(installed)('with a real Redis', () => {
       10_000,
     )
   }
-  const kill = async () => {
-    const exited = new Promise((done) => server.once('exit', done))
+  const killRedis = async () => {
+    const exited = new Promise((resolve) => server.once('exit', resolve))
     server.kill('SIGKILL')
     await exited
   }
   const openNode = () =>
     createRedisRateLimiter({ url: socket, local: createRateLimiter(systemClock), log: createLog('silent') })
-  /** Asks both nodes in turn; answers how many were let through. */
-  const hammer = async (subject: string, asks: number, perMinute: number) => {
-    const answers = await Promise.all(
-      Array.from({ length: asks }, (_, n) => nodes[n % nodes.length]!.take(subject, perMinute)),
+  /** Sends requests to both nodes in turn and counts the allowed ones. */
+  const countAllowed = async (subject: string, requests: number, perMinute: number) => {
+    const allowances = await Promise.all(
+      Array.from({ length: requests }, (_, index) => nodes[index % nodes.length]!.take(subject, perMinute)),
     )
-    return answers.filter(({ allowed }) => allowed).length
+    return allowances.filter(({ allowed }) => allowed).length
   }
 
   beforeAll(async () => {
     nodes = [openNode(), openNode()]
-    await start()
+    await startRedis()
   })
   afterAll(async () => {
     for (const node of nodes) await node.close()
-    await kill()
+    await killRedis()
     rmSync(folder, { recursive: true, force: true })
   })
 
   test('two nodes share one limit', async () => {
-    const allowed = await hammer('shared', 300, 100)
-    // A token comes back every 0.6 s, so one or two more may pass while we ask.
+    const allowed = await countAllowed('shared', 300, 100)
+    // A token is added every 0.6 s, so one or two more requests may pass during the test.
     expect(allowed).toBeGreaterThanOrEqual(100)
     expect(allowed).toBeLessThanOrEqual(102)
     const refused = await nodes[0]!.take('shared', 100)
@@ -67,23 +67,23 @@ describe.runIf(installed)('with a real Redis', () => {
     expect(refused.resetSeconds).toBeGreaterThanOrEqual(1)
   })
 
-  test('one subject does not use up another’s', async () => {
-    await hammer('greedy', 50, 10)
-    expect(await hammer('modest', 5, 10)).toBe(5)
+  test('subjects have separate limits', async () => {
+    await countAllowed('greedy', 50, 10)
+    expect(await countAllowed('modest', 5, 10)).toBe(5)
   })
 
-  test('killed and emptied under load: the limit grows to one a node at most, and is shared again afterwards', async () => {
-    let allowed = await hammer('storm', 60, 100)
-    await kill()
-    allowed += await hammer('storm', 400, 100)
-    await start()
-    const eraser = new Redis(socket)
-    await eraser.flushall()
-    eraser.disconnect()
-    await new Promise((done) => setTimeout(done, 1_100))
-    allowed += await hammer('storm', 400, 100)
+  test('when Redis is killed and flushed under load, each node allows at most its own limit, and the limit is shared again afterwards', async () => {
+    let allowed = await countAllowed('storm', 60, 100)
+    await killRedis()
+    allowed += await countAllowed('storm', 400, 100)
+    await startRedis()
+    const redis = new Redis(socket)
+    await redis.flushall()
+    redis.disconnect()
+    await new Promise((resolve) => setTimeout(resolve, 1_100))
+    allowed += await countAllowed('storm', 400, 100)
     expect(allowed).toBeLessThanOrEqual(2 * 100 + 20)
     expect(allowed).toBeGreaterThanOrEqual(100)
-    expect(await hammer('after', 300, 100)).toBeLessThanOrEqual(102)
+    expect(await countAllowed('after', 300, 100)).toBeLessThanOrEqual(102)
   })
 })

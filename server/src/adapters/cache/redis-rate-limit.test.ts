@@ -11,14 +11,14 @@ afterEach(async () => {
   for (const close of closers.splice(0)) await close()
 })
 
-async function serverThat(behaves: (socket: Socket) => void): Promise<string> {
+async function startServer(onConnection: (socket: Socket) => void): Promise<string> {
   const sockets = new Set<Socket>()
   const server: Server = createServer((socket) => {
     sockets.add(socket)
     socket.on('error', () => {})
-    behaves(socket)
+    onConnection(socket)
   })
-  await new Promise<void>((done) => server.listen(0, '127.0.0.1', done))
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve))
   closers.push(async () => {
     for (const socket of sockets) socket.destroy()
     server.close()
@@ -26,45 +26,47 @@ async function serverThat(behaves: (socket: Socket) => void): Promise<string> {
   return `redis://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-function limiterAt(url: string): SharedRateLimiter {
+function createLimiter(url: string): SharedRateLimiter {
   const limiter = createRedisRateLimiter({ url, local: createRateLimiter(createTestClock()), log: createLog('silent') })
   closers.push(limiter.close)
   return limiter
 }
 
-async function allowedOf(limiter: SharedRateLimiter, asks: number, perMinute: number) {
+async function countAllowed(limiter: SharedRateLimiter, requests: number, perMinute: number) {
   let allowed = 0
-  for (let n = 0; n < asks; n += 1) if ((await limiter.take('key:a', perMinute)).allowed) allowed += 1
+  for (let n = 0; n < requests; n += 1) if ((await limiter.take('key:a', perMinute)).allowed) allowed += 1
   return allowed
 }
 
-test('with nobody there the limit is the local one, and no request waits', async () => {
-  const limiter = limiterAt('redis://127.0.0.1:1')
-  const began = performance.now()
-  expect(await allowedOf(limiter, 50, 20)).toBe(20)
-  // A request that waited for the connection would take seconds, and there are fifty.
-  expect(performance.now() - began).toBeLessThan(5_000)
+test('without a server the local limit applies, and no request waits', async () => {
+  const limiter = createLimiter('redis://127.0.0.1:1')
+  const startedAt = performance.now()
+  expect(await countAllowed(limiter, 50, 20)).toBe(20)
+  // Each of the fifty requests would take seconds if it waited for the connection.
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
   expect(await limiter.state()).toBe('unreachable')
 })
 
-test('a server that takes connections and never answers holds nobody up', async () => {
-  const limiter = limiterAt(await serverThat(() => {}))
-  const began = performance.now()
-  expect(await allowedOf(limiter, 50, 20)).toBe(20)
-  expect(performance.now() - began).toBeLessThan(5_000)
+test('a server that accepts connections and never replies delays no request', async () => {
+  const limiter = createLimiter(await startServer(() => {}))
+  const startedAt = performance.now()
+  expect(await countAllowed(limiter, 50, 20)).toBe(20)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
-test('a server that talks nonsense or hangs up changes nothing', async () => {
-  const babbling = limiterAt(await serverThat((socket) => socket.on('data', () => socket.write('what?\r\n'))))
-  const leaving = limiterAt(await serverThat((socket) => socket.destroy()))
-  for (const limiter of [babbling, leaving]) expect(await allowedOf(limiter, 50, 20)).toBe(20)
-})
-
-test('an answer that makes no sense is no answer', async () => {
-  // Everything is answered with an array of two texts: it reads as a reply and is none.
-  const limiter = limiterAt(
-    await serverThat((socket) => socket.on('data', () => socket.write('*2\r\n$4\r\nwhat\r\n$3\r\nNaN\r\n'))),
+test('with a server that sends garbage or closes the connection the local limit applies', async () => {
+  const garbageLimiter = createLimiter(
+    await startServer((socket) => socket.on('data', () => socket.write('what?\r\n'))),
   )
-  await new Promise((done) => setTimeout(done, 50))
-  expect(await allowedOf(limiter, 50, 20)).toBe(20)
+  const closingLimiter = createLimiter(await startServer((socket) => socket.destroy()))
+  for (const limiter of [garbageLimiter, closingLimiter]) expect(await countAllowed(limiter, 50, 20)).toBe(20)
+})
+
+test('a malformed reply is ignored', async () => {
+  // Every command gets an array of two strings, which is valid RESP but not a valid reply to the script.
+  const limiter = createLimiter(
+    await startServer((socket) => socket.on('data', () => socket.write('*2\r\n$4\r\nwhat\r\n$3\r\nNaN\r\n'))),
+  )
+  await new Promise((resolve) => setTimeout(resolve, 50))
+  expect(await countAllowed(limiter, 50, 20)).toBe(20)
 })

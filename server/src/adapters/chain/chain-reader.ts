@@ -39,8 +39,8 @@ export function createChainReader({ request, lookbackBlocks = DEFAULT_LOOKBACK_B
 
   return {
     async authorization(asset, payer, nonce) {
-      const used = await call(asset, encodeCall(SELECTOR.authorizationState, payer, nonce))
-      if (used === 0n) return { used: false }
+      const state = await call(asset, encodeCall(SELECTOR.authorizationState, payer, nonce))
+      if (state === 0n) return { used: false }
       const useLog = await findUseLog(asset, payer, nonce)
       if (!useLog) return { used: true, transaction: null, transfer: null }
       const transaction = useLog.transactionHash as Hex

@@ -20,7 +20,7 @@ const abi = parseAbi([
 ])
 const ADDRESS = '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913'
 
-test('calls are written as a general encoder writes them', () => {
+test('calls are encoded as viem encodes them', () => {
   expect(encodeCall(SELECTOR.balanceOf, ADDRESS)).toBe(
     encodeFunctionData({ abi, functionName: 'balanceOf', args: [ADDRESS] }),
   )
@@ -29,7 +29,7 @@ test('calls are written as a general encoder writes them', () => {
   )
 })
 
-test.each([0, 1, 3, 70])('%i calls in one read back as themselves', (count) => {
+test.each([0, 1, 3, 70])('a multicall of %i calls is decoded by viem to the same calls', (count) => {
   const calls = Array.from(
     { length: count },
     (_, index): Call3 => ({ target: ADDRESS, callData: `0x${'ab'.repeat(index)}` }),
@@ -40,21 +40,23 @@ test.each([0, 1, 3, 70])('%i calls in one read back as themselves', (count) => {
   })
 })
 
-test('results are read as they were written, and a cut-off answer is refused', () => {
+test('multicall results are decoded, and truncated data is refused', () => {
   const results = [
     { success: true, returnData: `0x${'01'.repeat(32)}` },
     { success: false, returnData: '0x' },
     { success: true, returnData: `0x${'02'.repeat(45)}` },
   ] as const
-  const answer = encodeFunctionResult({ abi, functionName: 'aggregate3', result: [...results] })
-  expect(decodeAggregate3(answer, 3)).toEqual(results.map(({ success, returnData }) => ({ success, data: returnData })))
-  expect(() => decodeAggregate3(answer, 2)).toThrow('number of results')
-  expect(() => decodeAggregate3(answer.slice(0, -128), 3)).toThrow('cut off')
+  const returnData = encodeFunctionResult({ abi, functionName: 'aggregate3', result: [...results] })
+  expect(decodeAggregate3(returnData, 3)).toEqual(
+    results.map(({ success, returnData }) => ({ success, data: returnData })),
+  )
+  expect(() => decodeAggregate3(returnData, 2)).toThrow('number of results')
+  expect(() => decodeAggregate3(returnData.slice(0, -128), 3)).toThrow('cut off')
   expect(() => decodeAggregate3('0x', 1)).toThrow('cut off')
 })
 
-test('the text of a revert is read, and nothing else is taken for one', () => {
+test('the text of a revert is decoded, and other data is not mistaken for one', () => {
   expect(decodeRevertText(encodeErrorResult({ abi, errorName: 'Error', args: ['not today'] }))).toBe('not today')
-  for (const other of ['0x', '0x08c379a0', '0x4e487b71', `0x08c379a0${'ff'.repeat(64)}`])
-    expect(decodeRevertText(other)).toBeUndefined()
+  for (const data of ['0x', '0x08c379a0', '0x4e487b71', `0x08c379a0${'ff'.repeat(64)}`])
+    expect(decodeRevertText(data)).toBeUndefined()
 })

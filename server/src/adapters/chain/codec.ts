@@ -14,15 +14,9 @@ export const toHex = (bytes: Uint8Array): Hex =>
 
 export const toQuantity = (value: bigint | number): Hex => `0x${value.toString(16)}`
 
-export function maxBigInt(left: bigint, right: bigint): bigint {
-  if (left > right) return left
-  return right
-}
+export const maxBigInt = (a: bigint, b: bigint): bigint => (a > b ? a : b)
 
-export function minBigInt(left: bigint, right: bigint): bigint {
-  if (left < right) return left
-  return right
-}
+export const minBigInt = (a: bigint, b: bigint): bigint => (a < b ? a : b)
 
 const computeSelector = (signature: string) => Buffer.from(keccak(Buffer.from(signature))).toString('hex', 0, 4)
 const computeTopic = (signature: string) => toHex(keccak(Buffer.from(signature)))

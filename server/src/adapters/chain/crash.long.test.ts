@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url'
 import pg from 'pg'
 import { afterAll, expect, test } from 'vitest'
 import { PAY_TO } from '../../../test/contract/payments.ts'
-import { createBench } from '../../../test/postgres/helpers.ts'
+import { createSandbox } from '../../../test/postgres/helpers.ts'
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { createChainReader } from './chain-reader.ts'
@@ -19,13 +19,13 @@ const PROCESS = fileURLToPath(new URL('../../../test/contract/settling-process.t
 const CRASHES = 12
 const PRICE = 10_000n
 
-type Told = { payer: Hex; nonce: Hex; transaction: Hex }
+type ReportedPayment = { payer: Hex; nonce: Hex; transaction: Hex }
 
-const bench = createBench()
-afterAll(async () => bench.clear())
+const sandbox = createSandbox()
+afterAll(async () => sandbox.clear())
 
-/** Lets a process settle until it has told of `enough` payments and a little longer, and kills it in the middle of that. */
-async function settleAndKill(connection: object, enough: number, longerMs: number): Promise<Told[]> {
+/** Lets a process settle until it has reported `minReported` payments and a little longer, then kills it. */
+async function settleAndKill(connection: object, minReported: number, extraMs: number): Promise<ReportedPayment[]> {
   const child = spawn(
     process.execPath,
     ['--disable-warning=ExperimentalWarning', PROCESS, JSON.stringify(connection)],
@@ -33,35 +33,35 @@ async function settleAndKill(connection: object, enough: number, longerMs: numbe
       stdio: ['ignore', 'pipe', 'inherit'],
     },
   )
-  const told: Told[] = []
+  const reported: ReportedPayment[] = []
   const closed = once(child, 'close')
   const ready = new Promise<void>((resolve) => {
     createInterface(child.stdout).on('line', (line) => {
       try {
-        told.push(JSON.parse(line) as Told)
+        reported.push(JSON.parse(line) as ReportedPayment)
       } catch {
-        // The last line may be cut in two by the kill: then nobody was told.
+        // The kill may truncate the last line: that payment was not reported.
       }
-      if (told.length >= enough) resolve()
+      if (reported.length >= minReported) resolve()
     })
   })
   await Promise.race([ready, closed])
-  await new Promise((resolve) => setTimeout(resolve, longerMs))
+  await new Promise((resolve) => setTimeout(resolve, extraMs))
   child.kill('SIGKILL')
   await closed
-  return told
+  return reported
 }
 
-test('whoever was told that a payment is settled finds it on the chain after any number of crashes, once', async () => {
-  const { connection } = await bench.start({ dataDir: join(bench.makeFolder(), 'data') })
+test('a payment that was reported as settled is on the chain, once, after any number of crashes', async () => {
+  const { connection } = await sandbox.start({ dataDir: join(sandbox.makeFolder(), 'data') })
   const pool = new pg.Pool({ ...connection, max: 2 })
   pool.on('error', () => undefined)
   await pool.query(readFileSync(new URL('../../../migrations/0002_chain.sql', import.meta.url), 'utf8'))
-  const told: Told[] = []
+  const reported: ReportedPayment[] = []
   for (let crash = 0; crash < CRASHES; crash++) {
-    const some = await settleAndKill(connection, 20, Math.random() * 100)
-    expect(some.length).toBeGreaterThan(0)
-    told.push(...some)
+    const reportedNow = await settleAndKill(connection, 20, Math.random() * 100)
+    expect(reportedNow.length).toBeGreaterThan(0)
+    reported.push(...reportedNow)
   }
 
   const chain = await createEmbeddedChain({
@@ -70,7 +70,7 @@ test('whoever was told that a payment is settled finds it on the chain after any
     log: { info() {}, warn() {} },
   })
   const reader = createChainReader(chain)
-  for (const { payer, nonce, transaction } of told) {
+  for (const { payer, nonce, transaction } of reported) {
     expect(await reader.authorization(USDC, payer, nonce)).toMatchObject({
       used: true,
       transaction,
@@ -78,10 +78,10 @@ test('whoever was told that a payment is settled finds it on the chain after any
     })
   }
   const count = async (query: string) => BigInt((await pool.query(query)).rows[0].count)
-  const used = await count('select count(*) from chain_authorizations')
-  expect(used).toBeGreaterThanOrEqual(BigInt(told.length))
-  // Every used nonce moved the price once, and no money came from nowhere.
-  expect(await reader.balanceOf(USDC, PAY_TO)).toBe(used * PRICE)
+  const usedCount = await count('select count(*) from chain_authorizations')
+  expect(usedCount).toBeGreaterThanOrEqual(BigInt(reported.length))
+  // Every used nonce moved the price once, and the balances add up to the supply.
+  expect(await reader.balanceOf(USDC, PAY_TO)).toBe(usedCount * PRICE)
   expect(await count('select sum(amount) as count from chain_balances')).toBe(
     await count('select supply as count from chain_head'),
   )

@@ -1,10 +1,10 @@
-import { createPublicClient, custom, encodeFunctionData, hashDomain, parseAbi } from 'viem'
+import { createPublicClient, custom, encodeErrorResult, encodeFunctionData, hashDomain, parseAbi } from 'viem'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { base } from 'viem/chains'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
-import { newPayer } from '../../../test/contract/payments.ts'
+import { createPayer } from '../../../test/contract/payments.ts'
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { createChainReader } from './chain-reader.ts'
 import { MINTER, USDC } from './edr.ts'
@@ -14,17 +14,17 @@ import { createPublicRpc } from './public-rpc.ts'
 import { ChainUnreachable, type RpcBlock, RpcError } from './rpc.ts'
 
 const log = { info() {}, warn() {} }
-const opened: EmbeddedChain[] = []
+const openChains: EmbeddedChain[] = []
 
-async function open(journal: ChainJournal = createMemoryJournal()) {
+async function openChain(journal: ChainJournal = createMemoryJournal()) {
   const clock = createTestClock()
   const chain = await createEmbeddedChain({ journal, clock, log })
-  opened.push(chain)
+  openChains.push(chain)
   return { chain, clock, reader: createChainReader(chain) }
 }
 
-/** A raw transaction of an account of its own. */
-async function signed(to: Hex, data: Hex, { key = generatePrivateKey(), nonce = 0, gas = 200_000n } = {}) {
+/** A raw transaction of a new account. */
+async function signTransaction(to: Hex, data: Hex, { key = generatePrivateKey(), nonce = 0, gas = 200_000n } = {}) {
   return privateKeyToAccount(key).signTransaction({
     type: 'eip1559',
     chainId: 8453,
@@ -40,11 +40,11 @@ const mintCall = (to: Hex, amount: bigint) =>
   encodeFunctionData({ abi: parseAbi(['function mint(address,uint256)']), args: [to, amount] })
 
 afterEach(async () => {
-  for (const chain of opened.splice(0)) await chain.close()
+  for (const chain of openChains.splice(0)) await chain.close()
 })
 
-test('the token is where Base has it and answers as USDC does', async () => {
-  const { chain } = await open()
+test('the token is at its Base address and behaves as USDC', async () => {
+  const { chain } = await openChain()
   const transport = custom({ request: ({ method, params }) => chain.request(method, params as unknown[]) })
   const client = createPublicClient({ chain: base, transport })
   const abi = parseAbi([
@@ -55,16 +55,13 @@ test('the token is where Base has it and answers as USDC does', async () => {
     'function DOMAIN_SEPARATOR() view returns (bytes32)',
     'function MINTER() view returns (address)',
   ])
-  const read = (functionName: 'name' | 'symbol' | 'version' | 'decimals' | 'DOMAIN_SEPARATOR' | 'MINTER') =>
+  const readToken = (functionName: 'name' | 'symbol' | 'version' | 'decimals' | 'DOMAIN_SEPARATOR' | 'MINTER') =>
     client.readContract({ address: '0x833589fCD6eDb6E08f4c7C32D4f71b54bdA02913', abi, functionName })
-  expect(await Promise.all([read('name'), read('symbol'), read('version'), read('decimals')])).toEqual([
-    'USD Coin',
-    'USDC',
-    '2',
-    6,
-  ])
+  expect(
+    await Promise.all([readToken('name'), readToken('symbol'), readToken('version'), readToken('decimals')]),
+  ).toEqual(['USD Coin', 'USDC', '2', 6])
   const domain = { name: 'USD Coin', version: '2', chainId: 8453n, verifyingContract: USDC } as const
-  expect(await read('DOMAIN_SEPARATOR')).toBe(
+  expect(await readToken('DOMAIN_SEPARATOR')).toBe(
     hashDomain({
       domain,
       types: {
@@ -77,15 +74,17 @@ test('the token is where Base has it and answers as USDC does', async () => {
       },
     }),
   )
-  expect(String(await read('MINTER')).toLowerCase()).toBe(MINTER)
+  expect(String(await readToken('MINTER')).toLowerCase()).toBe(MINTER)
   expect(await client.getChainId()).toBe(8453)
 })
 
-test('only the faucet mints', async () => {
-  const { chain, reader } = await open()
-  const account = newPayer().address
+test('only the faucet can mint', async () => {
+  const { chain, reader } = await openChain()
+  const account = createPayer().address
   await chain.mint(account, 7n)
-  const hash = (await chain.request('eth_sendRawTransaction', [await signed(USDC, mintCall(account, 1_000n))])) as Hex
+  const hash = (await chain.request('eth_sendRawTransaction', [
+    await signTransaction(USDC, mintCall(account, 1_000n)),
+  ])) as Hex
   expect(await chain.request('eth_getTransactionReceipt', [hash])).toMatchObject({ status: '0x0', logs: [] })
   await expect(
     chain.request('eth_sendTransaction', [{ from: MINTER, to: USDC, data: mintCall(account, 1n) }]),
@@ -94,124 +93,127 @@ test('only the faucet mints', async () => {
   expect(await reader.balanceOf(USDC, account)).toBe(7n)
 })
 
-test('a refused call says why, as other nodes say it', async () => {
-  const { chain } = await open()
-  const call = { to: USDC, data: mintCall(newPayer().address, 1n) }
+test('a reverted call returns the same error as other nodes', async () => {
+  const { chain } = await openChain()
+  const call = { to: USDC, data: mintCall(createPayer().address, 1n) }
   const error = await chain.request('eth_call', [call, 'latest']).catch((thrown: unknown) => thrown)
   expect(error).toMatchObject({
     code: 3,
     message: 'execution reverted: FiatToken: caller is not a minter',
-    data: expect.stringMatching(/^0x08c379a0/),
+    data: encodeErrorResult({
+      abi: parseAbi(['error Error(string)']),
+      args: ['FiatToken: caller is not a minter'],
+    }),
   })
 })
 
-test('time passes on the chain although nobody sends anything, and never goes back', async () => {
-  const { chain, clock, reader } = await open()
+test('block time advances without transactions and never goes back', async () => {
+  const { chain, clock, reader } = await openChain()
   const start = await reader.headTime()
   clock.advance(90_000)
   expect(await reader.headTime()).toBe(start + 90n)
   clock.advance(-3_600_000)
-  await chain.mint(newPayer().address, 1n)
+  await chain.mint(createPayer().address, 1n)
   expect(await reader.headTime()).toBe(start + 90n)
 })
 
-test('a hundred transactions in one second do not push the clock ahead', async () => {
-  const { chain, reader } = await open()
+test('a hundred transactions in one second do not advance the block time', async () => {
+  const { chain, reader } = await openChain()
   const start = await reader.headTime()
   for (let count = 0; count < 100; count++) await chain.mint(MINTER, 1n)
   expect(await reader.headTime()).toBe(start)
 })
 
-test('there is no queue: a transaction out of turn is refused and leaves nothing behind', async () => {
-  const { chain, reader } = await open()
+test('there is no transaction pool: a nonce that is too high is refused and changes nothing', async () => {
+  const { chain, reader } = await openChain()
   const key = generatePrivateKey()
   const transfer = encodeFunctionData({ abi: parseAbi(['function transfer(address,uint256)']), args: [MINTER, 1n] })
   const { address } = privateKeyToAccount(key)
   await chain.mint(address, 10n)
   await expect(
-    chain.request('eth_sendRawTransaction', [await signed(USDC, transfer, { key, nonce: 1 })]),
+    chain.request('eth_sendRawTransaction', [await signTransaction(USDC, transfer, { key, nonce: 1 })]),
   ).rejects.toThrow('Nonce too high')
-  const first = await signed(USDC, transfer, { key, nonce: 0 })
+  const first = await signTransaction(USDC, transfer, { key, nonce: 0 })
   await chain.request('eth_sendRawTransaction', [first])
   await expect(chain.request('eth_sendRawTransaction', [first])).rejects.toBeInstanceOf(RpcError)
   expect(await reader.balanceOf(USDC, address)).toBe(9n)
 })
 
-describe('what is not in the journal never happened', () => {
-  /** A journal whose next append goes wrong: before it is written, or after, when only the answer is lost. */
-  function faulty() {
+describe('the journal decides which transactions exist', () => {
+  /** A journal whose next append fails: before the write, or after it, when only the response is lost. */
+  function createFaultyJournal() {
     const memory = createMemoryJournal()
-    let fault: 'none' | 'lose' | 'lose the answer' = 'none'
+    let fault: 'none' | 'fail' | 'lose the response' = 'none'
     const journal: ChainJournal = {
       ...memory,
       async append(epoch, block) {
-        if (fault === 'lose') throw new Error('the database is gone')
+        if (fault === 'fail') throw new Error('the database is gone')
         await memory.append(epoch, block)
-        if (fault === 'lose the answer') throw new Error('the connection was reset')
+        if (fault === 'lose the response') throw new Error('the connection was reset')
       },
       async load() {
-        if (fault === 'lose') throw new Error('the database is gone')
+        if (fault === 'fail') throw new Error('the database is gone')
         return memory.load()
       },
     }
-    return { journal, set: (next: typeof fault) => (fault = next) }
+    return { journal, setFault: (next: typeof fault) => (fault = next) }
   }
 
-  test('a transaction that could not be written is forgotten by the chain too', async () => {
-    const { journal, set } = faulty()
-    const { chain, reader } = await open(journal)
-    const account = newPayer().address
+  test('a transaction that could not be journalled is discarded by the chain', async () => {
+    const { journal, setFault } = createFaultyJournal()
+    const { chain, reader } = await openChain(journal)
+    const account = createPayer().address
     await chain.mint(account, 5n)
-    set('lose')
+    setFault('fail')
     await expect(chain.mint(account, 7n)).rejects.toBeInstanceOf(ChainUnreachable)
     await expect(reader.balanceOf(USDC, account)).rejects.toBeInstanceOf(ChainUnreachable)
-    set('none')
+    setFault('none')
     expect(await reader.balanceOf(USDC, account)).toBe(5n)
     await chain.mint(account, 1n)
     expect(await reader.balanceOf(USDC, account)).toBe(6n)
   })
 
-  test('a transaction that was written happened, although its sender was told of a failure', async () => {
-    const { journal, set } = faulty()
-    const { chain, reader } = await open(journal)
-    const account = newPayer().address
-    set('lose the answer')
+  test('a transaction that was journalled counts, although its sender got an error', async () => {
+    const { journal, setFault } = createFaultyJournal()
+    const { chain, reader } = await openChain(journal)
+    const account = createPayer().address
+    setFault('lose the response')
     await expect(chain.mint(account, 7n)).rejects.toBeInstanceOf(ChainUnreachable)
-    set('none')
+    setFault('none')
     expect(await reader.balanceOf(USDC, account)).toBe(7n)
   })
 
-  test('nobody sees a transaction before it is written', async () => {
+  test('a transaction is not visible before it is journalled', async () => {
     const memory = createMemoryJournal()
     let release: () => void = () => {}
-    const held = new Promise<void>((resolve) => {
+    const released = new Promise<void>((resolve) => {
       release = resolve
     })
-    let hold = false
+    let blockAppends = false
     const journal: ChainJournal = {
       ...memory,
       async append(epoch, block) {
-        if (hold) await held
+        if (blockAppends) await released
         await memory.append(epoch, block)
       },
     }
-    const { chain, reader } = await open(journal)
-    const account = newPayer().address
-    hold = true
-    const seen: string[] = []
-    const minting = chain.mint(account, 7n).then(() => seen.push('minted'))
-    const reading = reader.balanceOf(USDC, account).then((balance) => seen.push(`read ${balance}`))
+    const { chain, reader } = await openChain(journal)
+    const account = createPayer().address
+    blockAppends = true
+    const events: string[] = []
+    const minting = chain.mint(account, 7n).then(() => events.push('minted'))
+    const reading = reader.balanceOf(USDC, account).then((balance) => events.push(`read ${balance}`))
     await new Promise((resolve) => setTimeout(resolve, 50))
-    expect(seen).toEqual([])
+    expect(events).toEqual([])
     release()
     await Promise.all([minting, reading])
-    expect(seen).toContain('read 7')
+    expect(events).toContain('read 7')
   })
 })
 
-describe('callers from outside', () => {
-  test('get answers to one request and to a batch, each with its own id', async () => {
-    const { chain } = await open()
+describe('external callers', () => {
+  test('get responses to one request and to a batch, each with its id', async () => {
+    const { chain } = await openChain()
     const rpc = createPublicRpc(chain.request)
     expect(await rpc({ jsonrpc: '2.0', id: 7, method: 'eth_chainId' })).toEqual({
       jsonrpc: '2.0',
@@ -225,7 +227,7 @@ describe('callers from outside', () => {
       ]),
     ).toEqual([
       { jsonrpc: '2.0', id: 'a', result: '8453' },
-      { jsonrpc: '2.0', id: 'b', error: { code: -32601, message: expect.stringContaining('evm_mine') } },
+      { jsonrpc: '2.0', id: 'b', error: { code: -32601, message: 'The method evm_mine is not offered here.' } },
     ])
   })
 
@@ -237,15 +239,15 @@ describe('callers from outside', () => {
     'eth_sendTransaction',
     'debug_traceCall',
     'constructor',
-  ])('may not call %s', async (method) => {
-    const { chain } = await open()
+  ])('cannot call %s', async (method) => {
+    const { chain } = await openChain()
     expect(await createPublicRpc(chain.request)({ id: 1, method, params: [] })).toMatchObject({
       error: { code: -32601 },
     })
   })
 
-  test('are held to limits', async () => {
-    const { chain } = await open()
+  test('are limited in batch size, request size and gas', async () => {
+    const { chain } = await openChain()
     const rpc = createPublicRpc(chain.request)
     expect(await rpc([])).toMatchObject({ error: { code: -32600 } })
     expect(await rpc(Array(51).fill({ id: 1, method: 'eth_chainId' }))).toMatchObject({ error: { code: -32600 } })
@@ -253,17 +255,16 @@ describe('callers from outside', () => {
       error: { code: -32600 },
     })
     expect(await rpc({ id: 1, method: 'eth_call', params: 'no array' })).toMatchObject({ error: { code: -32600 } })
-    for (const nothing of [null, undefined, 7, 'text'])
-      expect(await rpc(nothing)).toMatchObject({ error: { code: -32600 } })
-    // Asked for the gas of a hundred blocks, a call gets the limit.
+    for (const body of [null, undefined, 7, 'text']) expect(await rpc(body)).toMatchObject({ error: { code: -32600 } })
+    // The call asks for the gas of a hundred blocks and gets the limit.
     const gasLeft = '0x5a60005260206000f3'
     const data = { data: gasLeft, gas: '0x59682f00' }
-    const answer = (await rpc({ id: 1, method: 'eth_call', params: [data, 'latest'] })) as { result: string }
-    expect(Number(answer.result)).toBeLessThan(10_000_000)
+    const response = (await rpc({ id: 1, method: 'eth_call', params: [data, 'latest'] })) as { result: string }
+    expect(Number(response.result)).toBeLessThan(10_000_000)
   })
 
   test('see the same block by number and by hash', async () => {
-    const { chain } = await open()
+    const { chain } = await openChain()
     await chain.mint(MINTER, 1n)
     const latest = (await chain.request('eth_getBlockByNumber', ['latest', true])) as RpcBlock
     expect(await chain.request('eth_getBlockByHash', [latest.hash, true])).toEqual(latest)

@@ -33,10 +33,10 @@ export async function answerFromJournal(
       return (await chain.send(method, params)) ?? (await journal.findTransaction(first))?.receipt ?? null
     case 'eth_getBlockByHash':
       if (!isHash(first)) return undefined
-      return (await chain.send(method, params)) ?? toRpcBlock(await journal.block({ hash: first }), second)
+      return (await chain.send(method, params)) ?? toRpcBlock(await journal.findBlock({ hash: first }), second)
     case 'eth_getBlockByNumber': {
       if (!isNumber(first) || BigInt(first) > chain.firstBlock) return undefined
-      return toRpcBlock(await journal.block({ number: BigInt(first) }), second) ?? undefined
+      return toRpcBlock(await journal.findBlock({ number: BigInt(first) }), second) ?? undefined
     }
     case 'eth_call': {
       const query = parseAuthorizationState(first)
@@ -64,7 +64,7 @@ function parseAuthorizationState(call: unknown): { authorizer: Hex; nonce: Hex }
 const isHash = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{64}$/i.test(value)
 const isNumber = (value: unknown): value is Hex => typeof value === 'string' && /^0x[0-9a-f]{1,16}$/i.test(value)
 
-function toRpcBlock(block: Awaited<ReturnType<ChainJournal['block']>>, full: unknown) {
+function toRpcBlock(block: Awaited<ReturnType<ChainJournal['findBlock']>>, full: unknown) {
   if (!block) return null
   const { header, transactions } = block
   return {
@@ -83,7 +83,7 @@ async function findLogs(journal: ChainJournal, chain: Chain, filter: unknown): P
   const addresses = toOptions(logFilter.address)
   if (!range) return []
   const query: LogQuery = { ...range, limit: MAX_TRANSACTIONS, authorization: parseAuthorizationFilter(topics) }
-  const receipts = await journal.receipts(query)
+  const receipts = await journal.findReceipts(query)
   if (receipts === 'too_many')
     throw new RpcError(-32005, `more than ${MAX_TRANSACTIONS} transactions in that range: ask for fewer blocks`)
   const logs = receipts
@@ -106,7 +106,7 @@ function toOptions(value: unknown): string[] | undefined {
 
 async function findBlockRange(journal: ChainJournal, chain: Chain, filter: LogFilter) {
   if (filter.blockHash !== undefined) {
-    const block = isHash(filter.blockHash) ? await journal.block({ hash: filter.blockHash }) : null
+    const block = isHash(filter.blockHash) ? await journal.findBlock({ hash: filter.blockHash }) : null
     return block ? { fromBlock: BigInt(block.header.number), toBlock: BigInt(block.header.number) } : undefined
   }
   const toBlockNumber = (tag: unknown) => (isNumber(tag) ? BigInt(tag) : tag === 'earliest' ? 0n : chain.headNumber)

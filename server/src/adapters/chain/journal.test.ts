@@ -5,7 +5,7 @@ import { base } from 'viem/chains'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
-import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { createPayer, createTerms, NETWORK, PAY_TO, signCancel, signPayment } from '../../../test/contract/payments.ts'
 import { createTestDatabase } from '../../../test/database.ts'
 import type { Hex } from '../../modules/payments/facilitator.ts'
 import { createLocalFacilitator } from '../facilitators/local-facilitator.ts'
@@ -26,7 +26,7 @@ const token = parseAbi([
   'function cancelAuthorization(address,bytes32,uint8,bytes32,bytes32)',
 ])
 
-const clientOf = ({ request }: EmbeddedChain) => {
+const createClients = ({ request }: EmbeddedChain) => {
   const transport = custom({ request: ({ method, params }) => request(method, params as unknown[]) })
   const reads = createPublicClient({ chain: base, transport, pollingInterval: 1 })
   const read = (functionName: 'totalSupply' | 'allowance' | 'nonces', ...args: Hex[]) =>
@@ -38,34 +38,37 @@ const clientOf = ({ request }: EmbeddedChain) => {
   }
 }
 
-function journalContract(name: string, make: () => Promise<{ journal: ChainJournal; close(): Promise<void> }>) {
+function journalContract(
+  name: string,
+  createJournal: () => Promise<{ journal: ChainJournal; close(): Promise<void> }>,
+) {
   describe(`a chain on ${name}`, () => {
     let journal: ChainJournal
-    let end: () => Promise<void>
+    let closeJournal: () => Promise<void>
     const clock = createTestClock()
     beforeAll(async () => {
-      const made = await make()
-      journal = made.journal
-      end = made.close
+      const created = await createJournal()
+      journal = created.journal
+      closeJournal = created.close
     })
-    afterAll(async () => end())
+    afterAll(async () => closeJournal())
 
-    test('comes back after a restart with its money, its used nonces and its history, and only goes forward', async () => {
+    test('keeps balances, used nonces and history across restarts, and block numbers only increase', async () => {
       const first = await createEmbeddedChain({ journal, clock, log })
-      const { walletOf } = clientOf(first)
+      const { walletOf } = createClients(first)
       const keys = [generatePrivateKey(), generatePrivateKey()] as const
       const [owner, spender] = [privateKeyToAccount(keys[0]), privateKeyToAccount(keys[1])]
       await first.mint(owner.address, 5_000_000n)
 
       const facilitatorKey = generatePrivateKey()
-      const facilitate = ({ request }: EmbeddedChain) =>
+      const createFacilitator = ({ request }: EmbeddedChain) =>
         createLocalFacilitator({ request, network: NETWORK, asset: USDC, privateKeys: [facilitatorKey], clock })
-      const terms = termsOf()
+      const terms = createTerms()
       const payment = await signPayment(owner, terms, { clock })
-      const paid = await facilitate(first).settle(payment, terms)
-      if (paid.state !== 'settled') throw new Error(paid.message)
+      const settlement = await createFacilitator(first).settle(payment, terms)
+      if (settlement.state !== 'settled') throw new Error(settlement.message)
 
-      const approved = await walletOf(keys[0]).writeContract({
+      const approvalHash = await walletOf(keys[0]).writeContract({
         address: USDC,
         abi: token,
         functionName: 'approve',
@@ -85,7 +88,7 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
         args: [owner.address, spender.address, 700n, 2n ** 64n, permit.v, permit.r, permit.s],
       })
       const cancelled = await signPayment(owner, terms, { clock })
-      const cancel = split(await signCancel(owner, cancelled.authorization.nonce))
+      const cancel = splitSignature(await signCancel(owner, cancelled.authorization.nonce))
       await walletOf(keys[1]).writeContract({
         address: USDC,
         abi: token,
@@ -93,13 +96,13 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
         args: [owner.address, cancelled.authorization.nonce, cancel.v, cancel.r, cancel.s],
       })
 
-      const seen = async (chain: EmbeddedChain) => {
+      const readChain = async (chain: EmbeddedChain) => {
         const reader = createChainReader(chain)
-        const client = clientOf(chain)
+        const client = createClients(chain)
         return {
           supply: await client.read('totalSupply'),
           balances: await Promise.all(
-            [owner.address, spender.address, PAY_TO].map((who) => reader.balanceOf(USDC, who)),
+            [owner.address, spender.address, PAY_TO].map((address) => reader.balanceOf(USDC, address)),
           ),
           allowance: await client.read('allowance', owner.address, spender.address),
           permits: await client.read('nonces', owner.address),
@@ -108,13 +111,13 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
           ),
           payment: await reader.authorization(USDC, owner.address, payment.authorization.nonce),
           cancelled: await reader.authorization(USDC, owner.address, cancelled.authorization.nonce),
-          transaction: await chain.request('eth_getTransactionByHash', [paid.transaction]),
-          receipt: await chain.request('eth_getTransactionReceipt', [approved]),
-          block: await chain.request('eth_getBlockByNumber', [`0x${paid.block!.toString(16)}`, true]),
+          transaction: await chain.request('eth_getTransactionByHash', [settlement.transaction]),
+          receipt: await chain.request('eth_getTransactionReceipt', [approvalHash]),
+          block: await chain.request('eth_getBlockByNumber', [`0x${settlement.block!.toString(16)}`, true]),
           logs: await chain.request('eth_getLogs', [{ fromBlock: '0x0', toBlock: 'latest', address: USDC }]),
         }
       }
-      const before = await seen(first)
+      const before = await readChain(first)
       const headBefore = BigInt((await first.request('eth_blockNumber')) as string)
       expect(before).toMatchObject({
         supply: 5_000_000n,
@@ -122,7 +125,7 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
         allowance: 700n,
         permits: 1n,
         counts: [1, 3],
-        payment: { used: true, transaction: paid.transaction, transfer: { value: 10_000n } },
+        payment: { used: true, transaction: settlement.transaction, transfer: { value: 10_000n } },
         cancelled: { used: true, transfer: null },
       })
       expect(before.logs).toHaveLength(9)
@@ -131,65 +134,68 @@ function journalContract(name: string, make: () => Promise<{ journal: ChainJourn
 
       clock.advance(3_600_000)
       const second = await createEmbeddedChain({ journal, clock, log })
-      expect(await seen(second)).toEqual(before)
+      expect(await readChain(second)).toEqual(before)
       const head = (await second.request('eth_getBlockByNumber', ['latest', false])) as RpcBlock
       expect(BigInt(head.number)).toBeGreaterThan(headBefore)
       expect(Number(head.timestamp)).toBe(Math.floor(clock.now().getTime() / 1000))
       expect(await second.request('eth_getBlockByHash', [(before.block as RpcBlock).hash, true])).toEqual(before.block)
 
-      // The old payment is found again by a facilitator that never saw it, and new ones work.
-      const facilitator = facilitate(second)
+      // A new facilitator finds the old payment, and new payments work.
+      const facilitator = createFacilitator(second)
       expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: false })
       expect(await facilitator.settle(payment, terms)).toMatchObject({
         state: 'settled',
-        transaction: paid.transaction,
+        transaction: settlement.transaction,
       })
       const next = await facilitator.settle(await signPayment(owner, terms, { clock }), terms)
       expect(next).toMatchObject({ state: 'settled' })
-      expect((next as typeof paid).block!).toBeGreaterThan(headBefore)
+      expect((next as typeof settlement).block!).toBeGreaterThan(headBefore)
       await expect(second.request('eth_call', [{ to: USDC, data: '0x' }, '0x1'])).rejects.toThrow('not kept')
       await second.close()
 
-      // By now the first payment has expired, and a start no longer loads it; that it was used is still known.
+      // The first payment has expired, so a start no longer loads it; the journal still reports it as used.
       const third = await createEmbeddedChain({ journal, clock, log })
       const reader = createChainReader(third)
       expect(await reader.authorization(USDC, owner.address, payment.authorization.nonce)).toEqual(before.payment)
-      expect(await facilitate(third).settle(payment, terms)).toMatchObject({
+      expect(await createFacilitator(third).settle(payment, terms)).toMatchObject({
         state: 'settled',
-        transaction: paid.transaction,
+        transaction: settlement.transaction,
       })
       expect(await reader.balanceOf(USDC, PAY_TO)).toBe(20_000n)
       await third.close()
     })
 
-    test('who has taken the journal over is the only one that may write', async () => {
-      const old = await createEmbeddedChain({ journal, clock, log })
-      const now = await createEmbeddedChain({ journal, clock, log })
-      const account = newPayer().address
-      await expect(old.mint(account, 1n)).rejects.toBeInstanceOf(ChainUnreachable)
-      await now.mint(account, 2n)
-      await expect(old.mint(account, 1n)).rejects.toThrow('taken over')
-      expect(await createChainReader(now).balanceOf(USDC, account)).toBe(2n)
-      await now.close()
+    test('only the process that took the journal over can write', async () => {
+      const formerOwner = await createEmbeddedChain({ journal, clock, log })
+      const newOwner = await createEmbeddedChain({ journal, clock, log })
+      const account = createPayer().address
+      await expect(formerOwner.mint(account, 1n)).rejects.toBeInstanceOf(ChainUnreachable)
+      await newOwner.mint(account, 2n)
+      await expect(formerOwner.mint(account, 1n)).rejects.toThrow('taken over')
+      expect(await createChainReader(newOwner).balanceOf(USDC, account)).toBe(2n)
+      await newOwner.close()
     })
 
-    test('logs are found by block, address and topics, and never by guessing', async () => {
+    test('logs are found by block, address and topics', async () => {
       const chain = await createEmbeddedChain({ journal, clock, log })
-      const [one, two] = [newPayer().address, newPayer().address]
-      const [hash] = [await chain.mint(one, 1n), await chain.mint(two, 2n)]
+      const [firstAccount, secondAccount] = [createPayer().address, createPayer().address]
+      const [hash] = [await chain.mint(firstAccount, 1n), await chain.mint(secondAccount, 2n)]
       const receipt = (await chain.request('eth_getTransactionReceipt', [hash])) as RpcReceipt
-      const find = async (filter: object) => (await chain.request('eth_getLogs', [filter])) as RpcLog[]
-      const ofBlock = { fromBlock: receipt.blockNumber, toBlock: receipt.blockNumber }
-      expect(await find(ofBlock)).toEqual(receipt.logs)
-      expect(await find({ blockHash: receipt.blockHash })).toEqual(receipt.logs)
-      expect(await find({ ...ofBlock, address: MULTICALL3 })).toEqual([])
+      const findLogs = async (filter: object) => (await chain.request('eth_getLogs', [filter])) as RpcLog[]
+      const blockFilter = { fromBlock: receipt.blockNumber, toBlock: receipt.blockNumber }
+      expect(await findLogs(blockFilter)).toEqual(receipt.logs)
+      expect(await findLogs({ blockHash: receipt.blockHash })).toEqual(receipt.logs)
+      expect(await findLogs({ ...blockFilter, address: MULTICALL3 })).toEqual([])
       expect(
-        await find({ fromBlock: '0x0', topics: [null, null, `0x${one.slice(2).toLowerCase().padStart(64, '0')}`] }),
+        await findLogs({
+          fromBlock: '0x0',
+          topics: [null, null, `0x${firstAccount.slice(2).toLowerCase().padStart(64, '0')}`],
+        }),
       ).toHaveLength(2)
       expect(
-        await find({ fromBlock: '0x0', topics: [receipt.logs[0]!.topics[0]!, [`0x${'00'.repeat(32)}`]] }),
+        await findLogs({ fromBlock: '0x0', topics: [receipt.logs[0]!.topics[0]!, [`0x${'00'.repeat(32)}`]] }),
       ).toHaveLength(0)
-      expect(await find({ blockHash: `0x${'00'.repeat(32)}` })).toEqual([])
+      expect(await findLogs({ blockHash: `0x${'00'.repeat(32)}` })).toEqual([])
       await chain.close()
     })
   })
@@ -205,10 +211,10 @@ async function signPermit(owner: ReturnType<typeof privateKeyToAccount>, spender
     primaryType: 'Permit',
     message: { owner: owner.address, spender, value, nonce: 0n, deadline: 2n ** 64n },
   })
-  return split(signature)
+  return splitSignature(signature)
 }
 
-const split = (signature: Hex) => {
+const splitSignature = (signature: Hex) => {
   const { r, s, v } = parseSignature(signature)
   return { r, s, v: Number(v) }
 }

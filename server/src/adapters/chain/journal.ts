@@ -64,9 +64,11 @@ export type ChainJournal = {
   reserveBlocks(epoch: bigint, upTo: bigint): Promise<void>
   isAuthorizationUsed(authorizer: Hex, nonce: Hex): Promise<boolean>
   findTransaction(hash: Hex): Promise<{ transaction: RpcTransaction; receipt: RpcReceipt } | null>
-  block(key: { number: bigint } | { hash: Hex }): Promise<{ header: RpcBlock; transactions: RpcTransaction[] } | null>
+  findBlock(
+    key: { number: bigint } | { hash: Hex },
+  ): Promise<{ header: RpcBlock; transactions: RpcTransaction[] } | null>
   /** Receipts in chain order, or `too_many`. */
-  receipts(query: LogQuery): Promise<RpcReceipt[] | 'too_many'>
+  findReceipts(query: LogQuery): Promise<RpcReceipt[] | 'too_many'>
 }
 
 export class JournalTakenOver extends Error {
@@ -182,8 +184,8 @@ export function createPostgresJournal(database: Database): ChainJournal {
         transactions.map((mined) => JSON.stringify(mined.receipt)),
         JSON.stringify(effects.balanceDeltas.map((item) => ({ owner: item.owner, delta: item.deltaMicro.toString() }))),
         JSON.stringify(
-          effects.authorizations.map(({ validBefore, ...used }) => ({
-            ...used,
+          effects.authorizations.map(({ validBefore, ...authorization }) => ({
+            ...authorization,
             valid_before: validBefore?.toString(),
           })),
         ),
@@ -218,7 +220,7 @@ export function createPostgresJournal(database: Database): ChainJournal {
       return row ?? null
     },
 
-    async block(key) {
+    async findBlock(key) {
       const [row] = await select<{ header: RpcBlock; transactions: RpcTransaction[] }>(
         `select header,
                 coalesce((select json_agg(t.transaction order by t.index) from chain_transactions t
@@ -229,7 +231,7 @@ export function createPostgresJournal(database: Database): ChainJournal {
       return row ?? null
     },
 
-    async receipts({ fromBlock, toBlock, authorization, limit }) {
+    async findReceipts({ fromBlock, toBlock, authorization, limit }) {
       const rows = authorization
         ? await select<{ receipt: RpcReceipt }>(
             `select t.receipt from chain_authorizations a join chain_transactions t on t.hash = a.transaction

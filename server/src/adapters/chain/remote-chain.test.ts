@@ -5,7 +5,7 @@ import { generatePrivateKey } from 'viem/accounts'
 import { afterEach, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
-import { NETWORK, newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { createPayer, createTerms, NETWORK, signPayment } from '../../../test/contract/payments.ts'
 import { createLocalFacilitator } from '../facilitators/local-facilitator.ts'
 import { createChainReader } from './chain-reader.ts'
 import { USDC } from './edr.ts'
@@ -30,7 +30,7 @@ async function serve(listener: RequestListener) {
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
-test('a second process settles on the chain that the first one owns', async () => {
+test('a second process settles on the chain that the first process owns', async () => {
   const clock = createTestClock()
   const chain = await createEmbeddedChain({ journal: createMemoryJournal(), clock, log: { info() {}, warn() {} } })
   closers.push(chain.close)
@@ -43,9 +43,9 @@ test('a second process settles on the chain that the first one owns', async () =
   const remote = createRemoteChain({ url })
   const privateKeys = [generatePrivateKey()]
   const facilitator = createLocalFacilitator({ ...remote, network: NETWORK, asset: USDC, privateKeys, clock })
-  const payer = newPayer()
+  const payer = createPayer()
   await chain.mint(payer.address, 50_000n)
-  const terms = termsOf()
+  const terms = createTerms()
   const payment = await signPayment(payer, terms, { clock })
   expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: true })
   const settled = await facilitator.settle(payment, terms)
@@ -57,8 +57,8 @@ test('a second process settles on the chain that the first one owns', async () =
   await expect(remote.request('evm_mine')).rejects.toBeInstanceOf(RpcError)
 })
 
-test("a node's own error is told apart from no answer at all", async () => {
-  const answers: Record<string, [number, string]> = {
+test('an error returned by the node is distinguished from a missing or unusable response', async () => {
+  const responses: Record<string, [number, string]> = {
     error: [200, '{"jsonrpc":"2.0","id":1,"error":{"code":-32000,"message":"nonce too low"}}'],
     'error under 400': [400, '{"error":{"code":3,"message":"execution reverted","data":"0x"}}'],
     page: [502, '<html></html>'],
@@ -67,16 +67,17 @@ test("a node's own error is told apart from no answer at all", async () => {
     text: [200, '"text"'],
   }
   const url = await serve((request, response) => {
-    const [status, body] = answers[decodeURIComponent(request.url!.slice(1))]!
+    const [status, body] = responses[decodeURIComponent(request.url!.slice(1))]!
     response.writeHead(status).end(body)
   })
-  const ask = (path: string) => createRemoteChain({ url: `${url}/${encodeURIComponent(path)}` }).request('eth_chainId')
-  await expect(ask('error')).rejects.toMatchObject({ name: 'RpcError', code: -32000, message: 'nonce too low' })
-  await expect(ask('error under 400')).rejects.toMatchObject({ name: 'RpcError', code: 3 })
-  for (const dark of ['page', 'status', 'nothing', 'text'])
-    await expect(ask(dark)).rejects.toBeInstanceOf(ChainUnreachable)
-  const silent = await serve(() => undefined)
-  await expect(createRemoteChain({ url: silent, timeoutMs: 100 }).request('eth_chainId')).rejects.toBeInstanceOf(
+  const request = (path: string) =>
+    createRemoteChain({ url: `${url}/${encodeURIComponent(path)}` }).request('eth_chainId')
+  await expect(request('error')).rejects.toMatchObject({ name: 'RpcError', code: -32000, message: 'nonce too low' })
+  await expect(request('error under 400')).rejects.toMatchObject({ name: 'RpcError', code: 3 })
+  for (const unusable of ['page', 'status', 'nothing', 'text'])
+    await expect(request(unusable)).rejects.toBeInstanceOf(ChainUnreachable)
+  const silentUrl = await serve(() => undefined)
+  await expect(createRemoteChain({ url: silentUrl, timeoutMs: 100 }).request('eth_chainId')).rejects.toBeInstanceOf(
     ChainUnreachable,
   )
 })

@@ -18,40 +18,40 @@ afterAll(async () => {
   await testDatabase?.drop()
 })
 
-const open = (mayOwn = true) =>
+const openChain = (mayOwn = true) =>
   createSharedChain({ pool: database.pool, connect: database.connect, clock: systemClock, log: silentLog, mayOwn })
 const PAYER = '0x00000000000000000000000000000000000000aa'
 
-/** As when the database is restarted under a running process: the connection that holds the lock is gone. */
-const cutTheLock = () =>
+/** Simulates a database restart under a running process: the connection that holds the lock is closed. */
+const closeLockConnections = () =>
   database.pool.query(
     `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and database =
        (select oid from pg_database where datname = current_database())`,
   )
 
-test('an owner that loses its lock takes the chain up again with the next request, however many there are', async () => {
-  const chain = await open()
+test('an owner that loses its lock takes the chain over again with the next of many concurrent requests', async () => {
+  const chain = await openChain()
   await chain.announce('http://127.0.0.1:1')
   await chain.mint(PAYER, 5n)
-  await cutTheLock()
+  await closeLockConnections()
   await vi.waitUntil(() => !chain.isOwner(), 5_000)
 
   const { balanceOf } = createChainReader(chain)
-  const answers = await Promise.all(Array.from({ length: 50 }, () => balanceOf(USDC, PAYER)))
-  expect(new Set(answers)).toEqual(new Set([5n]))
+  const balances = await Promise.all(Array.from({ length: 50 }, () => balanceOf(USDC, PAYER)))
+  expect(new Set(balances)).toEqual(new Set([5n]))
   expect(chain.isOwner()).toBe(true)
   await chain.close()
 })
 
-test('a process that owns nothing and reaches nobody says so, and one that may not own never does', async () => {
-  const owner = await open()
+test('a process that cannot reach the owner reports it, and a process that may not own the chain never takes it over', async () => {
+  const owner = await openChain()
   await owner.announce('http://127.0.0.1:1')
-  const second = await open()
+  const second = await openChain()
   await expect(second.request('eth_blockNumber', [])).rejects.toThrow('The node gave no answer.')
   expect(second.isOwner()).toBe(false)
 
   await owner.close()
-  const worker = await open(false)
+  const worker = await openChain(false)
   await expect(worker.request('eth_blockNumber', [])).rejects.toThrow('The node gave no answer.')
   expect(await second.request('eth_chainId', [])).toBe('0x2105')
   expect(second.isOwner()).toBe(true)

@@ -27,7 +27,7 @@ export function checkTerms(payment: ExactPayment, terms: PaymentTerms, now: Date
     return { reason: REASON.network, message: `The payment is not for ${terms.network}.` }
   }
   if (!isWellFormed(payment)) {
-    return { reason: REASON.payload, message: 'The authorisation has a field that is malformed by EIP-3009.' }
+    return { reason: REASON.payload, message: 'The authorisation has a field that is not what EIP-3009 wants there.' }
   }
   if (authorization.to.toLowerCase() !== terms.payTo.toLowerCase()) {
     return { reason: REASON.recipient, message: `The payment goes to ${authorization.to}, not to ${terms.payTo}.` }

@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { compareWithReference } from '../../../test/contract/differential.ts'
 
-test('every kind of good and bad payment gets the verdict that the x402 reference gives it', async () => {
+test('every kind of valid and invalid payment gets the same result as from the x402 reference facilitator', async () => {
   const { cases, valid } = await compareWithReference(2)
   expect(cases).toBeGreaterThanOrEqual(60)
   expect(valid).toBeGreaterThanOrEqual(18)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { createPayer, createTerms, signPayment } from '../../../test/contract/payments.ts'
 import type { Facilitator } from '../../modules/payments/facilitator.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { readExactPayment } from '../../platform/x402-wire.ts'
@@ -8,8 +8,8 @@ import { buildFacilitatorRequest, createFacilitatorHandlers, readTerms } from '.
 const TRANSACTION = `0x${'cd'.repeat(32)}` as const
 
 test.each([1, 2] as const)('a version %i payment survives the round trip over the wire', async (x402Version) => {
-  const terms = termsOf()
-  const payment = await signPayment(newPayer(), terms, { clock: systemClock, x402Version })
+  const terms = createTerms()
+  const payment = await signPayment(createPayer(), terms, { clock: systemClock, x402Version })
   const body = JSON.parse(JSON.stringify(buildFacilitatorRequest(payment, terms))) as Record<string, unknown>
   expect(readExactPayment(body.paymentPayload, { strict: false })).toEqual(payment)
   expect(readTerms(body.paymentRequirements)).toEqual(terms)
@@ -27,15 +27,15 @@ const createStub = (overrides: Partial<Facilitator>): Facilitator => ({
 })
 
 test('an unknown settlement is reported as pending, neither as failed nor as settled', async () => {
-  const terms = termsOf()
-  const payment = await signPayment(newPayer(), terms, { clock: systemClock })
+  const terms = createTerms()
+  const payment = await signPayment(createPayer(), terms, { clock: systemClock })
   const response = await createFacilitatorHandlers(createStub({})).settle(buildFacilitatorRequest(payment, terms))
   expect(response).toMatchObject({ success: false, errorReason: 'settlement_pending', transaction: '' })
 })
 
 test('a settlement is reported with transaction, payer, amount and the network name of the x402 version', async () => {
-  const terms = termsOf()
-  const payment = await signPayment(newPayer(), terms, { clock: systemClock, x402Version: 1 })
+  const terms = createTerms()
+  const payment = await signPayment(createPayer(), terms, { clock: systemClock, x402Version: 1 })
   const { from } = payment.authorization
   const settle: Facilitator['settle'] = async () => ({
     state: 'settled',
@@ -66,8 +66,8 @@ test('a body that cannot be read is refused without calling the facilitator', as
     expect(await handlers.verify(body)).toMatchObject({ isValid: false, invalidReason: 'invalid_payload' })
     expect(await handlers.settle(body)).toMatchObject({ success: false, errorReason: 'invalid_payload' })
   }
-  const terms = termsOf()
-  const payment = await signPayment(newPayer(), terms, { clock: systemClock })
+  const terms = createTerms()
+  const payment = await signPayment(createPayer(), terms, { clock: systemClock })
   expect(await handlers.verify({ ...buildFacilitatorRequest(payment, terms), x402Version: 1 })).toMatchObject({
     isValid: false,
   })

@@ -6,7 +6,7 @@ import { afterEach, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import { facilitatorContract } from '../../../test/contract/facilitator.ts'
 import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
-import { NETWORK, newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { createPayer, createTerms, NETWORK, signPayment } from '../../../test/contract/payments.ts'
 import { FacilitatorUnavailable } from '../../modules/payments/facilitator.ts'
 import { createChainReader } from '../chain/chain-reader.ts'
 import { USDC } from '../chain/edr.ts'
@@ -21,8 +21,8 @@ type Handlers = { verify?: Handler; settle?: Handler; supported?: Handler }
 
 const closers: (() => Promise<void>)[] = []
 
-/** A real server on the loopback. A handler answers with what it returns, or does something worse by itself. */
-async function serve(handlers: Handlers) {
+/** A real server on the loopback. A handler returns the response body, or writes to the response or socket itself. */
+async function startServer(handlers: Handlers) {
   const calls = { verify: 0, settle: 0, supported: 0 }
   const server = createServer(async (request: IncomingMessage, response: ServerResponse) => {
     const name = request.url!.slice(1) as keyof Handlers
@@ -30,10 +30,10 @@ async function serve(handlers: Handlers) {
     const chunks: Buffer[] = []
     for await (const chunk of request) chunks.push(chunk as Buffer)
     const text = Buffer.concat(chunks).toString()
-    const answer = await handlers[name]?.(text ? JSON.parse(text) : {}, response, request.socket)
-    if (answer === undefined) return
+    const body = await handlers[name]?.(text ? JSON.parse(text) : {}, response, request.socket)
+    if (body === undefined) return
     response.setHeader('content-type', 'application/json')
-    response.end(typeof answer === 'string' ? answer : JSON.stringify(answer))
+    response.end(typeof body === 'string' ? body : JSON.stringify(body))
   })
   server.listen(0, '127.0.0.1')
   await once(server, 'listening')
@@ -59,15 +59,15 @@ facilitatorContract('a facilitator over HTTP', async () => {
     clock,
     log: { info() {}, warn() {} },
   })
-  const own = createLocalFacilitator({
+  const localFacilitator = createLocalFacilitator({
     request,
     network: NETWORK,
     asset: USDC,
     privateKeys: [generatePrivateKey()],
     clock,
   })
-  const handlers = createFacilitatorHandlers(own)
-  const server = await serve({ verify: handlers.verify, settle: handlers.settle, supported: handlers.supported })
+  const handlers = createFacilitatorHandlers(localFacilitator)
+  const server = await startServer({ verify: handlers.verify, settle: handlers.settle, supported: handlers.supported })
   closers.pop()
   const facilitator = createHttpFacilitator({ urls: [server.url], clock })
   return {
@@ -75,6 +75,8 @@ facilitatorContract('a facilitator over HTTP', async () => {
     chain: createChainReader({ request }),
     clock,
     mint,
+    // Outside its validity period a payment is not sent, and an earlier attempt may have gone through.
+    stateWhen: { expired: 'unknown', 'about to expire': 'unknown', 'not valid yet': 'unknown' },
     close: async () => {
       await facilitator.close()
       await server.close()
@@ -83,30 +85,32 @@ facilitatorContract('a facilitator over HTTP', async () => {
   }
 })
 
-async function world(handlers: Handlers, ...more: Handlers[]) {
+async function startFacilitators(handlers: Handlers, ...otherHandlers: Handlers[]) {
   const clock = createTestClock()
-  const servers = await Promise.all([handlers, ...more].map((one) => serve({ supported: () => KINDS, ...one })))
+  const servers = await Promise.all(
+    [handlers, ...otherHandlers].map((serverHandlers) => startServer({ supported: () => KINDS, ...serverHandlers })),
+  )
   const urls = servers.map((server) => server.url)
   const facilitator = createHttpFacilitator({ urls, clock, verifyTimeoutMs: 300, settleTimeoutMs: 300 })
   closers.push(() => facilitator.close())
-  const terms = termsOf()
-  const payment = await signPayment(newPayer(), terms, { clock })
+  const terms = createTerms()
+  const payment = await signPayment(createPayer(), terms, { clock })
   return { clock, servers, facilitator, terms, payment }
 }
 
-const settledAnswer = (changes: Json = {}) => ({
+const settledBody = (changes: Json = {}) => ({
   success: true,
   transaction: TRANSACTION,
   network: NETWORK,
   ...changes,
 })
 
-describe('an ambiguous settle is unknown, and nobody else is asked', () => {
-  const lies: [string, Handler][] = [
-    ['no answer in time', () => undefined],
+describe('an ambiguous settle response is unknown, and no other facilitator is asked', () => {
+  const ambiguousResponses: [string, Handler][] = [
+    ['no response in time', () => undefined],
     ['a reset after the request', (_body, _response, socket) => socket.destroy() && undefined],
     [
-      'half an answer',
+      'a truncated response',
       (_body, response, socket) => {
         response.writeHead(200, { 'content-length': '100' })
         response.write('{"success":')
@@ -117,9 +121,9 @@ describe('an ambiguous settle is unknown, and nobody else is asked', () => {
     ['a 500 with JSON', (_body, response) => void response.writeHead(500).end('{"error":"internal"}')],
     ['garbage', () => '}{'],
     ['an array', () => '[]'],
-    ['no word about success', () => ({})],
+    ['no success field', () => ({})],
     [
-      'a pending one',
+      'a pending settlement',
       () => ({ success: false, errorReason: 'settlement_pending', transaction: TRANSACTION, network: NETWORK }),
     ],
     [
@@ -131,14 +135,14 @@ describe('an ambiguous settle is unknown, and nobody else is asked', () => {
       () => ({ success: false, errorReason: 'invalid_exact_evm_signature', transaction: TRANSACTION }),
     ],
     ['a used nonce', () => ({ success: false, errorReason: 'invalid_exact_evm_nonce_already_used', transaction: '' })],
-    ['another payer', () => settledAnswer({ payer: `0x${'99'.repeat(20)}` })],
-    ['another network', () => settledAnswer({ network: 'eip155:1' })],
-    ['no network', () => settledAnswer({ network: undefined })],
-    ['another amount', () => settledAnswer({ amount: '9999' })],
-    ['a transaction that is none', () => settledAnswer({ transaction: '0x1234' })],
-    ['an empty transaction', () => settledAnswer({ transaction: '' })],
+    ['another payer', () => settledBody({ payer: `0x${'99'.repeat(20)}` })],
+    ['another network', () => settledBody({ network: 'eip155:1' })],
+    ['no network', () => settledBody({ network: undefined })],
+    ['another amount', () => settledBody({ amount: '9999' })],
+    ['a malformed transaction', () => settledBody({ transaction: '0x1234' })],
+    ['an empty transaction', () => settledBody({ transaction: '' })],
     [
-      'an answer without end',
+      'an endless response',
       (_body, response) => {
         response.writeHead(200)
         const write = () => response.writable && response.write('x'.repeat(100_000), write)
@@ -146,25 +150,28 @@ describe('an ambiguous settle is unknown, and nobody else is asked', () => {
       },
     ],
   ]
-  test.each(lies)('%s', async (_, settle) => {
-    const { facilitator, terms, payment, servers } = await world({ settle }, { settle: () => settledAnswer() })
+  test.each(ambiguousResponses)('%s', async (_, settle) => {
+    const { facilitator, terms, payment, servers } = await startFacilitators(
+      { settle },
+      { settle: () => settledBody() },
+    )
     expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'unknown' })
     expect(servers[0]!.calls.settle).toBe(1)
     expect(servers[1]!.calls.settle).toBe(0)
   })
 
-  test('after an unknown settle, "insufficient balance" does not make it a failure: the first try may have gone through', async () => {
-    const answers = [
+  test('after an unknown settle, "insufficient balance" is no failure: the first attempt may have gone through', async () => {
+    const responses = [
       undefined,
       { success: false, errorReason: 'invalid_exact_evm_insufficient_balance', transaction: '' },
     ]
-    const { facilitator, terms, payment } = await world({ settle: () => answers.shift() })
+    const { facilitator, terms, payment } = await startFacilitators({ settle: () => responses.shift() })
     expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'unknown' })
     expect(await facilitator.settle(payment, terms, true)).toMatchObject({ state: 'unknown' })
   })
 
-  test('a "settled" that proved false is not remembered: asked again, the facilitator may do what it claimed', async () => {
-    const { facilitator, terms, payment, servers } = await world({ settle: () => settledAnswer() })
+  test('a "settled" response is not remembered: a retry reaches the facilitator again', async () => {
+    const { facilitator, terms, payment, servers } = await startFacilitators({ settle: () => settledBody() })
     await facilitator.settle(payment, terms)
     expect(await facilitator.settle(payment, terms, true)).toMatchObject({ state: 'settled' })
     expect(servers[0]!.calls.settle).toBe(2)
@@ -178,19 +185,19 @@ test('a definite refusal is a failure', async () => {
     transaction: '',
     network: NETWORK,
   }
-  const { facilitator, terms, payment } = await world({ settle: () => refusal })
+  const { facilitator, terms, payment } = await startFacilitators({ settle: () => refusal })
   expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'failed', reason: refusal.errorReason })
 })
 
 test('a settle that could not be sent goes to the next facilitator', async () => {
-  const { facilitator, terms, payment, servers } = await world({}, { settle: () => settledAnswer() })
+  const { facilitator, terms, payment, servers } = await startFacilitators({}, { settle: () => settledBody() })
   await facilitator.supported()
   await servers[0]!.close()
   expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'settled', transaction: TRANSACTION })
 })
 
-test('when nobody can be reached, settling is unknown and verifying says unavailable', async () => {
-  const { facilitator, terms, payment, servers } = await world({})
+test('when no facilitator can be reached, settle is unknown and verify is unavailable', async () => {
+  const { facilitator, terms, payment, servers } = await startFacilitators({})
   await servers[0]!.close()
   expect(await facilitator.settle(payment, terms)).toMatchObject({
     state: 'unknown',
@@ -199,8 +206,8 @@ test('when nobody can be reached, settling is unknown and verifying says unavail
   await expect(facilitator.verify(payment, terms)).rejects.toBeInstanceOf(FacilitatorUnavailable)
 })
 
-test('verifying goes on to the next facilitator when one is silent, broken or talks of somebody else', async () => {
-  const { facilitator, terms, payment, servers } = await world(
+test('verify moves on to the next facilitator when one does not respond, fails or names another payer', async () => {
+  const { facilitator, terms, payment, servers } = await startFacilitators(
     { verify: () => undefined },
     { verify: () => ({ isValid: true, payer: `0x${'99'.repeat(20)}` }) },
     { verify: () => ({ isValid: false, invalidReason: 'unexpected_verify_error' }) },
@@ -213,27 +220,30 @@ test('verifying goes on to the next facilitator when one is silent, broken or ta
   expect(servers.map((server) => server.calls.verify)).toEqual([1, 1, 1, 1])
 })
 
-test('a bad signature costs no remote call', async () => {
-  const { facilitator, terms, clock, servers } = await world({ verify: () => ({ isValid: true }) })
-  const forged = await signPayment(newPayer(), terms, { clock, from: newPayer().address })
+test('an invalid signature is refused without a remote call', async () => {
+  const { facilitator, terms, clock, servers } = await startFacilitators({ verify: () => ({ isValid: true }) })
+  const forged = await signPayment(createPayer(), terms, { clock, from: createPayer().address })
   expect(await facilitator.verify(forged, terms)).toMatchObject({ valid: false, reason: 'invalid_exact_evm_signature' })
-  expect(await facilitator.settle(forged, terms)).toMatchObject({ state: 'failed' })
+  expect(await facilitator.settle(forged, terms)).toMatchObject({
+    state: 'failed',
+    reason: 'invalid_exact_evm_signature',
+  })
   expect(servers[0]!.calls).toEqual({ verify: 0, settle: 0, supported: 0 })
 })
 
-test('the short signature of a contract wallet is left to the facilitator, when the payer is known to be one', async () => {
+test('a 65-byte signature of a contract wallet is left to the facilitator', async () => {
   const clock = createTestClock()
-  const server = await serve({ supported: () => KINDS, verify: () => ({ isValid: true }) })
+  const server = await startServer({ supported: () => KINDS, verify: () => ({ isValid: true }) })
   const facilitator = createHttpFacilitator({ urls: [server.url], clock, hasCode: async () => true })
   closers.push(() => facilitator.close())
-  const terms = termsOf()
-  const payment = await signPayment(newPayer(), terms, { clock, from: newPayer().address })
+  const terms = createTerms()
+  const payment = await signPayment(createPayer(), terms, { clock, from: createPayer().address })
   expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: true })
 })
 
-test('a facilitator that keeps failing is left alone for a while, then tried again', async () => {
+test('a facilitator that keeps failing is skipped for a while, then tried again', async () => {
   let broken = true
-  const { facilitator, terms, payment, clock, servers } = await world({
+  const { facilitator, terms, payment, clock, servers } = await startFacilitators({
     verify: (_body, response) => (broken ? void response.writeHead(500).end('{}') : { isValid: true }),
   })
   for (let attempt = 0; attempt < 5; attempt++) await facilitator.verify(payment, terms).catch(() => undefined)
@@ -244,10 +254,10 @@ test('a facilitator that keeps failing is left alone for a while, then tried aga
   expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: true })
 })
 
-test('what a facilitator supports is asked once, and a kind it lacks goes elsewhere', async () => {
-  const other = { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:84532' }] }
-  const { facilitator, terms, payment, servers } = await world(
-    { supported: () => other, verify: () => ({ isValid: true }) },
+test('supported kinds are fetched once, and a payment of another kind goes to the next facilitator', async () => {
+  const otherKinds = { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:84532' }] }
+  const { facilitator, terms, payment, servers } = await startFacilitators(
+    { supported: () => otherKinds, verify: () => ({ isValid: true }) },
     { verify: () => ({ isValid: true }) },
   )
   for (let attempt = 0; attempt < 3; attempt++) await facilitator.verify(payment, terms)

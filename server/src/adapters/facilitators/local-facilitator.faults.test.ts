@@ -3,8 +3,8 @@ import { generatePrivateKey } from 'viem/accounts'
 import { afterEach, describe, expect, test } from 'vitest'
 import { createTestClock } from '../../../test/clock.ts'
 import { createMemoryJournal } from '../../../test/contract/memory-journal.ts'
-import { NETWORK, newPayer, PAY_TO, signCancel, signPayment, termsOf } from '../../../test/contract/payments.ts'
-import { createPaymentCases } from '../../../test/contract/random-payments.ts'
+import { createPaymentCases } from '../../../test/contract/payment-cases.ts'
+import { createPayer, createTerms, NETWORK, PAY_TO, signCancel, signPayment } from '../../../test/contract/payments.ts'
 import {
   type ExactPayment,
   FacilitatorUnavailable,
@@ -17,135 +17,145 @@ import { createEmbeddedChain, type EmbeddedChain } from '../chain/embedded-chain
 import { type ChainRequest, ChainUnreachable, RpcError } from '../chain/rpc.ts'
 import { createLocalFacilitator } from './local-facilitator.ts'
 
-const opened: EmbeddedChain[] = []
+const openChains: EmbeddedChain[] = []
 afterEach(async () => {
-  for (const chain of opened.splice(0)) await chain.close()
+  for (const chain of openChains.splice(0)) await chain.close()
 })
 
 type Interference = (method: string, params: readonly unknown[], pass: () => Promise<unknown>) => Promise<unknown>
 
-/** A facilitator between which and its chain a test may stand. */
-async function open(options: { receiptTimeoutMs?: number; allowedFactories?: string[] } = {}) {
+/** A facilitator whose chain requests a test can intercept. */
+async function openFacilitator(options: { receiptTimeoutMs?: number; allowedFactories?: string[] } = {}) {
   const clock = createTestClock()
   const chain = await createEmbeddedChain({ journal: createMemoryJournal(), clock, log: { info() {}, warn() {} } })
-  opened.push(chain)
+  openChains.push(chain)
   let interfere: Interference = (_method, _params, pass) => pass()
   const request: ChainRequest = (method, params = []) => interfere(method, params, () => chain.request(method, params))
   const settings = { network: NETWORK, asset: USDC, clock, receiptTimeoutMs: 50, ...options }
-  const make = () => createLocalFacilitator({ ...settings, request, privateKeys: [generatePrivateKey()] })
-  const terms = termsOf()
+  const createFacilitator = () => createLocalFacilitator({ ...settings, request, privateKeys: [generatePrivateKey()] })
+  const terms = createTerms()
   const reader = createChainReader(chain)
-  const paid = () => reader.balanceOf(USDC, PAY_TO)
-  const pay = async (balanceMicro = 1_000_000n) => {
-    const payer = newPayer()
+  const readPayeeBalance = () => reader.balanceOf(USDC, PAY_TO)
+  const signFundedPayment = async (balanceMicro = 1_000_000n) => {
+    const payer = createPayer()
     if (balanceMicro > 0n) await chain.mint(payer.address, balanceMicro)
     return signPayment(payer, terms, { clock })
   }
-  const between = (next: Interference) => {
+  const setInterference = (next: Interference) => {
     interfere = next
   }
-  return { chain, clock, make, facilitator: make(), terms, reader, paid, pay, between }
+  return {
+    chain,
+    clock,
+    createFacilitator,
+    facilitator: createFacilitator(),
+    terms,
+    reader,
+    readPayeeBalance,
+    signFundedPayment,
+    setInterference,
+  }
 }
 
 const isSend = (method: string) => method === 'eth_sendRawTransaction'
-const calm: Interference = (_method, _params, pass) => pass()
+const passThrough: Interference = (_method, _params, pass) => pass()
 
-describe('a settle whose answer is lost', () => {
-  test('is settled when the receipt shows it all the same', async () => {
-    const { facilitator, terms, pay, between, paid } = await open()
-    const payment = await pay()
-    between(async (method, _params, pass) => {
+describe('a settle whose response is lost', () => {
+  test('is settled when the receipt is found', async () => {
+    const { facilitator, terms, signFundedPayment, setInterference, readPayeeBalance } = await openFacilitator()
+    const payment = await signFundedPayment()
+    setInterference(async (method, _params, pass) => {
       const answer = await pass()
       if (isSend(method)) throw new ChainUnreachable('reset')
       return answer
     })
     expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'settled' })
-    expect(await paid()).toBe(10_000n)
+    expect(await readPayeeBalance()).toBe(10_000n)
   })
 
-  test('is unknown while the chain is dark, and settled once when it is asked again', async () => {
-    const { facilitator, terms, pay, between, paid } = await open()
-    const payment = await pay()
-    let dark = false
-    between(async (method, _params, pass) => {
-      if (dark) throw new ChainUnreachable('dark')
+  test('is unknown while the chain is unreachable, and is settled once on retry', async () => {
+    const { facilitator, terms, signFundedPayment, setInterference, readPayeeBalance } = await openFacilitator()
+    const payment = await signFundedPayment()
+    let unreachable = false
+    setInterference(async (method, _params, pass) => {
+      if (unreachable) throw new ChainUnreachable('unreachable')
       const answer = await pass()
-      if (isSend(method)) dark = true
+      if (isSend(method)) unreachable = true
       return answer
     })
     const first = await facilitator.settle(payment, terms)
-    between(calm)
+    setInterference(passThrough)
     expect(first).toMatchObject({ state: 'unknown' })
     expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'settled' })
-    expect(await paid()).toBe(10_000n)
+    expect(await readPayeeBalance()).toBe(10_000n)
   })
 
-  test('is unknown when it never arrived; asked again, it is settled, and those behind it too', async () => {
-    const { facilitator, terms, pay, between, paid } = await open()
-    const payments = [await pay(), await pay(), await pay()] as const
-    between(async (method, _params, pass) => {
+  test('is unknown when the transaction never arrived; a retry settles it, and later payments settle too', async () => {
+    const { facilitator, terms, signFundedPayment, setInterference, readPayeeBalance } = await openFacilitator()
+    const payments = [await signFundedPayment(), await signFundedPayment(), await signFundedPayment()] as const
+    setInterference(async (method, _params, pass) => {
       if (isSend(method)) throw new ChainUnreachable('lost on the way')
       return pass()
     })
     expect(await facilitator.settle(payments[0], terms)).toMatchObject({ state: 'unknown' })
-    between(calm)
+    setInterference(passThrough)
     expect(await facilitator.settle(payments[1], terms)).toMatchObject({ state: 'settled' })
-    const again = await facilitator.settle(payments[0], terms)
-    expect(again).toMatchObject({ state: 'settled' })
+    const retried = await facilitator.settle(payments[0], terms)
+    expect(retried).toMatchObject({ state: 'settled' })
     expect(await facilitator.settle(payments[2], terms)).toMatchObject({ state: 'settled' })
-    expect(await paid()).toBe(30_000n)
+    expect(await readPayeeBalance()).toBe(30_000n)
   })
 
   test('is unknown when the transaction is not mined in time', async () => {
-    const { facilitator, terms, pay, between } = await open()
-    const payment = await pay()
-    between(async (method, _params, pass) => (method === 'eth_getTransactionReceipt' ? null : pass()))
+    const { facilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
+    const payment = await signFundedPayment()
+    setInterference(async (method, _params, pass) => (method === 'eth_getTransactionReceipt' ? null : pass()))
     expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'unknown', reason: 'settlement_pending' })
   })
 
-  test('is never called failed for a strange error of the node', async () => {
-    const { facilitator, terms, pay, between } = await open()
+  test('is not failed because of an unrecognised node error', async () => {
+    const { facilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
     for (const message of ['internal error', 'upstream timeout', 'rate limited', '']) {
-      const payment = await pay()
-      between(async (method, _params, pass) => {
+      const payment = await signFundedPayment()
+      setInterference(async (method, _params, pass) => {
         if (isSend(method)) throw new RpcError(-32603, message)
         return pass()
       })
       expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'unknown' })
-      between(calm)
+      setInterference(passThrough)
       await facilitator.settle(payment, terms)
     }
   })
 })
 
-test('a new process finds what an old one settled, and does not pay twice', async () => {
-  const { facilitator, make, terms, pay, paid } = await open()
-  const payment = await pay()
+test('a new process finds a payment that an earlier process settled, and does not pay twice', async () => {
+  const { facilitator, createFacilitator, terms, signFundedPayment, readPayeeBalance } = await openFacilitator()
+  const payment = await signFundedPayment()
   const first = await facilitator.settle(payment, terms)
-  expect(await make().settle(payment, terms)).toEqual(first)
-  expect(await paid()).toBe(10_000n)
+  expect(await createFacilitator().settle(payment, terms)).toEqual(first)
+  expect(await readPayeeBalance()).toBe(10_000n)
 })
 
-test('a payment that somebody else put on the chain meanwhile is settled, with their transaction', async () => {
-  const { facilitator, make, terms, pay, between } = await open()
-  const payment = await pay()
-  const stranger = make()
-  let theirs: SettleResult | undefined
-  between(async (method, _params, pass) => {
+test('a payment that another sender submitted meanwhile is settled, with that transaction', async () => {
+  const { facilitator, createFacilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
+  const payment = await signFundedPayment()
+  const otherFacilitator = createFacilitator()
+  let otherResult: SettleResult | undefined
+  setInterference(async (method, _params, pass) => {
     if (isSend(method)) {
-      between(calm)
-      theirs = await stranger.settle(payment, terms)
+      setInterference(passThrough)
+      otherResult = await otherFacilitator.settle(payment, terms)
     }
     return pass()
   })
-  const ours = await facilitator.settle(payment, terms)
-  expect(theirs).toMatchObject({ state: 'settled' })
-  expect(ours).toEqual(theirs)
+  const ownResult = await facilitator.settle(payment, terms)
+  expect(otherResult).toMatchObject({ state: 'settled' })
+  expect(ownResult).toEqual(otherResult)
 })
 
-test('a payment cancelled between verify and settle has failed', async () => {
-  const { chain, clock, facilitator, terms } = await open()
-  const payer = newPayer()
+test('a payment that is cancelled between verify and settle fails', async () => {
+  const { chain, clock, facilitator, terms } = await openFacilitator()
+  const payer = createPayer()
   await chain.mint(payer.address, 1_000_000n)
   const payment = await signPayment(payer, terms, { clock })
   expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: true })
@@ -159,88 +169,90 @@ test('a payment cancelled between verify and settle has failed', async () => {
   await chain.request('eth_sendRawTransaction', [raw])
   expect(await facilitator.settle(payment, terms)).toMatchObject({
     state: 'failed',
-    reason: expect.stringContaining('nonce'),
+    reason: 'invalid_exact_evm_nonce_already_used',
   })
 })
 
-test('a settled payment stays settled after its time is over, and an unsettled one has failed', async () => {
-  const { facilitator, make, terms, pay, clock } = await open()
-  const [payment, late] = [await pay(), await pay()]
+test('after validBefore a settled payment stays settled, and an unsettled one fails', async () => {
+  const { facilitator, createFacilitator, terms, signFundedPayment, clock } = await openFacilitator()
+  const [payment, unsettledPayment] = [await signFundedPayment(), await signFundedPayment()]
   const settled = await facilitator.settle(payment, terms)
   clock.advance(10 * 60_000)
-  expect(await make().settle(payment, terms)).toEqual(settled)
-  expect(await facilitator.settle(late, terms)).toMatchObject({
+  expect(await createFacilitator().settle(payment, terms)).toEqual(settled)
+  expect(await facilitator.settle(unsettledPayment, terms)).toMatchObject({
     state: 'failed',
-    reason: expect.stringContaining('valid_before'),
+    reason: 'invalid_exact_evm_payload_authorization_valid_before',
   })
 })
 
-test('a payer who spends the money between verify and settle has not paid', async () => {
-  const { facilitator, terms, clock, chain } = await open()
-  const payer = newPayer()
+test('a payment fails when the payer spends the money between verify and settle', async () => {
+  const { facilitator, terms, clock, chain } = await openFacilitator()
+  const payer = createPayer()
   await chain.mint(payer.address, 10_000n)
-  const [one, two] = [await signPayment(payer, terms, { clock }), await signPayment(payer, terms, { clock })]
-  expect([await facilitator.verify(one, terms), await facilitator.verify(two, terms)]).toMatchObject([
-    { valid: true },
-    { valid: true },
-  ])
-  const results = await Promise.all([facilitator.settle(one, terms), facilitator.settle(two, terms)])
+  const [firstPayment, secondPayment] = [
+    await signPayment(payer, terms, { clock }),
+    await signPayment(payer, terms, { clock }),
+  ]
+  expect([await facilitator.verify(firstPayment, terms), await facilitator.verify(secondPayment, terms)]).toMatchObject(
+    [{ valid: true }, { valid: true }],
+  )
+  const results = await Promise.all([facilitator.settle(firstPayment, terms), facilitator.settle(secondPayment, terms)])
   expect(results.map((result) => result.state).sort()).toEqual(['failed', 'settled'])
   expect(results.find((result) => result.state === 'failed')).toMatchObject({
-    reason: expect.stringContaining('insufficient_balance'),
+    reason: 'invalid_exact_evm_insufficient_balance',
   })
 })
 
-test('one nonce signed for two amounts pays once', async () => {
-  const { facilitator, terms, clock, chain, paid } = await open()
-  const payer = newPayer()
+test('one nonce signed for two amounts settles once', async () => {
+  const { facilitator, terms, clock, chain, readPayeeBalance } = await openFacilitator()
+  const payer = createPayer()
   await chain.mint(payer.address, 1_000_000n)
   const first = await signPayment(payer, terms, { clock })
-  const dearer = termsOf({ amountMicro: 20_000n })
-  const second = await signPayment(payer, dearer, { clock, authorization: { nonce: first.authorization.nonce } })
-  const results = await Promise.all([facilitator.settle(first, terms), facilitator.settle(second, dearer)])
+  const higherTerms = createTerms({ amountMicro: 20_000n })
+  const second = await signPayment(payer, higherTerms, { clock, authorization: { nonce: first.authorization.nonce } })
+  const results = await Promise.all([facilitator.settle(first, terms), facilitator.settle(second, higherTerms)])
   expect(results).toMatchObject([
     { state: 'settled' },
-    { state: 'failed', reason: expect.stringContaining('nonce_already_used') },
+    { state: 'failed', reason: 'invalid_exact_evm_nonce_already_used' },
   ])
-  expect(await paid()).toBe(10_000n)
+  expect(await readPayeeBalance()).toBe(10_000n)
 })
 
-test('an account without gas money is a failure, and the next payment works when it has some', async () => {
-  const { facilitator, terms, pay, between } = await open()
-  const payment = await pay()
-  between(async (method, _params, pass) => {
+test('settling fails while the sender lacks gas money, and works once it has some', async () => {
+  const { facilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
+  const payment = await signFundedPayment()
+  setInterference(async (method, _params, pass) => {
     if (isSend(method)) throw new RpcError(-32000, 'insufficient funds for gas * price + value')
     return pass()
   })
   expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'failed' })
-  between(calm)
+  setInterference(passThrough)
   expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'settled' })
 })
 
-test('a transaction count that somebody else moved on is read again', async () => {
-  const { facilitator, terms, pay, between } = await open()
-  await facilitator.settle(await pay(), terms)
+test('a stale transaction count is read again', async () => {
+  const { facilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
+  await facilitator.settle(await signFundedPayment(), terms)
   let refusals = 2
-  between(async (method, _params, pass) => {
+  setInterference(async (method, _params, pass) => {
     if (isSend(method) && refusals-- > 0) throw new RpcError(-32000, 'nonce too low')
     return pass()
   })
-  expect(await facilitator.settle(await pay(), terms)).toMatchObject({ state: 'settled' })
+  expect(await facilitator.settle(await signFundedPayment(), terms)).toMatchObject({ state: 'settled' })
 })
 
-test('a chain that cannot be asked makes verifying unavailable, not invalid, and settling unknown, not failed', async () => {
-  const { facilitator, terms, pay, between } = await open()
-  const payment = await pay()
-  between(() => Promise.reject(new ChainUnreachable('dark')))
+test('with an unreachable chain verify is unavailable, not invalid, and settle is unknown, not failed', async () => {
+  const { facilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
+  const payment = await signFundedPayment()
+  setInterference(() => Promise.reject(new ChainUnreachable('unreachable')))
   await expect(facilitator.verify(payment, terms)).rejects.toBeInstanceOf(FacilitatorUnavailable)
   expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'unknown' })
 })
 
-test('a hundred payments at once go into a few transactions, and each finds its own transfer', async () => {
-  const { facilitator, terms, pay, reader } = await open()
+test('a hundred concurrent payments share two transactions, and each is matched with its own transfer', async () => {
+  const { facilitator, terms, signFundedPayment, reader } = await openFacilitator()
   const payments: ExactPayment[] = []
-  for (let count = 0; count < 100; count++) payments.push(await pay())
+  for (let count = 0; count < 100; count++) payments.push(await signFundedPayment())
   const results = await Promise.all(payments.map((payment) => facilitator.settle(payment, terms)))
   const transactions = results.map((result) => (result.state === 'settled' ? result.transaction : result.reason))
   expect(new Set(transactions).size).toBe(2)
@@ -250,20 +262,28 @@ test('a hundred payments at once go into a few transactions, and each finds its 
       transfer: { from: authorization.from.toLowerCase(), value: 10_000n },
     })
   }
-  const all = await reader.transfers(transactions[0] as Hex)
-  expect(all).toHaveLength(64)
+  const transfers = await reader.transfers(transactions[0] as Hex)
+  expect(transfers).toHaveLength(64)
 })
 
-test('a wallet that burns gas is refused, and its neighbours do not feel it', async () => {
-  const { chain, clock, facilitator, terms, pay } = await open()
-  const maker = await createPaymentCases({ chain, clock, facilitator })
-  const greedy = await maker.create('contract wallet')
-  // The first byte of the test wallet's signature is its mood.
-  const signature: Hex = `0x02${greedy.payment.signature.slice(4)}`
-  const burning = { ...greedy.payment, signature }
-  expect(await facilitator.verify(burning, terms)).toMatchObject({ valid: false })
-  const good = [await pay(), await pay()]
+test('a contract wallet that uses up the gas is refused, and other payments are not affected', async () => {
+  const { chain, clock, facilitator, terms, signFundedPayment } = await openFacilitator()
+  const cases = await createPaymentCases({ chain, clock, facilitator })
+  const walletCase = await cases.create('contract wallet')
+  // The first byte of the test wallet's signature selects its behaviour.
+  const signature: Hex = `0x02${walletCase.payment.signature.slice(4)}`
+  const burningPayment = { ...walletCase.payment, signature }
+  expect(await facilitator.verify(burningPayment, terms)).toMatchObject({ valid: false })
+  const validPayments = [await signFundedPayment(), await signFundedPayment()]
   const settle = (payment: ExactPayment) => facilitator.settle(payment, terms)
-  const [first, burnt, second] = await Promise.all([settle(good[0]!), settle(burning), settle(good[1]!)])
-  expect([first, burnt, second]).toMatchObject([{ state: 'settled' }, { state: 'failed' }, { state: 'settled' }])
+  const [first, burningResult, second] = await Promise.all([
+    settle(validPayments[0]!),
+    settle(burningPayment),
+    settle(validPayments[1]!),
+  ])
+  expect([first, burningResult, second]).toMatchObject([
+    { state: 'settled' },
+    { state: 'failed' },
+    { state: 'settled' },
+  ])
 })

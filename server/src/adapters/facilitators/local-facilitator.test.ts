@@ -10,10 +10,12 @@ import { createLocalFacilitator } from './local-facilitator.ts'
 
 const log = { info() {}, warn() {} }
 
-facilitatorContract('our own facilitator', async () => {
+facilitatorContract('the local facilitator', async () => {
   const clock = createTestClock()
   const { request, mint, close } = await createEmbeddedChain({ journal: createMemoryJournal(), clock, log })
   const privateKeys = [generatePrivateKey(), generatePrivateKey()]
   const facilitator = createLocalFacilitator({ request, network: NETWORK, asset: USDC, privateKeys, clock })
-  return { facilitator, chain: createChainReader({ request }), clock, mint, close }
+  // Before `validBefore` an earlier attempt could still be mined; after it the payment can never settle.
+  const stateWhen = { expired: 'failed', 'about to expire': 'unknown', 'not valid yet': 'failed' } as const
+  return { facilitator, chain: createChainReader({ request }), clock, mint, close, stateWhen }
 })

@@ -54,7 +54,7 @@ export type LocalFacilitatorDeps = {
 
 const DEFAULT_RECEIPT_TIMEOUT_MS = 15_000
 const DEFAULT_MAX_BATCH = 64
-/** A payment signed by a key uses a third of this. A contract wallet runs its own code and gets what a passkey check needs. */
+/** A payment signed by a key uses a third of this. A contract wallet's own code gets what a passkey check needs. */
 const KEY_CALL_GAS = 300_000
 const WALLET_CALL_GAS = 1_000_000
 
@@ -130,9 +130,9 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
     if (returnData === undefined)
       return { valid: false, reason: REASON.simulation, message: 'The transfer took all the gas.' }
     const results = decodeAggregate3(returnData as string, multicall.length)
-    const [balance, used, transfer] = [results[0]!, results[1]!, results.at(-1)!]
+    const [balance, nonceState, transfer] = [results[0]!, results[1]!, results.at(-1)!]
     if (transfer.success) return { valid: true, payer: toLowerHex(from) }
-    return { valid: false, ...explainRefusal(balance, used, transfer, value) }
+    return { valid: false, ...explainRefusal(balance, nonceState, transfer, value) }
   }
 
   const settle = async (payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
@@ -207,9 +207,9 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
 
 const toLowerHex = (address: Hex) => address.toLowerCase() as Hex
 
-function explainRefusal(balance: CallResult, used: CallResult, transfer: CallResult, value: bigint): Refusal {
+function explainRefusal(balance: CallResult, nonceState: CallResult, transfer: CallResult, value: bigint): Refusal {
   const text = decodeRevertText(transfer.data)
-  if (used.success && BigInt(used.data) === 1n) {
+  if (nonceState.success && BigInt(nonceState.data) === 1n) {
     return { reason: REASON.nonceUsed, message: 'The authorisation was used before, or cancelled.' }
   }
   const revertReason = reasonFromRevert(text)

@@ -2,14 +2,14 @@ import { randomBytes } from 'node:crypto'
 import { parseTransaction, recoverTransactionAddress, type TransactionSerializedEIP1559 } from 'viem'
 import { privateKeyToAccount } from 'viem/accounts'
 import { expect, test } from 'vitest'
-import { newPayer, signPayment, termsOf } from '../../../test/contract/payments.ts'
+import { createPayer, createTerms, signPayment } from '../../../test/contract/payments.ts'
 import { systemClock } from '../../platform/clock.ts'
 import { toBytes, toHex } from '../chain/codec.ts'
 import { authorizationDigest, parseSignature, recoverSigner } from './authorization.ts'
 import { loadCurve, loadCurveByName } from './secp256k1.ts'
 import { signTransaction } from './transaction.ts'
 
-/** The native library is optional: there are machines that it was not built for. */
+/** The native library is optional: it is not built for every machine. */
 const hasNative = (() => {
   try {
     return Boolean(loadCurveByName('native'))
@@ -19,11 +19,11 @@ const hasNative = (() => {
 })()
 const CURVES = [...(hasNative ? (['native'] as const) : []), 'wasm', 'javascript'] as const
 
-test.each(CURVES)('the %s library finds the signer of an authorisation that viem signed', async (name) => {
+test.each(CURVES)('the %s library recovers the signer of an authorisation that viem signed', async (name) => {
   const curve = loadCurveByName(name)
-  const terms = termsOf()
+  const terms = createTerms()
   for (let round = 0; round < 5; round++) {
-    const payer = newPayer()
+    const payer = createPayer()
     const { authorization, signature } = await signPayment(payer, terms, { clock: systemClock })
     const digest = authorizationDigest(authorization, {
       name: 'USD Coin',
@@ -35,18 +35,20 @@ test.each(CURVES)('the %s library finds the signer of an authorisation that viem
   }
 })
 
-test('the libraries agree on everything, nonsense included', () => {
+test('the libraries agree on every input, including invalid ones', () => {
   const curves = CURVES.map(loadCurveByName)
   for (let round = 0; round < 50; round++) {
     const [digest, compact] = [randomBytes(32), round % 10 === 0 ? Buffer.alloc(64, round) : randomBytes(64)]
-    const [native, ...others] = curves.map((curve) => curve.recover(digest, compact, round % 2 === 0 ? 0 : 1))
-    for (const other of others) expect(other).toBe(native)
+    const [firstResult, ...otherResults] = curves.map((curve) =>
+      curve.recover(digest, compact, round % 2 === 0 ? 0 : 1),
+    )
+    for (const result of otherResults) expect(result).toBe(firstResult)
   }
   const key = randomBytes(32)
   expect(new Set(curves.map((curve) => curve.addressOf(key))).size).toBe(1)
 })
 
-test('the library in use is named once', () => {
+test('the chosen library is logged once', () => {
   const lines: object[] = []
   const curve = loadCurve({ info: (fields) => void lines.push(fields) })
   loadCurve({ info: (fields) => void lines.push(fields) })
@@ -55,18 +57,18 @@ test('the library in use is named once', () => {
 })
 
 test.each([
-  ['of the plain kind', 0, 1_500_000_000n, `0x${'ab'.repeat(200)}`],
+  ['with an ordinary call', 0, 1_500_000_000n, `0x${'ab'.repeat(200)}`],
   ['without data', 7, 0n, '0x'],
-  ['with much data', 300, 1n, `0x${'00'.repeat(70_000)}`],
+  ['with large data', 300, 1n, `0x${'00'.repeat(70_000)}`],
   ['with one small byte', 128, 255n, '0x05'],
-] as const)('a transaction %s reads back in viem as what was signed', async (_, nonce, maxFeePerGas, data) => {
+] as const)('viem decodes a transaction %s to the fields that were signed', async (_, nonce, maxFeePerGas, data) => {
   const curve = loadCurve()
   const key = toHex(randomBytes(32))
-  const to = newPayer().address.toLowerCase() as `0x${string}`
+  const to = createPayer().address.toLowerCase() as `0x${string}`
   const transaction = { chainId: 8453, nonce, maxPriorityFeePerGas: 0n, maxFeePerGas, gas: 21_000n, to, data }
   const raw = signTransaction(curve, transaction, toBytes(key))
-  const read = parseTransaction(raw as TransactionSerializedEIP1559)
-  expect(read).toMatchObject({
+  const parsed = parseTransaction(raw as TransactionSerializedEIP1559)
+  expect(parsed).toMatchObject({
     chainId: 8453,
     gas: 21_000n,
     to,

@@ -2,38 +2,38 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readdirSync, readFileSync, realpathSync, rmSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
-import { createBench, query, until } from '../../../test/postgres/helpers.ts'
+import { createSandbox, query, waitUntil } from '../../../test/postgres/helpers.ts'
 import { readPidFile } from './postmaster.ts'
 import { identifyProcess } from './processes.ts'
 import { socketFile } from './socket-folder.ts'
 
-const bench = createBench()
-afterEach(() => bench.clear())
+const sandbox = createSandbox()
+afterEach(() => sandbox.clear())
 
-/** Most tests are not about making a cluster: they get a copy of one that was made and stopped once. */
-const templateBench = createBench()
+/** Most tests are not about creating a cluster: they get a copy of one that was created and stopped once. */
+const templateSandbox = createSandbox()
 let template: string
 beforeAll(async () => {
-  template = templateBench.makeFolder()
-  await (await templateBench.start({ dataDir: template, settings: quick })).stop()
+  template = templateSandbox.makeFolder()
+  await (await templateSandbox.start({ dataDir: template, settings: withoutFsync })).stop()
 })
-afterAll(() => templateBench.clear())
+afterAll(() => templateSandbox.clear())
 
 function makeDataDir(): string {
-  const dataDir = join(bench.makeFolder(), 'data')
+  const dataDir = join(sandbox.makeFolder(), 'data')
   execFileSync('cp', ['-a', template, dataDir])
   return dataDir
 }
 
-/** These tests look at processes, not at disks. */
-const quick = { fsync: 'off' }
+/** For tests about processes, which may lose data. */
+const withoutFsync = { fsync: 'off' }
 
 const isServerOf = (pid: number | undefined, dataDir: string) =>
   pid !== undefined && identifyProcess(pid, join(dataDir, 'postgres')) === 'server'
 
-test('a database keeps its rows over a stop and a start, and stop leaves nothing behind', async () => {
-  const dataDir = join(bench.makeFolder(), 'data')
-  const first = await bench.start({ dataDir })
+test('a database keeps its rows across a restart, and stop leaves no process or socket behind', async () => {
+  const dataDir = join(sandbox.makeFolder(), 'data')
+  const first = await sandbox.start({ dataDir })
   const pid = first.pid()
   await query(first.connection, 'create table notes (text text); ')
   await query(first.connection, `insert into notes values ('kept')`)
@@ -59,95 +59,100 @@ test('a database keeps its rows over a stop and a start, and stop leaves nothing
   expect(isServerOf(pid, dataDir)).toBe(false)
   expect(existsSync(first.connection.host)).toBe(false)
 
-  const second = await bench.start({ dataDir })
+  const second = await sandbox.start({ dataDir })
   expect(second.connection).toEqual(first.connection)
   expect(await query(second.connection, 'select text from notes')).toEqual([{ text: 'kept' }])
 })
 
 describe('when the process that started it is killed', () => {
-  test('the next start takes the living server over, says so, and stops it', async () => {
+  test('the next start takes the running server over, logs it, and can stop it', async () => {
     const dataDir = makeDataDir()
-    const holder = bench.hold({ dataDir })
-    const { pid, connection } = await holder.ready
+    const databaseProcess = sandbox.spawn({ dataDir })
+    const { pid, connection } = await databaseProcess.ready
     await query(connection, 'create table notes as select 1 as number')
-    await holder.kill()
+    await databaseProcess.kill()
     expect(isServerOf(pid, dataDir)).toBe(true)
 
-    const heir = await bench.start({ dataDir })
-    expect(heir.pid()).toBe(pid)
-    expect(heir.sentences.join()).toContain(`ended without stopping its database server (process ${pid}): took it over`)
-    expect(await query(heir.connection, 'select number from notes')).toEqual([{ number: 1 }])
-    await heir.stop()
+    const database = await sandbox.start({ dataDir })
+    expect(database.pid()).toBe(pid)
+    expect(database.messages.join()).toContain(
+      `ended without stopping its database server (process ${pid}): took it over`,
+    )
+    expect(await query(database.connection, 'select number from notes')).toEqual([{ number: 1 }])
+    await database.stop()
     expect(isServerOf(pid, dataDir)).toBe(false)
   })
 
-  test('and the server with it, the next start recovers what was acknowledged', async () => {
+  test('together with the server, the next start recovers all acknowledged rows', async () => {
     const dataDir = makeDataDir()
-    const holder = bench.hold({ dataDir, insert: true })
-    const { pid } = await holder.ready
-    await until('some rows were acknowledged', () => holder.acknowledged.length > 20)
+    const databaseProcess = sandbox.spawn({ dataDir, insert: true })
+    const { pid } = await databaseProcess.ready
+    await waitUntil('some rows were acknowledged', () => databaseProcess.acknowledged.length > 20)
     process.kill(pid, 'SIGKILL')
-    await holder.kill()
-    // The holder may have begun to restart it before it was killed too; then there is a living server to take over.
-    const heir = await bench.start({ dataDir })
-    expect(heir.pid()).not.toBe(pid)
-    const rows = await query<{ id: string }>(heir.connection, 'select id from acknowledged')
-    const kept = new Set(rows.map(({ id }) => Number(id)))
-    expect(holder.acknowledged.filter((id) => !kept.has(id))).toEqual([])
+    await databaseProcess.kill()
+    // The process may have restarted the server before it was killed itself; then that server is taken over.
+    const database = await sandbox.start({ dataDir })
+    expect(database.pid()).not.toBe(pid)
+    const rows = await query<{ id: string }>(database.connection, 'select id from acknowledged')
+    const storedIds = new Set(rows.map(({ id }) => Number(id)))
+    expect(databaseProcess.acknowledged.filter((id) => !storedIds.has(id))).toEqual([])
   })
 
-  test('a server whose socket was swept away is started anew', async () => {
+  test('a server whose socket was deleted is restarted', async () => {
     const dataDir = makeDataDir()
-    const holder = bench.hold({ dataDir, settings: quick })
-    const { pid, connection } = await holder.ready
-    await holder.kill()
+    const databaseProcess = sandbox.spawn({ dataDir, settings: withoutFsync })
+    const { pid, connection } = await databaseProcess.ready
+    await databaseProcess.kill()
     rmSync(connection.host, { recursive: true })
-    const heir = await bench.start({ dataDir, settings: quick })
-    expect(heir.pid()).not.toBe(pid)
-    expect(heir.sentences.join()).toContain('its socket was deleted')
-    expect(await query(heir.connection, 'select 1 as one')).toEqual([{ one: 1 }])
+    const database = await sandbox.start({ dataDir, settings: withoutFsync })
+    expect(database.pid()).not.toBe(pid)
+    expect(database.messages.join()).toContain('its socket was deleted')
+    expect(await query(database.connection, 'select 1 as one')).toEqual([{ one: 1 }])
   })
 })
 
-test('two processes share one server, and the last one out stops it', async () => {
-  const dataDir = bench.makeFolder()
-  // Both at once, on a folder where nothing is yet: they race through initdb and the first start.
-  const holders = [bench.hold({ dataDir, settings: quick }), bench.hold({ dataDir, settings: quick })]
-  const [a, b] = await Promise.all(holders.map(({ ready }) => ready))
+test('two processes share one server, and the last one stops it', async () => {
+  const dataDir = sandbox.makeFolder()
+  // Both start at once on an empty folder, so they race through initdb and the first start.
+  const databaseProcesses = [
+    sandbox.spawn({ dataDir, settings: withoutFsync }),
+    sandbox.spawn({ dataDir, settings: withoutFsync }),
+  ]
+  const [a, b] = await Promise.all(databaseProcesses.map(({ ready }) => ready))
   expect(a!.pid).toBe(b!.pid)
   expect(readdirSync(dataDir).filter((name) => name.startsWith('postgres.new-'))).toEqual([])
 
-  await holders[0]!.stop()
-  expect(holders[0]!.sentences.at(-1)).toContain('another process of Countersign uses it')
+  await databaseProcesses[0]!.stop()
+  expect(databaseProcesses[0]!.messages.at(-1)).toContain('another process of Countersign uses it')
   expect(await query(b!.connection, 'select 1 as one')).toEqual([{ one: 1 }])
-  await holders[1]!.stop()
-  expect(holders[1]!.sentences.at(-1)).toBe('Stopped the database server.')
+  await databaseProcesses[1]!.stop()
+  expect(databaseProcesses[1]!.messages.at(-1)).toBe('Stopped the database server.')
   expect(isServerOf(b!.pid, dataDir)).toBe(false)
 })
 
-test('a killed server is down, then up again with its rows', async () => {
+test('a killed server is reported down and restarted with its rows', async () => {
   const dataDir = makeDataDir()
-  const database = await bench.start({ dataDir })
+  const database = await sandbox.start({ dataDir })
   await query(database.connection, 'create table notes as select 1 as number')
-  const killed = database.pid()!
+  const killedPid = database.pid()!
   const changes: boolean[] = []
   database.onChange((up) => changes.push(up))
-  process.kill(killed, 'SIGKILL')
-  await until('the loss was seen', () => changes.length > 0)
+  process.kill(killedPid, 'SIGKILL')
+  await waitUntil('the server is reported down', () => changes.length > 0)
   expect(changes).toEqual([false])
   expect(database.isUp()).toBe(false)
-  await until('it is up again', () => database.isUp())
+  await waitUntil('it is up again', () => database.isUp())
   expect(changes).toEqual([false, true])
-  expect(database.pid()).not.toBe(killed)
+  expect(database.pid()).not.toBe(killedPid)
   expect(await query(database.connection, 'select number from notes')).toEqual([{ number: 1 }])
 })
 
-test('a query that goes on after its server was killed does not hold up the next server', async () => {
-  const database = await bench.start({ dataDir: makeDataDir(), settings: quick })
+test('a query that outlives its killed server does not block the next server', async () => {
+  const database = await sandbox.start({ dataDir: makeDataDir(), settings: withoutFsync })
   const endless = query(database.connection, 'select count(*) from generate_series(1, 1e12::bigint)').catch(
     (error: Error) => error.message,
   )
-  await until('the query is at work', async () => {
+  await waitUntil('the query is running', async () => {
     const [row] = await query(
       database.connection,
       `select count(*)::int as busy from pg_stat_activity where query like '%1e12%' and pid <> pg_backend_pid()`,
@@ -155,101 +160,101 @@ test('a query that goes on after its server was killed does not hold up the next
     return row?.busy === 1
   })
   process.kill(database.pid()!, 'SIGKILL')
-  await until('the loss was seen', () => !database.isUp())
-  await until('it is up again', () => database.isUp())
-  expect(database.sentences.join()).toContain('still running: stopping them first')
+  await waitUntil('the server is reported down', () => !database.isUp())
+  await waitUntil('it is up again', () => database.isUp())
+  expect(database.messages.join()).toContain('still running: stopping them first')
   expect(await endless).toContain('Connection terminated')
 })
 
-test('stop during a restart leaves nothing running', async () => {
+test('stop during a restart leaves no server running', async () => {
   const dataDir = makeDataDir()
   const cluster = join(dataDir, 'postgres')
   for (const stopWhen of ['down', 'starting']) {
-    const database = await bench.start({ dataDir, settings: quick })
-    const killed = database.pid()
-    process.kill(killed!, 'SIGKILL')
-    await until('the loss was seen', () => !database.isUp())
-    const next = () => readPidFile(cluster)?.pid
+    const database = await sandbox.start({ dataDir, settings: withoutFsync })
+    const killedPid = database.pid()
+    process.kill(killedPid!, 'SIGKILL')
+    await waitUntil('the server is reported down', () => !database.isUp())
+    const readPid = () => readPidFile(cluster)?.pid
     if (stopWhen === 'starting')
-      await until('a new server is starting', () => next() !== undefined && next() !== killed)
+      await waitUntil('a new server is starting', () => readPid() !== undefined && readPid() !== killedPid)
     await database.stop()
-    expect(isServerOf(next(), dataDir)).toBe(false)
+    expect(isServerOf(readPid(), dataDir)).toBe(false)
     expect(database.isUp()).toBe(false)
     expect(existsSync(database.connection.host)).toBe(false)
   }
 })
 
 test('data folders with long names work, side by side', async () => {
-  const base = join(bench.makeFolder(), 'a'.repeat(120), 'with a space')
-  const [one, two] = await Promise.all([
-    bench.start({ dataDir: join(base, 'one'), settings: quick }),
-    bench.start({ dataDir: join(base, 'two'), settings: quick }),
+  const base = join(sandbox.makeFolder(), 'a'.repeat(120), 'with a space')
+  const [first, second] = await Promise.all([
+    sandbox.start({ dataDir: join(base, 'one'), settings: withoutFsync }),
+    sandbox.start({ dataDir: join(base, 'two'), settings: withoutFsync }),
   ])
-  expect(Buffer.byteLength(socketFile(one.connection.host))).toBeLessThan(104)
+  expect(Buffer.byteLength(socketFile(first.connection.host))).toBeLessThan(104)
   expect(realpathSync(join(base, 'one', 'postgres'))).toBe(join(base, 'one', 'postgres'))
-  expect(one.connection.host).not.toBe(two.connection.host)
-  await query(one.connection, 'create table only_here ()')
-  expect(await query(two.connection, `select to_regclass('only_here') as found`)).toEqual([{ found: null }])
+  expect(first.connection.host).not.toBe(second.connection.host)
+  await query(first.connection, 'create table only_here ()')
+  expect(await query(second.connection, `select to_regclass('only_here') as found`)).toEqual([{ found: null }])
 })
 
-test('a cluster whose making was cut short is never used', async () => {
-  const dataDir = bench.makeFolder()
-  const holder = bench.hold({ dataDir })
-  const halfMade = () => readdirSync(dataDir).find((name) => name.startsWith('postgres.new-'))
-  await until('initdb is at work', () => {
-    const name = halfMade()
+test('an incomplete cluster is never used', async () => {
+  const dataDir = sandbox.makeFolder()
+  const databaseProcess = sandbox.spawn({ dataDir })
+  const findTemporaryFolder = () => readdirSync(dataDir).find((name) => name.startsWith('postgres.new-'))
+  await waitUntil('initdb is running', () => {
+    const name = findTemporaryFolder()
     return name !== undefined && existsSync(join(dataDir, name, 'PG_VERSION'))
   })
-  await holder.kill()
+  await databaseProcess.kill()
   expect(existsSync(join(dataDir, 'postgres'))).toBe(false)
 
-  const database = await bench.start({ dataDir, settings: quick })
+  const database = await sandbox.start({ dataDir, settings: withoutFsync })
   expect(await query(database.connection, 'select 1 as one')).toEqual([{ one: 1 }])
 })
 
-test('lock files that name a living stranger do not keep the server from starting', async () => {
+test('lock files with the id of an unrelated process do not prevent a start', async () => {
   const dataDir = makeDataDir()
-  const first = await bench.start({ dataDir, settings: quick })
+  const first = await sandbox.start({ dataDir, settings: withoutFsync })
   const { host } = first.connection
   await first.stop()
   mkdirSync(host, { mode: 0o700 })
   const lock = `${process.pid}\n${join(dataDir, 'postgres')}\n1\n5432\n${host}\n\n\nready\n`
   writeFileSync(join(dataDir, 'postgres', 'postmaster.pid'), lock)
   writeFileSync(`${socketFile(host)}.lock`, lock)
-  const second = await bench.start({ dataDir, settings: quick })
+  const second = await sandbox.start({ dataDir, settings: withoutFsync })
   expect(isServerOf(second.pid(), dataDir)).toBe(true)
 })
 
-describe('refuses with a sentence, and changes nothing,', () => {
+describe('a start fails with a clear message and changes nothing for', () => {
   test('a database of another major version', async () => {
-    const dataDir = bench.makeFolder()
+    const dataDir = sandbox.makeFolder()
     mkdirSync(join(dataDir, 'postgres'))
     writeFileSync(join(dataDir, 'postgres', 'PG_VERSION'), '17\n')
-    await expect(bench.start({ dataDir })).rejects.toThrow(/made by PostgreSQL 17, and .* brings PostgreSQL 18/)
+    await expect(sandbox.start({ dataDir })).rejects.toThrow(/made by PostgreSQL 17, and .* brings PostgreSQL 18/)
     expect(readdirSync(join(dataDir, 'postgres'))).toEqual(['PG_VERSION'])
   })
 
   test('a folder that holds something else', async () => {
-    const dataDir = bench.makeFolder()
+    const dataDir = sandbox.makeFolder()
     mkdirSync(join(dataDir, 'postgres'))
     writeFileSync(join(dataDir, 'postgres', 'holiday.jpg'), '')
-    await expect(bench.start({ dataDir })).rejects.toThrow('holds files, but no PostgreSQL database')
+    await expect(sandbox.start({ dataDir })).rejects.toThrow('holds files, but no PostgreSQL database')
   })
 
-  test('a setting that is none, and one that PostgreSQL does not take', async () => {
+  test('an invalid setting name or value', async () => {
     const dataDir = makeDataDir()
-    await expect(bench.start({ dataDir, settings: { ...quick, 'fsync=off -c x': '' } })).rejects.toThrow(
+    await expect(sandbox.start({ dataDir, settings: { ...withoutFsync, 'fsync=off -c x': '' } })).rejects.toThrow(
       'is not the name of a',
     )
-    await expect(bench.start({ dataDir, settings: { ...quick, work_mem: 'plenty' } })).rejects.toThrow(
+    await expect(sandbox.start({ dataDir, settings: { ...withoutFsync, work_mem: 'plenty' } })).rejects.toThrow(
       /did not start: .*invalid value for parameter "work_mem"/s,
     )
   })
 })
 
-test('what a statement held does not reach the server log', async () => {
+test('the text of a statement is not written to the server log', async () => {
   const dataDir = makeDataDir()
-  const { connection } = await bench.start({ dataDir, settings: quick })
+  const { connection } = await sandbox.start({ dataDir, settings: withoutFsync })
   await expect(query(connection, `select 'canary-in-a-statement'::int`)).rejects.toThrow('canary-in-a-statement')
   const log = readFileSync(join(dataDir, 'postgres.log'), 'utf8')
   expect(log).toContain('ready to accept connections')

@@ -101,7 +101,7 @@ export function spawnPostmaster({
   }
 }
 
-/** Stops the server: `fast` ends sessions and writes a checkpoint; if that takes too long, `immediate` leaves recovery to the next start. */
+/** Ends sessions and writes a checkpoint (`fast`); if that takes too long, recovery is left to the next start (`immediate`). */
 export async function stopPostmaster(pid: number, cluster: string): Promise<'fast' | 'immediate'> {
   sendSignal(pid, 'SIGINT')
   if (await waitForExit(pid, cluster, FAST_STOP_TIMEOUT_MS)) return 'fast'

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { createServerLog } from './server-log.ts'
 
-test('a log that grew too long becomes its own predecessor, and the open file goes on from the start', () => {
+test('a log over the size limit is copied to .1 and truncated, and the open file continues at the start', () => {
   const folder = mkdtempSync(join(tmpdir(), 'cs-log-'))
   const path = join(folder, 'postgres.log')
   const log = createServerLog(path)
@@ -22,7 +22,7 @@ test('a log that grew too long becomes its own predecessor, and the open file go
 
     writeSync(file, 'late line\n')
     expect(readFileSync(path, 'utf8')).toBe('late line\n')
-    // An offset from before the file was emptied reads what there is, not beyond.
+    // An offset from before the truncation is clamped to the file's size.
     expect(log.readSince(9_000_000)).toBe('')
     expect(statSync(path).mode & 0o077).toBe(0)
   } finally {

@@ -50,7 +50,7 @@ export function claimFolder(folder: string, account: Account | undefined): boole
   return true
 }
 
-/** Anyone who can enter the folder is the database's superuser, so it must belong to us or the server and be closed to others. */
+/** Anyone who can enter the folder is a database superuser, so it must be ours or the server's and closed to others. */
 export function isPrivate(folder: string, account: Account | undefined): boolean {
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   if (!stats?.isDirectory() || (stats.mode & 0o077) !== 0) return false

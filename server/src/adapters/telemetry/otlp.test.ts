@@ -32,7 +32,7 @@ beforeEach(async () => {
     received.push(`${request.url} ${request.headers.authorization} ${body}`)
     response.end('{}')
   })
-  await new Promise<void>((done) => collector.listen(0, '127.0.0.1', done))
+  await new Promise<void>((resolve) => collector.listen(0, '127.0.0.1', resolve))
   const { port } = collector.address() as AddressInfo
   tracing = createOtlpTracing({ endpoint: `http://127.0.0.1:${port}`, headers: { authorization: 'Bearer t' } })
   app = fastify() as unknown as App
@@ -43,8 +43,8 @@ afterEach(async () => {
   collector.close()
 })
 
-/** What the collector was sent, after everything has been flushed. */
-async function spans(): Promise<Span[]> {
+/** All spans that the collector received, after a flush. */
+async function flushSpans(): Promise<Span[]> {
   await tracing.close()
   return received.flatMap((text) => {
     const { resourceSpans } = JSON.parse(text.slice(text.indexOf('{')))
@@ -54,10 +54,10 @@ async function spans(): Promise<Span[]> {
   })
 }
 
-test('a request, its steps and their steps are one trace, in the caller’s own', async () => {
+test('a request and its nested steps are spans of the caller’s trace', async () => {
   const inner = tracing.withSpan('inner', async () => 7)
   const outer = tracing.withSpan('outer', async (_secret: string) => {
-    await new Promise((done) => setTimeout(done, 5))
+    await new Promise((resolve) => setTimeout(resolve, 5))
     return inner()
   })
   app.get('/task/:id', async () => ({ n: await outer('canary-argument') }))
@@ -66,11 +66,11 @@ test('a request, its steps and their steps are one trace, in the caller’s own'
     url: '/task/canary-id?key=canary-query',
     headers: { traceparent: `00-${traceId}-${'b'.repeat(16)}-01`, 'x-api-key': 'canary-key' },
   })
-  const all = await spans()
+  const spans = await flushSpans()
   expect(received[0]).toMatch(/^\/v1\/traces Bearer t /)
-  const byName = new Map(all.map((span) => [span.name, span]))
+  const byName = new Map(spans.map((span) => [span.name, span]))
   expect([...byName.keys()].sort()).toEqual(['GET /task/:id', 'inner', 'outer'])
-  expect(new Set(all.map((span) => span.traceId))).toEqual(new Set([traceId]))
+  expect(new Set(spans.map((span) => span.traceId))).toEqual(new Set([traceId]))
   const root = byName.get('GET /task/:id')!
   expect([root.parentSpanId, root.kind]).toEqual(['b'.repeat(16), 2])
   expect(byName.get('outer')!.parentSpanId).toBe(root.spanId)
@@ -80,7 +80,7 @@ test('a request, its steps and their steps are one trace, in the caller’s own'
   expect(received.join()).not.toContain('canary')
 })
 
-test('a failed step says what kind of failure it was, never its words', async () => {
+test('a failed step reports the kind of failure, never its message', async () => {
   const refused = tracing.withSpan('refused', async () => {
     throw invalid('canary-message')
   })
@@ -89,32 +89,32 @@ test('a failed step says what kind of failure it was, never its words', async ()
   })
   await expect(refused()).rejects.toThrow('canary-message')
   await expect(broken()).rejects.toThrow('canary-cause')
-  const all = await spans()
-  expect(all.map(({ name, status }) => [name, status.code, status.message])).toEqual([
+  const spans = await flushSpans()
+  expect(spans.map(({ name, status }) => [name, status.code, status.message])).toEqual([
     ['refused', 2, 'invalid_request 400'],
     ['broken', 2, 'TypeError'],
   ])
   expect(received.join()).not.toContain('canary')
 })
 
-test('requests at the same time keep their steps apart, and a made-up trace header is ignored', async () => {
-  const step = tracing.withSpan('step', () => new Promise((done) => setTimeout(done, Math.random() * 10)))
+test('concurrent requests have separate traces, and an invalid traceparent is ignored', async () => {
+  const step = tracing.withSpan('step', () => new Promise((resolve) => setTimeout(resolve, Math.random() * 10)))
   app.get('/', async () => {
     await step()
     return {}
   })
   await Promise.all(Array.from({ length: 20 }, () => app.inject({ url: '/', headers: { traceparent: '00-zz-yy-01' } })))
-  const all = await spans()
-  const roots = all.filter(({ name }) => name === 'GET /')
+  const spans = await flushSpans()
+  const roots = spans.filter(({ name }) => name === 'GET /')
   expect(new Set(roots.map(({ traceId }) => traceId)).size).toBe(20)
-  for (const one of all.filter(({ name }) => name === 'step')) {
-    const root = roots.find(({ spanId }) => spanId === one.parentSpanId)
-    expect(root?.traceId).toBe(one.traceId)
+  for (const step of spans.filter(({ name }) => name === 'step')) {
+    const root = roots.find(({ spanId }) => spanId === step.parentSpanId)
+    expect(root?.traceId).toBe(step.traceId)
   }
 })
 
-test('without a collector the work goes on', async () => {
-  const lonely = createOtlpTracing({ endpoint: 'http://127.0.0.1:1' })
-  expect(await lonely.withSpan('step', async () => 'done')()).toBe('done')
-  await lonely.close()
+test('traced functions work without a collector', async () => {
+  const tracingWithoutCollector = createOtlpTracing({ endpoint: 'http://127.0.0.1:1' })
+  expect(await tracingWithoutCollector.withSpan('step', async () => 'done')()).toBe('done')
+  await tracingWithoutCollector.close()
 })

@@ -22,7 +22,7 @@ const CONCURRENCY = 8
 const MAX_DIFFERENCES = 100
 const MAX_ATTEMPTS = 5
 
-/** Compares every settlement and payout with the chain, and the balance of our address with the ledger, to the last unit. */
+/** Compares every settlement and payout with the chain, and our address's balance with the ledger, to the last unit. */
 export async function checkChain(deps: CheckChainDeps): Promise<Check[]> {
   const settlements = await checkSettlements(deps)
   const payouts = await checkPayouts(deps)

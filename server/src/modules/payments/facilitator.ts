@@ -21,7 +21,8 @@ export type VerifyResult = { valid: true; payer: Hex } | { valid: false; reason:
 
 /**
  * `settled`: the transfer is on the chain. `failed`: certain that this attempt moved nothing and never will.
- * `unknown`: anything else (time-out, reset, unreadable response); only the chain can tell, and the payer is not asked to pay again.
+ * `unknown`: anything else (time-out, reset, unreadable response). Only the chain can tell, and the payer is not asked to
+ * pay again.
  */
 export type SettleResult =
   | { state: 'settled'; transaction: Hex; payer: Hex; network: string; amountMicro: bigint; block: bigint | null }

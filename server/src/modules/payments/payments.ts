@@ -120,10 +120,10 @@ export function createPayments(deps: PaymentsDeps) {
     canQueryChain: deps.chain !== undefined,
 
     /**
-     * Whether a payment that was given up has arrived after all. Anyone who has seen the payment can submit it until it
+     * Whether the payment of a failed run has arrived after all. Anyone who has seen the payment can submit it until it
      * expires: `open` means that it still could arrive, `over` that it no longer can.
      */
-    async checkGivenUpPayment({
+    async checkFailedPayment({
       payment,
       terms,
     }: OpenSettlement): Promise<'open' | 'over' | Extract<SettleResult, { state: 'settled' }>> {

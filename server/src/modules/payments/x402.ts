@@ -11,7 +11,7 @@ export type Headers = Record<string, string | string[] | undefined>
 
 export type ReceivedPayment = {
   payment: ExactPayment
-  /** The terms that the client says it agreed to. Version 2 repeats all of ours, the quote included; version 1 names scheme and network. */
+  /** The terms that the client agreed to: all of ours with the quote in version 2, scheme and network in version 1. */
   accepted: { scheme?: string; network?: string; asset?: string; amount?: string; payTo?: string; quote?: string }
 }
 

@@ -29,7 +29,7 @@ export function createRefunds(deps: RefundDeps) {
   const lastHash = (runId: string) => deps.receipts.lastHashOfRun(deps.db, runId)
 
   const checkChain = async (settlement: SettlementRow) => {
-    const arrival = await deps.payments.checkGivenUpPayment(toOpenSettlement(settlement))
+    const arrival = await deps.payments.checkFailedPayment(toOpenSettlement(settlement))
     if (typeof arrival === 'object') return recordLatePayment(settlement, arrival)
     if (arrival === 'over') return scheduleChainCheck(deps.db, settlement.id, null)
     // Checked at intervals while the authorisation can still be used, and once more after it has expired.

@@ -3,13 +3,13 @@ import { closeSync, existsSync, fsyncSync, openSync, readFileSync, writeSync } f
 import { keccak256, recoverTypedDataAddress, toBytes } from 'viem'
 
 /**
- * A chain that shares no code and no database with the service: balances and used authorisations in a file of its own,
- * each written and flushed before anybody hears of it, and just enough JSON-RPC to be asked about them.
+ * A chain that shares no code and no database with the service: balances and used authorisations in a file, each written
+ * and flushed before it is visible, and just enough JSON-RPC to read them.
  */
 export const USDC = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
 
 export type Authorization = Record<'from' | 'to' | 'value' | 'validAfter' | 'validBefore' | 'nonce', string>
-export type Mined = {
+export type MinedTransfer = {
   hash: string
   block: number
   time: number
@@ -24,16 +24,16 @@ const TRANSFER = topic('Transfer(address,address,uint256)')
 const USED = topic('AuthorizationUsed(address,bytes32)')
 const BALANCE_OF = topic('balanceOf(address)').slice(0, 10)
 const AUTHORIZATION_STATE = topic('authorizationState(address,bytes32)').slice(0, 10)
-const NOBODY = `0x${'0'.repeat(40)}`
+const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 
 const lower = (text: string) => text.toLowerCase()
 const word = (value: string) => `0x${value.replace(/^0x/, '').padStart(64, '0')}`
 const quantity = (value: number | bigint) => `0x${value.toString(16)}`
-/** How far this world's clock has been moved on. */
+/** How far the chain's clock is ahead of the system's, in seconds. */
 let offset = 0
-const seconds = () => Math.floor(Date.now() / 1000) + offset
+const currentSeconds = () => Math.floor(Date.now() / 1000) + offset
 
-export const readMined = (file: string): Mined[] =>
+export const readTransfers = (file: string): MinedTransfer[] =>
   existsSync(file)
     ? readFileSync(file, 'utf8')
         .split('\n')
@@ -41,40 +41,44 @@ export const readMined = (file: string): Mined[] =>
         .map((line) => JSON.parse(line))
     : []
 
-export function balancesOf(mined: readonly Mined[]): Map<string, bigint> {
+export function computeBalances(transfers: readonly MinedTransfer[]): Map<string, bigint> {
   const balances = new Map<string, bigint>()
-  const add = (who: string, amount: bigint) => balances.set(who, (balances.get(who) ?? 0n) + amount)
-  for (const { from, to, value } of mined) {
-    if (from !== NOBODY) add(from, -BigInt(value))
+  const add = (address: string, amount: bigint) => balances.set(address, (balances.get(address) ?? 0n) + amount)
+  for (const { from, to, value } of transfers) {
+    if (from !== ZERO_ADDRESS) add(from, -BigInt(value))
     add(to, BigInt(value))
   }
   return balances
 }
 
-export type OutsideChain = ReturnType<typeof openOutsideChain>
+export type ExternalChain = ReturnType<typeof openExternalChain>
 
-export function openOutsideChain(file: string) {
-  const mined = readMined(file)
-  const balances = balancesOf(mined)
-  const uses = new Map(mined.flatMap((one) => (one.nonce ? [[`${one.from}:${one.nonce}`, one] as const] : [])))
-  const hashes = new Map(mined.map((one) => [one.hash, one]))
+export function openExternalChain(file: string) {
+  const transfers = readTransfers(file)
+  const balances = computeBalances(transfers)
+  const uses = new Map(
+    transfers.flatMap((transfer) =>
+      transfer.nonce ? [[`${transfer.from}:${transfer.nonce}`, transfer] as const] : [],
+    ),
+  )
+  const hashes = new Map(transfers.map((transfer) => [transfer.hash, transfer]))
   const journal = openSync(file, 'a')
 
-  const mine = (from: string, to: string, value: string, nonce: string | null): Mined => {
-    const block = mined.length + 1
+  const mine = (from: string, to: string, value: string, nonce: string | null): MinedTransfer => {
+    const block = transfers.length + 1
     const hash = `0x${createHash('sha256').update(`${block}:${from}:${to}:${value}:${nonce}`).digest('hex')}`
-    const one: Mined = { hash, block, time: seconds(), from, to, value, nonce }
-    writeSync(journal, `${JSON.stringify(one)}\n`)
+    const transfer: MinedTransfer = { hash, block, time: currentSeconds(), from, to, value, nonce }
+    writeSync(journal, `${JSON.stringify(transfer)}\n`)
     fsyncSync(journal)
-    mined.push(one)
-    hashes.set(hash, one)
-    if (nonce) uses.set(`${from}:${nonce}`, one)
-    if (from !== NOBODY) balances.set(from, balances.get(from)! - BigInt(value))
+    transfers.push(transfer)
+    hashes.set(hash, transfer)
+    if (nonce) uses.set(`${from}:${nonce}`, transfer)
+    if (from !== ZERO_ADDRESS) balances.set(from, balances.get(from)! - BigInt(value))
     balances.set(to, (balances.get(to) ?? 0n) + BigInt(value))
-    return one
+    return transfer
   }
 
-  const logsOf = ({ hash, block, from, to, value, nonce }: Mined) => {
+  const logsOf = ({ hash, block, from, to, value, nonce }: MinedTransfer) => {
     const common = {
       address: USDC,
       blockNumber: quantity(block),
@@ -102,8 +106,12 @@ export function openOutsideChain(file: string) {
 
   type Filter = { topics: [string[], string, string] }
   const methods: Record<string, (params: never) => unknown> = {
-    eth_blockNumber: () => quantity(mined.length),
-    eth_getBlockByNumber: () => ({ number: quantity(mined.length), hash: word('1'), timestamp: quantity(seconds()) }),
+    eth_blockNumber: () => quantity(transfers.length),
+    eth_getBlockByNumber: () => ({
+      number: quantity(transfers.length),
+      hash: word('1'),
+      timestamp: quantity(currentSeconds()),
+    }),
     eth_getCode: () => '0x',
     eth_call: ([{ data }]: [{ data: string }]) => call(lower(data)),
     eth_getLogs: ([{ topics }]: [Filter]) => {
@@ -111,25 +119,27 @@ export function openOutsideChain(file: string) {
       return use ? [logsOf(use)[0]] : []
     },
     eth_getTransactionReceipt: ([hash]: string[]) => {
-      const one = hashes.get(hash!)
-      return one ? { transactionHash: hash, blockNumber: quantity(one.block), status: '0x1', logs: logsOf(one) } : null
+      const transfer = hashes.get(hash!)
+      return transfer
+        ? { transactionHash: hash, blockNumber: quantity(transfer.block), status: '0x1', logs: logsOf(transfer) }
+        : null
     },
   }
 
   return {
-    mint: (to: string, value: bigint) => mine(NOBODY, lower(to), value.toString(), null),
+    mint: (to: string, value: bigint) => mine(ZERO_ADDRESS, lower(to), value.toString(), null),
     hashes: () => [...hashes.keys()],
-    advance: (more: number) => {
-      offset += more
+    advance: (deltaSeconds: number) => {
+      offset += deltaSeconds
     },
 
-    /** Why the token would refuse this, if it would. */
-    async refusal(
+    /** The reason why the token would refuse this authorisation. */
+    async findRefusal(
       { from, to, value, validAfter, validBefore, nonce }: Authorization,
       signature: string,
     ): Promise<string | undefined> {
-      if (Number(validBefore) <= seconds()) return 'invalid_exact_evm_payload_authorization_valid_before'
-      if (Number(validAfter) > seconds()) return 'invalid_exact_evm_payload_authorization_valid_after'
+      if (Number(validBefore) <= currentSeconds()) return 'invalid_exact_evm_payload_authorization_valid_before'
+      if (Number(validAfter) > currentSeconds()) return 'invalid_exact_evm_payload_authorization_valid_after'
       if (uses.has(`${lower(from)}:${lower(nonce)}`)) return 'invalid_exact_evm_nonce_already_used'
       if ((balances.get(lower(from)) ?? 0n) < BigInt(value)) return 'invalid_exact_evm_insufficient_balance'
       const signer = await recoverTypedDataAddress({
@@ -158,20 +168,20 @@ export function openOutsideChain(file: string) {
       return lower(signer) === lower(from) ? undefined : 'invalid_exact_evm_signature'
     },
 
-    used: ({ from, nonce }: Authorization) => uses.get(`${lower(from)}:${lower(nonce)}`),
+    findUse: ({ from, nonce }: Authorization) => uses.get(`${lower(from)}:${lower(nonce)}`),
 
-    /** Moves the money, once: a second call finds the first. */
-    transfer({ from, to, value, nonce }: Authorization): Mined {
-      const earlier = uses.get(`${lower(from)}:${lower(nonce)}`)
-      if (earlier) return earlier
+    /** Moves the money once: a second call returns the first transfer. */
+    transfer({ from, to, value, nonce }: Authorization): MinedTransfer {
+      const existing = uses.get(`${lower(from)}:${lower(nonce)}`)
+      if (existing) return existing
       if ((balances.get(lower(from)) ?? 0n) < BigInt(value)) throw new Error('exceeds balance')
       return mine(lower(from), lower(to), value, lower(nonce))
     },
 
     rpc({ id, method, params }: { id: number; method: string; params: never }) {
-      const answer = methods[method]
-      if (!answer) return { jsonrpc: '2.0', id, error: { code: -32601, message: `no ${method} here` } }
-      return { jsonrpc: '2.0', id, result: answer(params) }
+      const handler = methods[method]
+      if (!handler) return { jsonrpc: '2.0', id, error: { code: -32601, message: `no ${method} here` } }
+      return { jsonrpc: '2.0', id, result: handler(params) }
     },
 
     close: () => closeSync(journal),

@@ -1,6 +1,6 @@
 /**
- * x402's reference facilitator over any chain: the oracle for our verdicts and the yardstick for our speed. It is given a
- * nonce counter of its own, because with viem's it loses settlements as soon as two are sent at once.
+ * x402's reference facilitator over any chain, to compare results and speed with. It counts its account's nonces itself,
+ * because with viem's counter it loses settlements as soon as two are sent at once.
  */
 import { ExactEvmScheme } from '@x402/evm/exact/facilitator'
 import { ExactEvmSchemeV1 } from '@x402/evm/exact/v1/facilitator'
@@ -11,7 +11,7 @@ import type { ChainRequest } from '../../src/adapters/chain/rpc.ts'
 import { buildFacilitatorRequest } from '../../src/adapters/facilitators/facilitator-wire.ts'
 import type { ExactPayment, Hex, PaymentTerms } from '../../src/modules/payments/facilitator.ts'
 
-export type OfficialFacilitator = {
+export type ReferenceFacilitator = {
   verify(payment: ExactPayment, terms: PaymentTerms): Promise<{ isValid: boolean; invalidReason?: string }>
   settle(
     payment: ExactPayment,
@@ -19,12 +19,16 @@ export type OfficialFacilitator = {
   ): Promise<{ success: boolean; transaction: string; errorReason?: string }>
 }
 
-export function createOfficialFacilitator(request: ChainRequest, key: Hex, factories: Hex[] = []): OfficialFacilitator {
+export function createReferenceFacilitator(
+  request: ChainRequest,
+  key: Hex,
+  factories: Hex[] = [],
+): ReferenceFacilitator {
   const account = privateKeyToAccount(key)
   const transport = custom({ request: ({ method, params }) => request(method, params as unknown[]) }, { retryCount: 0 })
   const client = createPublicClient({ chain: base, transport, pollingInterval: 1, cacheTime: 0 })
   let nonce: number | undefined
-  let turn: Promise<unknown> = Promise.resolve()
+  let previousSend: Promise<unknown> = Promise.resolve()
 
   const send = (to: Hex, data: Hex): Promise<Hex> => {
     const work = async () => {
@@ -36,9 +40,9 @@ export function createOfficialFacilitator(request: ChainRequest, key: Hex, facto
       nonce += 1
       return hash
     }
-    const done = turn.then(work, work)
-    turn = done.catch(() => undefined)
-    return done
+    const sending = previousSend.then(work, work)
+    previousSend = sending.catch(() => undefined)
+    return sending
   }
 
   type Contract = { address: Hex; abi: readonly unknown[]; functionName: string; args: readonly unknown[] }
@@ -53,12 +57,12 @@ export function createOfficialFacilitator(request: ChainRequest, key: Hex, facto
   }
   const config = { eip6492AllowedFactories: factories }
   const schemes = { 1: new ExactEvmSchemeV1(signer, config), 2: new ExactEvmScheme(signer, config) }
-  const asked = (payment: ExactPayment, terms: PaymentTerms) => {
+  const toArguments = (payment: ExactPayment, terms: PaymentTerms) => {
     const { paymentPayload, paymentRequirements } = buildFacilitatorRequest(payment, terms)
     return [paymentPayload, paymentRequirements] as [never, never]
   }
   return {
-    verify: async (payment, terms) => schemes[payment.x402Version].verify(...asked(payment, terms)),
-    settle: async (payment, terms) => schemes[payment.x402Version].settle(...asked(payment, terms)),
+    verify: async (payment, terms) => schemes[payment.x402Version].verify(...toArguments(payment, terms)),
+    settle: async (payment, terms) => schemes[payment.x402Version].settle(...toArguments(payment, terms)),
   }
 }
