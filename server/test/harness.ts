@@ -60,7 +60,9 @@ export async function spawnService(env: Record<string, string>) {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, COUNTERSIGN_DATA_DIR: dataDir, ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   })
-  const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))
+  const exited = new Promise<number | string>((resolveExit) =>
+    child.once('exit', (code, signal) => resolveExit(signal ?? code ?? 0)),
+  )
   let output = ''
   const url = await new Promise<string>((resolveUrl, reject) => {
     const readOutput = (chunk: Buffer) => {
@@ -93,7 +95,9 @@ export async function spawnWorker(env: Record<string, string>) {
     env: { PATH: process.env.PATH, HOME: process.env.HOME, ...testEnv, ...env },
     stdio: ['ignore', 'pipe', 'inherit'],
   })
-  const exited = new Promise<number | string>((done) => child.once('exit', (code, signal) => done(signal ?? code ?? 0)))
+  const exited = new Promise<number | string>((resolveExit) =>
+    child.once('exit', (code, signal) => resolveExit(signal ?? code ?? 0)),
+  )
   await new Promise<void>((ready, reject) => {
     child.stdout.once('data', () => ready())
     exited.then((exitReason) => reject(new Error(`The worker ended (${exitReason}) before it was ready.`)))

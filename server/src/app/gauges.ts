@@ -15,7 +15,7 @@ const gauges: [name: string, help: string, query: string][] = [
   ],
   [
     'settlement_overdue_seconds',
-    'How long the oldest open payment has been due to be asked about.',
+    'How long the oldest open payment has been due for its next status check.',
     `select coalesce(extract(epoch from now() - min(next_attempt_at)), 0) from settlements where state in ('pending', 'unknown') and next_attempt_at < now()`,
   ],
   [
@@ -45,12 +45,12 @@ const gauges: [name: string, help: string, query: string][] = [
   ],
   [
     'preauths_open',
-    'Pre-authorised payments that nobody has closed.',
+    'Pre-authorised payments that are not closed.',
     `select count(*) from preauths where status in ('open', 'in_use', 'escalated')`,
   ],
   [
     'preauth_oldest_seconds',
-    'Age of the oldest pre-authorised payment that nobody has closed.',
+    'Age of the oldest pre-authorised payment that is not closed.',
     `select coalesce(extract(epoch from now() - min(issued_at)), 0) from preauths where status in ('open', 'in_use', 'escalated')`,
   ],
   [

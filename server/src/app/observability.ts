@@ -74,8 +74,8 @@ export function composeObservability(
   })
   context.onClose(sequencer.stop)
 
-  const { needFeature, hasFeature } = tenants
-  const alerts = createAlerts({ db, clock, ids, idempotency, needFeature, hasFeature })
+  const { requireFeature, hasFeature } = tenants
+  const alerts = createAlerts({ db, clock, ids, idempotency, requireFeature, hasFeature })
   const predictions = createPredictiveAlerts({ db, clock, alerts })
   const frozen = createFrozenAgents({ db, clock, notifications })
   const analytics = createAnalytics({ db, clock, costs })

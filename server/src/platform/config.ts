@@ -89,7 +89,7 @@ const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T |
 export const settings = {
   NODE_ENV: setting({
     group: 'server',
-    about: '`production` makes the settings marked so required and takes the faucet of the embedded chain away',
+    about: '`production` makes the settings marked so required and disables the faucet of the embedded chain',
     parse: oneOf('development', 'production', 'test'),
     fallback: 'development',
   }),
@@ -119,7 +119,7 @@ export const settings = {
   }),
   TRUST_PROXY: optional({
     group: 'server',
-    about: 'addresses or networks of your reverse proxies, separated by commas; they say who calls',
+    about: 'addresses or networks of your reverse proxies, separated by commas; their X-Forwarded-For is trusted',
     parse: list,
   }),
   OTEL_EXPORTER_OTLP_ENDPOINT: optional({
@@ -147,7 +147,7 @@ export const settings = {
   }),
   ADMIN_KEY: optional({
     group: 'admin',
-    about: 'key of the administrative endpoints; made once when absent',
+    about: 'key of the administrative endpoints; generated once when absent',
     parse: longSecret(24),
     secret: true,
     production: true,
@@ -167,13 +167,13 @@ export const settings = {
   }),
   REDIS_URL: optional({
     group: 'cache',
-    about: 'Redis for shared rate limits; never the truth',
+    about: 'Redis for rate limits shared between processes',
     parse: webAddress('redis', 'rediss'),
     secret: true,
   }),
   PAY_TO_ADDRESS: optional({
     group: 'payments',
-    about: 'where x402 payments go; made once with the embedded chain',
+    about: 'address that receives x402 payments; generated once with the embedded chain',
     parse: evmAddress,
     production: true,
   }),
@@ -184,7 +184,7 @@ export const settings = {
   }),
   CHAIN_RPC_URL: optional({
     group: 'payments',
-    about: 'JSON-RPC of a real chain; the reconciler asks it',
+    about: 'JSON-RPC of a real chain, which the reconciler queries',
     parse: webAddress('http', 'https'),
     secret: true,
   }),
@@ -202,20 +202,20 @@ export const settings = {
   }),
   PAYER_EXPOSURE_USDC: setting({
     group: 'payments',
-    about: 'most that one payer may have verified and not yet settled',
+    about: 'highest amount that one payer may have verified and not yet settled',
     parse: integer(1, 1_000_000),
     fallback: 100,
   }),
   SIGNING_KEY: optional({
     group: 'signing',
-    about: 'secret that the signing keys derive from; made once when absent',
+    about: 'secret that the signing keys derive from; generated once when absent',
     parse: longSecret(32),
     secret: true,
     production: true,
   }),
   ENCRYPTION_KEY: optional({
     group: 'signing',
-    about: 'secret that data at rest is encrypted with; made once when absent',
+    about: 'secret that data at rest is encrypted with; generated once when absent',
     parse: longSecret(32),
     secret: true,
     production: true,
@@ -223,24 +223,24 @@ export const settings = {
   SIGNING_KEY_PREVIOUS: optional({
     group: 'signing',
     about:
-      'the signing key before this one: the log’s checkpoints are signed by both while verifiers change over, and tokens that are out stay good',
+      'the previous signing key: checkpoints of the log are signed with both while verifiers change over, and issued tokens stay valid',
     parse: longSecret(32),
     secret: true,
   }),
   LOG_NAME: setting({
     group: 'signing',
-    about: 'name of the public log, for good: a log under another name is another log',
+    about: 'name of the public log; it is permanent, because another name is another log',
     parse: anyText,
     fallback: 'countersign.local/log',
   }),
   LOG_WITNESSES: optional({
     group: 'signing',
-    about: 'verifier keys of the witnesses whose cosignatures are taken, separated by commas',
+    about: 'verifier keys of the witnesses whose cosignatures are accepted, separated by commas',
     parse: list,
   }),
   LANE_PROVIDER: setting({
     group: 'lanes',
-    about: 'who does the work: `offline` needs nothing',
+    about: 'provider that does the work; `offline` needs no other setting',
     parse: oneOf('offline', 'openai-compatible', 'anthropic'),
     fallback: 'offline',
   }),
@@ -250,7 +250,7 @@ export const settings = {
     parse: webAddress('http', 'https'),
   }),
   LANE_API_KEY: optional({ group: 'lanes', about: 'key of the lane provider', parse: anyText, secret: true }),
-  LANE_MODEL: optional({ group: 'lanes', about: 'model of every lane that has none of its own', parse: anyText }),
+  LANE_MODEL: optional({ group: 'lanes', about: 'model of every lane that is not in LANE_MODELS', parse: anyText }),
   LANE_MODELS: optional({
     group: 'lanes',
     about: 'models of single lanes, as `coder-v1=model,writer-v1=model`',
@@ -258,17 +258,17 @@ export const settings = {
   }),
   LANE_USD_PER_MILLION_INPUT: optional({
     group: 'lanes',
-    about: 'what a million input tokens cost us',
+    about: 'cost of a million input tokens',
     parse: anyText,
   }),
   LANE_USD_PER_MILLION_OUTPUT: optional({
     group: 'lanes',
-    about: 'what a million output tokens cost us',
+    about: 'cost of a million output tokens',
     parse: anyText,
   }),
   LANE_FALLBACK_PROVIDER: optional({
     group: 'lanes',
-    about: 'who is asked when the first provider fails',
+    about: 'provider that is used when the first one fails',
     parse: oneOf('openai-compatible', 'anthropic'),
   }),
   LANE_FALLBACK_BASE_URL: optional({
@@ -283,16 +283,20 @@ export const settings = {
     about: 'one attempt at a provider, from request to last token',
     parse: integer(100, 110_000),
   }),
-  LANE_STALL_MS: optional({ group: 'lanes', about: 'longest silence within an attempt', parse: integer(100, 110_000) }),
+  LANE_STALL_MS: optional({
+    group: 'lanes',
+    about: 'longest pause between tokens within an attempt',
+    parse: integer(100, 110_000),
+  }),
   LANE_RETRIES: optional({ group: 'lanes', about: 'further attempts at the same provider', parse: integer(0, 5) }),
   LANE_MAX_OUTPUT_TOKENS: optional({
     group: 'lanes',
-    about: 'one limit for all lanes instead of their own',
+    about: 'output limit of all lanes, instead of their own limits',
     parse: integer(1, 32_000),
   }),
   PREAUTH_CLOSE_SECONDS: setting({
     group: 'governance',
-    about: 'a pre-authorisation not closed by then is escalated',
+    about: 'a pre-authorisation that is not closed within this time is escalated',
     parse: integer(1, 86_400),
     fallback: 600,
   }),
@@ -311,7 +315,7 @@ export const settings = {
   RH_OAUTH_CLIENT_SECRET: optional({ group: 'brokerage', about: 'OAuth client secret', parse: anyText, secret: true }),
   RH_OAUTH_REDIRECT_URI: optional({
     group: 'brokerage',
-    about: 'where the broker sends the user back',
+    about: 'redirect address that the broker sends the user back to',
     parse: webAddress('http', 'https'),
   }),
   RH_OAUTH_AUTHORIZE_URL: optional({
@@ -320,16 +324,16 @@ export const settings = {
     parse: webAddress('http', 'https'),
   }),
   RH_OAUTH_TOKEN_URL: optional({ group: 'brokerage', about: 'token address', parse: webAddress('http', 'https') }),
-  RH_OAUTH_SCOPE: optional({ group: 'brokerage', about: 'scope asked for', parse: anyText }),
+  RH_OAUTH_SCOPE: optional({ group: 'brokerage', about: 'requested scope', parse: anyText }),
   RH_OAUTH_MODE: setting({
     group: 'brokerage',
-    about: '`scaffold` as the interface says, or `strict`',
+    about: '`scaffold` as the API specifies, or `strict`',
     parse: oneOf('scaffold', 'strict'),
     fallback: 'scaffold',
   }),
   BROKER_TENANTS: optional({
     group: 'brokerage',
-    about: 'tenants that trade through the real brokers below, separated by commas; nobody else does',
+    about: 'tenants that trade through the real brokers below, separated by commas; all others trade on paper',
     parse: list,
   }),
   ROBINHOOD_API_KEY: optional({ group: 'brokerage', about: 'Robinhood crypto key', parse: anyText, secret: true }),
@@ -341,17 +345,17 @@ export const settings = {
   }),
   ROBINHOOD_URL: optional({
     group: 'brokerage',
-    about: 'another address of Robinhood',
+    about: 'address of the Robinhood API, to override the default',
     parse: webAddress('http', 'https'),
   }),
   COINBASE_KEY_NAME: optional({ group: 'brokerage', about: 'Coinbase Advanced Trade key name', parse: anyText }),
   COINBASE_PRIVATE_KEY: optional({ group: 'brokerage', about: 'Coinbase signing key', parse: anyText, secret: true }),
   COINBASE_URL: optional({
     group: 'brokerage',
-    about: 'another address of Coinbase',
+    about: 'address of the Coinbase API, to override the default',
     parse: webAddress('http', 'https'),
   }),
-  BASIS_COVERAGE_FILE: optional({ group: 'basis', about: 'a coverage list of your own', parse: anyText }),
+  BASIS_COVERAGE_FILE: optional({ group: 'basis', about: 'path of your own coverage list', parse: anyText }),
   PYTH_HERMES_URL: optional({ group: 'basis', about: 'Pyth Hermes', parse: webAddress('http', 'https') }),
   PYTH_API_KEY: optional({ group: 'basis', about: 'key for Pyth Hermes', parse: anyText, secret: true }),
   BASE_RPC_URL: optional({
@@ -384,13 +388,13 @@ export const settings = {
   ALPACA_SECRET_KEY: optional({ group: 'basis', about: 'Alpaca secret key', parse: anyText, secret: true }),
   STRIPE_SECRET_KEY: optional({
     group: 'billing',
-    about: 'Stripe key; without it there is no billing portal',
+    about: 'Stripe key; without it the billing portal is off',
     parse: anyText,
     secret: true,
   }),
   STRIPE_API_URL: optional({
     group: 'billing',
-    about: 'another address of the Stripe API',
+    about: 'address of the Stripe API, to override the default',
     parse: webAddress('http', 'https'),
   }),
 }

@@ -29,7 +29,7 @@ export function createJobs(log: Log, metrics?: Pick<Metrics, 'jobSeconds' | 'job
             stopTimer?.()
           } catch (error) {
             metrics?.jobFailures.inc({ job: name })
-            if (!stopped) log.warn({ err: error, job: name }, 'a sweep failed and will be tried again')
+            if (!stopped) log.warn({ err: error, job: name }, 'a sweep failed and will be retried')
           }
         } while (rerun && !stopped)
       }

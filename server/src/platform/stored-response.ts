@@ -6,7 +6,7 @@ export type StoredResponse = { status: number; body: string; headers?: Record<st
 export const sendStoredResponse = (reply: FastifyReply, { status, body, headers = {} }: StoredResponse) =>
   reply.code(status).headers(headers).header('content-type', 'application/json; charset=utf-8').send(body)
 
-/** Tells the client that it has received this response before. */
+/** Adds `idempotent-replayed` to a replayed response. */
 export const withReplayHeader = ({
   status,
   body,
@@ -17,7 +17,7 @@ export const withReplayHeader = ({
   headers: replayed ? { 'idempotent-replayed': 'true' } : {},
 })
 
-/** For a body that may show a key or a signing secret for the only time: nobody on the way may keep it. */
+/** For a body that may contain a key or a signing secret that is shown once: caches must not store it. */
 export const withNoStore = ({ status, body }: StoredResponse): StoredResponse => ({
   status,
   body,

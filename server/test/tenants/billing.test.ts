@@ -41,7 +41,7 @@ beforeAll(async () => {
       },
     })
   })
-  await new Promise<void>((done) => stripe.listen(0, '127.0.0.1', done))
+  await new Promise<void>((resolve) => stripe.listen(0, '127.0.0.1', resolve))
   const apiUrl = `http://127.0.0.1:${(stripe.address() as AddressInfo).port}`
   testDatabase = await createTestDatabase()
   database = testDatabase.open()

@@ -28,9 +28,9 @@ const canaries = new Map<string, string>()
 
 beforeAll(async () => {
   const sink = new Writable({
-    write(chunk, _encoding, done) {
+    write(chunk, _encoding, callback) {
       logText += chunk
-      done()
+      callback()
     },
   })
   service = await startService({ env: settings, log: createLog('trace', sink) })

@@ -43,7 +43,7 @@ const laneCosts = () => ({ 'writer-v1': 2_000, 'coder-v1': 7_000 })
 
 type NodeOptions = {
   config?: Config
-  made?: Map<SettingName, number>
+  generatedSecretLengths?: Map<SettingName, number>
   parts?: { redis: DependencyState; supabase: DependencyState }
   resolveAll?: ResolveAll
   timeoutMs?: number
@@ -105,7 +105,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     clock,
     ids,
     idempotency,
-    needFeature: tenants.needFeature,
+    requireFeature: tenants.requireFeature,
     hasFeature: tenants.hasFeature,
   })
   const predictions = createPredictiveAlerts({ db: database.db, clock, alerts })
@@ -140,7 +140,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   webhooksRoutes(app, webhooks)
   alertsRoutes(app, alerts)
   insightsRoutes(app, { analytics, controlTower })
-  healthRoutes(app, { health, envCheck: () => checkEnv(config, options.made ?? new Map()) })
+  healthRoutes(app, { health, envCheck: () => checkEnv(config, options.generatedSecretLengths ?? new Map()) })
   await app.ready()
   return {
     app,

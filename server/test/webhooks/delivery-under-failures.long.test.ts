@@ -40,8 +40,8 @@ async function startReceiver(port: number): Promise<number> {
     execArgv: ['--disable-warning=ExperimentalWarning'],
   })
   child = started
-  const message = await new Promise<{ port: number }>((done, failed) => {
-    started.once('message', (message) => done(message as { port: number }))
+  const message = await new Promise<{ port: number }>((resolve, failed) => {
+    started.once('message', (message) => resolve(message as { port: number }))
     started.once('exit', (code) => failed(new Error(`The receiver ended with ${code} before it listened.`)))
   })
   return message.port
@@ -49,7 +49,7 @@ async function startReceiver(port: number): Promise<number> {
 
 async function killReceiver() {
   const receiver = child!
-  const exited = new Promise((done) => receiver.once('exit', done))
+  const exited = new Promise((resolve) => receiver.once('exit', resolve))
   receiver.kill('SIGKILL')
   await exited
 }

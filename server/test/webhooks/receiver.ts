@@ -28,7 +28,7 @@ export async function openReceiver(
     received.push(entry)
     respond(entry, response, request)
   })
-  await new Promise<void>((done) => server.listen(port, '127.0.0.1', done))
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve))
   const address = server.address() as AddressInfo
   return {
     received,
@@ -36,7 +36,7 @@ export async function openReceiver(
     url: `http://127.0.0.1:${address.port}/hook`,
     async close() {
       server.closeAllConnections()
-      await new Promise((done) => server.close(done))
+      await new Promise((resolve) => server.close(resolve))
     },
   }
 }

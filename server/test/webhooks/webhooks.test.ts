@@ -108,21 +108,21 @@ test('invalid subscriptions are 400 and are not stored', async () => {
 
 test('an event reaches only its subscribers, with a signature that the Standard Webhooks library accepts', async () => {
   const subscriber = await startReceiver()
-  const other = await startReceiver()
-  const stranger = await onboard(node, 'Stranger')
+  const otherReceiver = await startReceiver()
+  const otherTenant = await onboard(node, 'Stranger')
   await node.tick()
   const { signingSecret } = await subscribe(subscriber.url, ['run.completed', 'run.failed'])
-  await subscribe(other.url, ['policy.created'])
+  await subscribe(otherReceiver.url, ['policy.created'])
   const foreign = await sendRequest(
     node,
     'POST /api/webhooks',
-    { url: other.url, events: ['*'] },
-    { key: stranger.api_key },
+    { url: otherReceiver.url, events: ['*'] },
+    { key: otherTenant.api_key },
   )
   expect(foreign.status).toBe(201)
   await emit('run.completed', { run_id: 'run_1' })
   await node.tick()
-  expect(other.received).toEqual([])
+  expect(otherReceiver.received).toEqual([])
   expect(subscriber.received).toHaveLength(1)
   expect(verify(signingSecret, subscriber.received[0]!)).toEqual({
     type: 'run.completed',
@@ -277,7 +277,7 @@ test('a deleted subscription is 404, gets nothing, and its secret is erased', as
 
 test("another tenant's subscription is answered like an unknown one", async () => {
   const { id } = await subscribe('https://example.com/hook')
-  const stranger = await onboard(node, 'Stranger')
+  const otherTenant = await onboard(node, 'Stranger')
   const routes = [
     ['GET /api/webhooks/ID'],
     ['PATCH /api/webhooks/ID', { is_active: false }],
@@ -289,8 +289,11 @@ test("another tenant's subscription is answered like an unknown one", async () =
   ] as [string, unknown?][]
   for (const [route, body] of routes) {
     const headers = { 'x-request-id': 'same' }
-    const foreign = await sendRequest(node, route.replace('ID', id), body, { key: stranger.api_key, headers })
-    const unknown = await sendRequest(node, route.replace('ID', 'whk_none'), body, { key: stranger.api_key, headers })
+    const foreign = await sendRequest(node, route.replace('ID', id), body, { key: otherTenant.api_key, headers })
+    const unknown = await sendRequest(node, route.replace('ID', 'whk_none'), body, {
+      key: otherTenant.api_key,
+      headers,
+    })
     expect([foreign.status, foreign.text]).toEqual([404, unknown.text])
   }
   expect(await readSubscription(id)).toMatchObject({ is_active: true })
@@ -313,13 +316,13 @@ test('messages are signed with both secrets during a rotation, then only with th
 
 test('a test event goes to one subscription, whatever its events', async () => {
   const receiver = await startReceiver()
-  const other = await startReceiver()
+  const otherReceiver = await startReceiver()
   const { id, signingSecret } = await subscribe(receiver.url, ['key.revoked'])
-  await subscribe(other.url)
+  await subscribe(otherReceiver.url)
   const response = await sendRequest(node, `POST /api/webhooks/${id}/test`, undefined, { key })
   expect(response.status).toBe(202)
   await node.tick()
-  expect(other.received).toEqual([])
+  expect(otherReceiver.received).toEqual([])
   expect(verify(signingSecret, receiver.received[0]!).type).toBe('webhook.test')
   expect(receiver.received[0]!.headers['webhook-id']).toBe(response.body.event_id)
 })

@@ -26,11 +26,11 @@ export function auditRoutes(app: App, audit: Audit) {
       const { tenantId } = requireTenant(request.caller)
       const { format, after_seq, limit, cursor, ...filter } = request.query
       if (format === 'json') {
-        if (after_seq !== undefined) throw invalid('after_seq belongs to format=ndjson; a list goes on with cursor.')
+        if (after_seq !== undefined) throw invalid('after_seq is for format=ndjson; use cursor to page through a list.')
         return audit.list(tenantId, filter, { limit: limit ?? DEFAULT_LIMIT, cursor })
       }
       if (limit !== undefined || cursor !== undefined || Object.values(filter).some((value) => value !== undefined))
-        throw invalid('An export is of the whole chain: with format=ndjson only after_seq may be given.')
+        throw invalid('An export contains the whole chain: with format=ndjson only after_seq is allowed.')
       reply.type('application/x-ndjson').header('content-disposition', 'attachment; filename="audit.ndjson"')
       return reply.send(Readable.from(audit.exportLines(tenantId, after_seq ?? 0)))
     },

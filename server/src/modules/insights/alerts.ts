@@ -13,7 +13,7 @@ export type AlertsDeps = {
   clock: Clock
   ids: Ids
   idempotency: Idempotency
-  needFeature: Tenants['needFeature']
+  requireFeature: Tenants['requireFeature']
   hasFeature: Tenants['hasFeature']
 }
 
@@ -39,7 +39,7 @@ export function createAlerts(deps: AlertsDeps) {
   return {
     /** Listing alerts needs a plan with the feature; creating and marking them does not. */
     async list(caller: TenantCaller, query: { severity?: string; cursor?: string; limit?: number }) {
-      await deps.needFeature(caller, 'predictive_alerts')
+      await deps.requireFeature(caller, 'predictive_alerts')
       const limit = query.limit ?? 50
       const rows = await store.listAlerts(deps.db, caller.tenantId, { ...query, limit })
       const { rows: alerts, ...paging } = toPage(rows, limit)

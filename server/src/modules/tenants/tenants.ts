@@ -175,7 +175,7 @@ export function createTenants(deps: TenantsDeps) {
     },
 
     /** Throws 403 when the tenant's plan does not include the feature. */
-    async needFeature(caller: TenantCaller, feature: Feature) {
+    async requireFeature(caller: TenantCaller, feature: Feature) {
       const { plan } = await getTenantRow(deps.db, caller.tenantId)
       if (!getPlan(plan).features[feature]) throw forbidden(`The plan '${plan}' does not include ${feature}.`)
     },

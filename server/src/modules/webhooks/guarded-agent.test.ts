@@ -16,7 +16,7 @@ beforeAll(async () => {
   internalServer.on('connection', () => {
     connections += 1
   })
-  await new Promise<void>((done) => internalServer.listen(0, '127.0.0.1', done))
+  await new Promise<void>((resolve) => internalServer.listen(0, '127.0.0.1', resolve))
   port = (internalServer.address() as AddressInfo).port
 })
 afterEach(async () => {
