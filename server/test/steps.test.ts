@@ -2,7 +2,7 @@ import { readdirSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { pathToFileURL } from 'node:url'
 import type pg from 'pg'
-import { type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
 import { Check } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import type { StepDefinition } from '../src/platform/step.ts'
@@ -40,6 +40,16 @@ const untyped = [
   'resolve_approval',
 ]
 
+/** The JSON Schema keywords that the schemas of steps use. */
+type Schema = {
+  type?: string
+  const?: Json
+  format?: string
+  pattern?: string
+  properties?: Record<string, Schema>
+  items?: Schema
+  anyOf?: Schema[]
+}
 type Json = string | number | boolean | null | Json[] | { [key: string]: Json }
 /** `input` replaces values of the sample by their path. */
 type Case = { prepare: string[]; input: Record<string, Json> }
@@ -147,7 +157,7 @@ describe.each(definitions.filter(({ name }) => name in cases))('$name', (definit
     const { missing, unread, answers } = await callWithReport(definition)
     expect({ missing, unread }).toEqual({ missing: [], unread: [] })
     for (const answer of answers) {
-      if (definition.answer.type === 'void') expect(answer).toBeNull()
+      if ((definition.answer as Schema).type === 'void') expect(answer).toBeNull()
       else expect(Check(definition.answer, answer), JSON.stringify(answer)).toBe(true)
     }
   })
@@ -158,7 +168,9 @@ describe.each(definitions.filter(({ name }) => name in cases))('$name', (definit
       [definition.name],
     )
     const original = rows[0]!.source
-    const required = Object.keys(definition.input.properties as object).filter((key) => original.includes(`>'${key}'`))
+    const required = Object.keys((definition.input as Schema).properties!).filter((key) =>
+      original.includes(`>'${key}'`),
+    )
     expect(required.length).toBeGreaterThan(0)
     for (const key of required) {
       await client.query(original.replaceAll(`>'${key}'`, `>'${key}_renamed'`))
@@ -171,12 +183,12 @@ describe.each(definitions.filter(({ name }) => name in cases))('$name', (definit
 })
 
 async function callWithReport(definition: StepDefinition) {
-  const shape = shapeOf(definition.input)
+  const shape = shapeOf(definition.input as Schema)
   const read = new Set<string>()
   const missing = new Set<string>()
   const answers: unknown[] = []
   for (const { prepare, input: replacements } of cases[definition.name]!) {
-    const input = sample(definition.input)
+    const input = sample(definition.input as Schema)
     for (const [path, value] of Object.entries(replacements)) replaceAt(input, path.split('.'), value)
     const paths = pathsOf(input)
     const report = ({ message }: { message?: string }) => {
@@ -206,9 +218,9 @@ async function callWithReport(definition: StepDefinition) {
 }
 
 /** The paths of all keys of a schema; what is stored whole as JSON is opaque and has none below it. */
-function shapeOf(schema: TSchema, path = '', keys = new Set<string>(), opaque = new Set<string>()) {
+function shapeOf(schema: Schema, path = '', keys = new Set<string>(), opaque = new Set<string>()) {
   const variant = firstVariant(schema)
-  const properties = Object.entries((variant.properties ?? {}) as Record<string, TSchema>)
+  const properties = Object.entries(variant.properties ?? {})
   if (variant.type === 'object' && properties.length === 0) opaque.add(path)
   for (const [name, property] of properties) {
     const full = path === '' ? name : `${path}.${name}`
@@ -218,23 +230,23 @@ function shapeOf(schema: TSchema, path = '', keys = new Set<string>(), opaque = 
   return { keys, opaque }
 }
 
-const firstVariant = (schema: TSchema): TSchema =>
-  Array.isArray(schema.anyOf) ? firstVariant((schema.anyOf as TSchema[]).find(({ type }) => type !== 'null')!) : schema
+const firstVariant = (schema: Schema): Schema =>
+  schema.anyOf ? firstVariant(schema.anyOf.find(({ type }) => type !== 'null')!) : schema
 
 let unique = 0
 /** A value of the schema in which every leaf is different, so that an object is known by its content. */
-function sample(schema: TSchema): Json {
+function sample(schema: Schema): Json {
   const { type, const: literal, format, pattern, properties, items } = firstVariant(schema)
   unique += 1
-  if (literal !== undefined) return literal as Json
+  if (literal !== undefined) return literal
   if (type === 'string') {
     if (format === 'date-time') return new Date(Date.UTC(2026, 0, 1) + unique * 1_000).toISOString()
     return pattern ? `${unique}` : `text-${unique}`
   }
   if (type === 'integer' || type === 'number') return unique
   if (type === 'boolean') return true
-  if (type === 'array') return [sample(items as TSchema)]
-  const members = Object.entries((properties ?? {}) as Record<string, TSchema>)
+  if (type === 'array') return [sample(items!)]
+  const members = Object.entries(properties ?? {})
   if (type === 'object' && members.length === 0) return { [`stored_${unique}`]: unique }
   if (type === 'object') return Object.fromEntries(members.map(([name, member]) => [name, sample(member)]))
   throw new Error(`No sample for ${JSON.stringify(schema)}`)

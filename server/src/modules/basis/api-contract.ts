@@ -1,4 +1,5 @@
-import { ATTESTATION_SCHEMA, DISCLAIMER } from './attestation.ts'
+import { DISCLAIMER } from './attestation.ts'
+import { ATTESTATION_SCHEMA } from './attestation-content.ts'
 import type { Coverage } from './coverage.ts'
 import { MAX_POINTS } from './history.ts'
 import { SCORING_FORMULA, WINDOW_STATUSES } from './window-score.ts'

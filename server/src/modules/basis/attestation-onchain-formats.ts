@@ -1,4 +1,4 @@
-import type { AttestationContent } from './attestation.ts'
+import type { AttestationContent } from './attestation-content.ts'
 
 /**
  * The content of an attestation in the two formats that contracts can verify cheaply: EIP-712 typed data and a packed

@@ -1,5 +1,6 @@
 import type { KeyPurpose, Keys } from '../../platform/keys.ts'
-import type { AttestationMode, AttestationSigners } from './attestation.ts'
+import type { AttestationSigners } from './attestation.ts'
+import type { AttestationMode } from './attestation-content.ts'
 
 const KEY_PURPOSES = { live: 'basis', preview: 'basis-preview' } as const satisfies Record<AttestationMode, KeyPurpose>
 

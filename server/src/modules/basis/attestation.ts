@@ -1,49 +1,12 @@
 import { createHash } from 'node:crypto'
 import { canonicalJson, hashJson } from '../../platform/canonical.ts'
+import { ATTESTATION_SCHEMA, type AttestationContent, type AttestationMode } from './attestation-content.ts'
 import { type TypedData, toSolanaMessage, toTypedData } from './attestation-onchain-formats.ts'
 import type { CoveredWrapper } from './price-source.ts'
 import type { Reading } from './quote.ts'
 import { STALE_MS } from './staleness.ts'
 
-export const ATTESTATION_SCHEMA = 'basis-attestation/v1'
-
-export type AttestationMode = 'live' | 'preview'
-
 export type Signature = { alg: 'ed25519'; key_id: string; value: string }
-
-export type EvidenceSource = {
-  id: string
-  url: string
-  published_at: string | null
-  block: number | null
-  sha256: string
-}
-
-/** The six signed fields. */
-export type AttestationContent = {
-  schema: typeof ATTESTATION_SCHEMA
-  symbol: string
-  chain: string
-  as_of: string
-  snapshot: { wrapper_price: number; reference_price: number; basis_bps: number; underlying_state: string }
-  backing: {
-    issuer: string
-    ratio: number
-    report_url: string | null
-    report_as_of: string | null
-    restated_by: string
-    evidence: {
-      hash: string
-      mode: AttestationMode
-      valid_until: string
-      seq: number
-      asset: string
-      prev_hash: string | null
-      ratio_basis: 'reserve_report' | 'issuer_claim' | 'illustration'
-      sources: EvidenceSource[]
-    }
-  }
-}
 
 export type Attestation = AttestationContent & {
   signature: Signature
