@@ -65,7 +65,7 @@ try {
   writeGenerated('openapi.json', `${JSON.stringify(description, null, 2)}\n`)
   writeGenerated(
     'sdk/src/generated/api.ts',
-    `// Made by \`npm run gen\` from openapi.json; not edited by hand.\n${astToString(await openapiTS(JSON.stringify(description)))}`,
+    `// Made by \`npm run gen\` from openapi.json; not edited by hand.\n${astToString(await openapiTS(JSON.stringify(description), { rootTypes: true, rootTypesNoSchemaPrefix: true }))}`,
   )
   writeGenerated('docs/settings.md', generateSettingsPage())
 } finally {

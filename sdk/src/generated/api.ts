@@ -2083,6 +2083,669 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        AgentPrice: {
+            agent_id: string;
+            display_name: string;
+            description: string;
+            tier: string;
+            category: string;
+            recommended_use: string;
+            endpoint: string;
+            base_price_usdc: number;
+            orchestration_fee_usdc: number;
+            price_usdc: number;
+            estimated_cost_usd: number;
+            estimated_margin_usd: number;
+            margin_percent: number;
+        };
+        AgentsResponse: {
+            agents: (components["schemas"]["AgentPrice"] & {
+                status: "active" | "paused";
+                stats: {
+                    runs: number;
+                    success_rate: number | null;
+                    p50_ms: number | null;
+                    p95_ms: number | null;
+                };
+            })[];
+        };
+        AnalyticsResponse: {
+            window: {
+                name: "24h" | "7d" | "30d" | "90d";
+                /** Format: date-time */
+                since: string;
+                /** Format: date-time */
+                until: string;
+                bucket: string;
+            };
+            totals: {
+                runs: number;
+                completed: number;
+                blocked: number;
+                failed: number;
+                spend_usdc: number;
+                cost_usd: number;
+                margin_usd: number;
+            };
+            by_agent: {
+                agent_id: string;
+                runs: number;
+                completed: number;
+                blocked: number;
+                failed: number;
+                spend_usdc: number;
+                cost_usd: number;
+                margin_usd: number;
+                success_rate: number | null;
+            }[];
+            latency_ms: {
+                p50: number | null;
+                p95: number | null;
+                p99: number | null;
+            };
+            series: {
+                /** Format: date-time */
+                at: string;
+                runs: number;
+                completed: number;
+                blocked: number;
+                failed: number;
+                spend_usdc: number;
+                cost_usd: number;
+                margin_usd: number;
+            }[];
+        };
+        ApiKey: {
+            key_id: string;
+            tenant_id: string;
+            name: string;
+            key_prefix: string;
+            scopes: string[];
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+            revoked_at: string | null;
+            replaced_by: string | null;
+        };
+        ApiKeyCreate: {
+            name?: string;
+            scopes?: ("read" | "run" | "control" | "mandate" | "admin")[];
+            /** Format: date-time */
+            expires_at?: string;
+            idempotency_key?: string;
+        };
+        ApiKeyCreated: {
+            key_id: string;
+            tenant_id: string;
+            name: string;
+            key_prefix: string;
+            scopes: string[];
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+            revoked_at: string | null;
+            replaced_by: string | null;
+            /** @description Shown once; only its hash is kept. */
+            api_key: string;
+        };
+        ApiKeyRotate: {
+            overlap_seconds?: number;
+            idempotency_key?: string;
+        };
+        ApiKeyRotated: {
+            key_id: string;
+            tenant_id: string;
+            name: string;
+            key_prefix: string;
+            scopes: string[];
+            /** Format: date-time */
+            created_at: string;
+            expires_at: string | null;
+            revoked_at: string | null;
+            replaced_by: string | null;
+            /** @description Shown once; only its hash is kept. */
+            api_key: string;
+            replaces: components["schemas"]["ApiKey"];
+        };
+        ApiKeysResponse: {
+            keys: components["schemas"]["ApiKey"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        Approval: {
+            id: string;
+            approval_id: string;
+            status: "pending" | "approved" | "rejected";
+            resolution: ("approved" | "rejected" | "expired") | null;
+            action: string;
+            /** @enum {string} */
+            domain: "core";
+            agent_id: string;
+            run_id: string;
+            preauth_id: string | null;
+            decision_id: string;
+            requested_by: string;
+            reason: string;
+            amount_usdc: number;
+            amount: string;
+            merchant: string;
+            /** @description What a person needs to see before saying yes. */
+            risk_summary: {
+                [key: string]: unknown;
+            };
+            /** @description The exact action that is approved. */
+            action_hash: string;
+            approvals_required: number;
+            separate_approver: boolean;
+            approvals: {
+                key_id: string;
+                decision: "approve" | "reject";
+                reason: string | null;
+                at: string;
+            }[];
+            expires_at: string;
+            created_at: string;
+            resolved_at: string | null;
+            used_at: string | null;
+        };
+        ApprovalResolutionRequest: {
+            approval_id: string;
+            decision: "approve" | "reject";
+            reason?: string;
+            /** @description Must be that of the action, when given. */
+            action_hash?: string;
+            idempotency_key?: string;
+        };
+        ApprovalResolutionResponse: {
+            approval: components["schemas"]["Approval"];
+            run: {
+                run_id: string;
+                outcome: string;
+                action: string;
+                agent_id: string;
+                price_usdc: number;
+                created_at: string;
+                receipt_url: string | null;
+            } | null;
+        };
+        ApprovalsListResponse: {
+            approvals: components["schemas"]["Approval"][];
+            has_more: boolean;
+            next_cursor: string | null;
+            /** @description Where the approvals of this domain are. */
+            see?: string;
+        };
+        AuditEvent: {
+            id: string;
+            /** @description Place in the chain of the tenant, from 1 on, without gaps */
+            seq: number;
+            type: string;
+            /** Format: date-time */
+            occurred_at: string;
+            actor: string;
+            subject: string;
+            /** @description What was decided */
+            decision: string | null;
+            policy_ids: string[];
+            /** @description SHA-256 of what was decided about */
+            input_hash: string | null;
+            data: unknown;
+            /** @description Hash of the event before */
+            prev_hash: string | null;
+            /** @description SHA-256 of the canonical event without `hash` */
+            hash: string;
+        };
+        AuditResponse: {
+            events: components["schemas"]["AuditEvent"][];
+            /** @description Where the chain stands; null before the first event */
+            checkpoint: {
+                /** @description What the public log calls this chain */
+                chain: string;
+                seq: number;
+                hash: string;
+                /** @description The newest event whose hash stands in the public log */
+                committed_seq: number;
+                /** @description The receipt of kind audit_head that states it, with its place in the log */
+                receipt: unknown;
+            } | null;
+            has_more: boolean;
+            /** @description Cursor of the next page */
+            next_cursor: string | null;
+        };
+        AuthorizeRequest: {
+            agent_id: string;
+            amount_usdc: number;
+            /** @description The merchant of our own runs is `countersign`. */
+            merchant: string;
+            reason: string;
+            denied_decision_id?: string;
+            /** @description Default 900. */
+            expires_in_seconds?: number;
+            idempotency_key?: string;
+        };
+        AuthorizeResponse: {
+            authorization_id: string;
+            /** @description Shown once; sent as override_token. */
+            token: string;
+            /** @enum {string} */
+            status: "issued";
+            scope: {
+                agent_id: string;
+                amount_usdc: number;
+                merchant: string;
+            };
+            /** @enum {boolean} */
+            single_use: true;
+            denied_decision_id: string;
+            expires_at: string;
+            issued_by: string;
+        };
+        BasisAttestation: {
+            /** @enum {string} */
+            schema: "basis-attestation/v1";
+            symbol: string;
+            chain: string;
+            /** Format: date-time */
+            as_of: string;
+            snapshot: {
+                wrapper_price: number;
+                reference_price: number;
+                basis_bps: number;
+                underlying_state: "open" | "closed" | "halted" | "holiday";
+            };
+            backing: {
+                issuer: string;
+                ratio: number;
+                report_url: string | null;
+                report_as_of: string | null;
+                restated_by: string;
+                evidence: {
+                    hash: string;
+                    mode: "live" | "preview";
+                    /** Format: date-time */
+                    valid_until: string;
+                    seq: number;
+                    asset: string;
+                    prev_hash: string | null;
+                    ratio_basis: "reserve_report" | "issuer_claim" | "illustration";
+                    sources: {
+                        id: string;
+                        url: string;
+                        published_at: string | null;
+                        block: number | null;
+                        sha256: string;
+                    }[];
+                };
+            };
+            signature: {
+                /** @enum {string} */
+                alg: "ed25519";
+                key_id: string;
+                value: string;
+            };
+            evm_signature: {
+                /** @enum {string} */
+                alg: "eip712-secp256k1";
+                signer: string;
+                value: string;
+                typed_data: unknown;
+            };
+            solana_signature: {
+                /** @enum {string} */
+                alg: "ed25519";
+                key_id: string;
+                value: string;
+                message: string;
+            };
+            disclaimer: string;
+            preview: boolean;
+        };
+        BasisBoard: {
+            status: "live" | "preview";
+            /** Format: date-time */
+            as_of: string;
+            scoring: {
+                formula: string;
+                note: string;
+                statuses: {
+                    [key: string]: string;
+                };
+            };
+            rows: {
+                rank: number;
+                symbol: string;
+                underlying: string;
+                chain: string;
+                meme_symbol: string | null;
+                window_score: number;
+                window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
+                basis_bps: number;
+                meme_momentum_24h_pct: number | null;
+                float_locked_pct: number | null;
+                primary_market: {
+                    creation: "open" | "closed";
+                    last_mint_at: string | null;
+                    last_mint_block: number | null;
+                    last_mint_size: number | null;
+                };
+                source: "live" | "preview";
+                /** Format: date-time */
+                as_of: string;
+            }[];
+            preview: boolean;
+        };
+        BasisContractResponse: {
+            service: string;
+            version: string;
+            /** @enum {string} */
+            status: "preview";
+            description: string;
+            disclaimer: string;
+            machine_readable: string;
+            methodology: {
+                [key: string]: string;
+            };
+            spec_repo: string | null;
+            keys: {
+                jwks: string;
+                evm_signers: {
+                    live: string;
+                    preview: string;
+                };
+            };
+            free_tier: {
+                [key: string]: unknown;
+            };
+            endpoints: {
+                method: string;
+                path: string;
+                purpose: string;
+            }[];
+            response_shapes: {
+                [key: string]: unknown;
+            };
+            coverage_seed: unknown[];
+            note: string;
+        };
+        BasisHistoryResponse: {
+            symbol: string;
+            chain: string;
+            interval: string;
+            /** Format: date-time */
+            from: string;
+            /** Format: date-time */
+            to: string;
+            points: {
+                /** Format: date-time */
+                as_of: string;
+                wrapper_price: number;
+                reference_price: number;
+                basis_bps: number;
+                near_reference_usd: number;
+                underlying_state: "open" | "closed" | "halted" | "holiday";
+                window_score: number;
+                window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
+            }[];
+            source: "live" | "preview";
+            preview: boolean;
+        };
+        BasisQuote: {
+            symbol: string;
+            underlying: string;
+            chain: string;
+            /** Format: date-time */
+            as_of: string;
+            wrapper_price: number;
+            reference_price: number;
+            reference_source: string;
+            /** @description (wrapper − reference) / reference, a fraction, signed */
+            basis_pct: number;
+            /** @description basis_pct · 10000 */
+            basis_bps: number;
+            effective_float: {
+                near_reference_usd: number;
+                band_bps: number;
+                confidence: "high" | "medium" | "low";
+            };
+            borrow: {
+                available: boolean;
+                rate_apr: number | null;
+                source: string | null;
+            };
+            underlying_state: "open" | "closed" | "halted" | "holiday";
+            primary_market: {
+                creation: "open" | "closed";
+                last_mint_at: string | null;
+                last_mint_block: number | null;
+                last_mint_size: number | null;
+            };
+            observations: string[];
+            source: "live" | "preview";
+            preview: boolean;
+        };
+        BasisSymbolsResponse: {
+            symbols: {
+                symbol: string;
+                underlying: string;
+                issuer: string;
+                chains: string[];
+            }[];
+            count: number;
+        };
+        BenchmarkResponse: {
+            as_of: string | null;
+            suite_version: string | null;
+            mode: string | null;
+            lanes: {
+                agent_id: string;
+                /** @description Tasks of the suite that are for this lane. */
+                n: number;
+                /** @description Share of the tasks whose output passed every check and was verified. */
+                success_rate: number;
+                score: {
+                    mean: number;
+                    /** @description The ends of the 95 % confidence interval of the mean. */
+                    ci95: number[];
+                };
+                /** @description The median. */
+                latency_ms: number;
+                price_per_verified_success_usdc: number | null;
+            }[];
+        };
+        BudgetConfigResponse: {
+            tenant_id: string;
+            /** @enum {string} */
+            currency: "USDC";
+            budgets: {
+                budget_id: string;
+                scope: {
+                    type: "tenant" | "agent" | "session" | "mandate";
+                    id: string;
+                };
+                window: "run" | "day" | "week" | "month" | "total";
+                limit_usdc: number;
+                soft_limit_usdc: number | null;
+                spent_usdc: number;
+                reserved_usdc: number;
+                remaining_usdc: number;
+                resets_at: string | null;
+                on_breach: "block" | "downgrade" | "review";
+                alert_thresholds: number[];
+                version: number;
+                created_at: string;
+                updated_at: string;
+            }[];
+        };
+        /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
+        BudgetUpdateRequest: {
+            budget_id?: string;
+            scope?: {
+                type: "tenant" | "agent" | "session" | "mandate";
+                id?: string;
+            };
+            window?: "run" | "day" | "week" | "month" | "total";
+            limit_usdc?: number;
+            soft_limit_usdc?: number | null;
+            on_breach?: "block" | "downgrade" | "review";
+            /** @description Shares of the limit that are announced once a window: 0.8 and 80 both mean four fifths. */
+            alert_thresholds?: number[];
+            currency?: string;
+            idempotency_key?: string;
+        };
+        CapabilitiesResponse: {
+            product_layers: string[];
+            free_endpoints: string[];
+            paid_endpoints: string[];
+        };
+        CbAccount: {
+            uuid: string;
+            currency: string;
+            available_balance: {
+                value: string;
+                currency: string;
+            };
+            hold: {
+                value: string;
+                currency: string;
+            };
+            type: string;
+        };
+        ConsistencyResponse: {
+            origin: string;
+            from: number;
+            to: number;
+            /** @description Hashes in base64, in the order of RFC 6962 section 2.1.2 */
+            proof: string[];
+            /** @description The newest checkpoint, which is that of `to` when `to` was left out */
+            checkpoint: string;
+        };
+        ControlTowerRequest: {
+            action: "freeze" | "unfreeze";
+            agent_id: string;
+            reason?: string;
+            idempotency_key?: string;
+        };
+        ControlTowerResponse: {
+            /** Format: date-time */
+            as_of: string;
+            spend: {
+                today_usdc: number;
+                month_usdc: number;
+            };
+            runs: {
+                today: number;
+                month: number;
+                completed_today: number;
+                blocked_today: number;
+                failed_today: number;
+                executing: number;
+                escalated: number;
+            };
+            approvals_pending: number;
+            preauth: {
+                open: number;
+                escalated: number;
+                oldest_age_s: number | null;
+            };
+            settlements_unknown: number;
+            webhooks: {
+                active: number;
+                failing: number;
+                pending_deliveries: number;
+                oldest_pending_age_s: number | null;
+            };
+            budgets_at_risk: {
+                budget_id: string;
+                scope: {
+                    type: string;
+                    id: string;
+                };
+                window: string;
+                limit_usdc: number;
+                spent_usdc: number;
+                reserved_usdc: number;
+                remaining_usdc: number;
+                resets_at: string | null;
+                forecast: {
+                    rate_usdc_per_hour: number;
+                    /** Format: date-time */
+                    exhausted_at: string;
+                    /** Format: date-time */
+                    earliest: string;
+                    latest: string | null;
+                    confidence: number;
+                } | null;
+            }[];
+            alerts: components["schemas"]["PredictiveAlert"][];
+            frozen_agents: {
+                agent_id: string;
+                reason: string;
+                frozen_by: string;
+                /** Format: date-time */
+                frozen_at: string;
+            }[];
+            log_checkpoint: string | null;
+        };
+        Decision: {
+            decision_id: string;
+            kind: "run" | "loop" | "preauth";
+            run_id: string;
+            preauth_id: string | null;
+            agent_id: string;
+            merchant: string;
+            amount: string;
+            amount_usdc: number;
+            outcome: "blocked" | "rejected" | "review_required";
+            error: string;
+            message: string;
+            /** @description Whether POST /api/authorize may override it. */
+            overridable: boolean;
+            policy_results: {
+                [key: string]: unknown;
+            }[];
+            smallest_change: {
+                [key: string]: unknown;
+            }[];
+            action_hash: string;
+            asked_by: string;
+            created_at: string;
+        };
+        DecisionsResponse: {
+            decisions: components["schemas"]["Decision"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        /** @description did:web document of the service. */
+        DidResponse: {
+            "@context": string[];
+            id: string;
+            verificationMethod: {
+                id: string;
+                type: string;
+                controller: string;
+                publicKeyJwk: {
+                    kty: string;
+                    crv: string;
+                    x: string;
+                    alg: string;
+                };
+            }[];
+            assertionMethod: string[];
+        };
+        EnvCheckResponse: {
+            status: "ok" | "incomplete";
+            missing_required: string[];
+            services: {
+                [key: string]: {
+                    required: {
+                        [key: string]: string;
+                    };
+                    optional: {
+                        [key: string]: string;
+                    };
+                };
+            };
+        };
         /**
          * ErrorResponse
          * @description What went wrong, in a stable code and a sentence.
@@ -2098,6 +2761,2022 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
+        Escrow: {
+            escrow_id: string;
+            wallet_id: string;
+            to_wallet_id: string | null;
+            run_id: string | null;
+            status: "held" | "released" | "refunded" | "disputed" | "expired";
+            amount: string;
+            amount_usdc: number;
+            memo: string | null;
+            reason: string | null;
+            expires_at: string;
+            created_at: string;
+            ended_at: string | null;
+        };
+        EscrowCreate: {
+            /** @description Atomic units (micro-USDC); authoritative. */
+            amount?: string;
+            amount_usdc?: number;
+            /** @description Who gets it when it is released; without one, the service itself. */
+            to_wallet_id?: string;
+            memo?: string;
+            /** @description Seven days when absent. Undisputed, the money comes back then. */
+            expires_in_seconds?: number;
+            idempotency_key?: string;
+        };
+        EscrowDispute: {
+            reason: string;
+            idempotency_key?: string;
+        };
+        EscrowEnd: {
+            reason?: string;
+            idempotency_key?: string;
+        };
+        EscrowResolve: {
+            outcome: "release" | "refund";
+            reason: string;
+            idempotency_key?: string;
+        };
+        EscrowsResponse: {
+            escrows: components["schemas"]["Escrow"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        FaucetRequest: {
+            address: string;
+            amount_usdc: number;
+        };
+        FaucetResponse: {
+            address: string;
+            amount: string;
+            amount_usdc: number;
+            asset: string;
+            network: string;
+            transaction: string;
+        };
+        /** @description Refused by budget or policy, before any payment; with Retry-After it is a rate limit. */
+        GovernanceRefusal: {
+            error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+            message: string;
+            code?: string;
+            request_id?: string;
+            retryable?: boolean;
+            details?: unknown;
+            next_action?: string;
+            /** @description blocked, review_required or rejected. */
+            outcome?: string;
+            decision_id?: string | null;
+            approval_id?: string | null;
+            run_id?: string;
+            policy_results?: {
+                [key: string]: unknown;
+            }[];
+            smallest_change?: {
+                [key: string]: unknown;
+            }[];
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description All is well. */
+        HealthResponse: {
+            status: "ok" | "degraded";
+            redis: "ok" | "embedded" | "not_configured" | "unreachable";
+            supabase: "ok" | "embedded" | "not_configured" | "unreachable";
+        };
+        InclusionProofResponse: {
+            receipt_id: string;
+            /** @description SHA-256 of the entry: what the next receipt of the run names as prev_hash */
+            hash: string;
+            /** @description RFC 6962 leaf hash of the same bytes, in base64 */
+            leaf_hash: string;
+            /** @description Null until the receipt has its place, within about a second */
+            log: components["schemas"]["ReceiptLog"] | null;
+        };
+        JwksResponse: {
+            keys: {
+                kty: string;
+                crv: string;
+                x: string;
+                kid: string;
+                use: string;
+                alg: string;
+                /** @description What the key signs, and nothing else */
+                purpose: string;
+            }[];
+        };
+        Lane: components["schemas"]["AgentPrice"] & {
+            status: "active" | "paused";
+            model: string | null;
+        };
+        LaneCreate: {
+            display_name: string;
+            description?: string;
+            tier?: string;
+            category: string;
+            recommended_use?: string;
+            base_price_usdc: number;
+            estimated_cost_usd?: number;
+            status?: "active" | "paused";
+            model?: string | null;
+            agent_id: string;
+        };
+        LaneUpdate: {
+            display_name?: string;
+            description?: string;
+            tier?: string;
+            category?: string;
+            recommended_use?: string;
+            base_price_usdc?: number;
+            estimated_cost_usd?: number;
+            status?: "active" | "paused";
+            model?: string | null;
+        };
+        LanesResponse: {
+            lanes: components["schemas"]["Lane"][];
+        };
+        LedgerResponse: {
+            entries: {
+                id: string;
+                transaction_id: string;
+                account: string;
+                direction: "debit" | "credit";
+                /** @description Atomic units of the asset. */
+                amount: string;
+                asset: string;
+                status: "pending" | "posted" | "voided";
+                code: string;
+                ref: string;
+                created_at: string;
+                /** @description What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe. */
+                balance_after: string;
+            }[];
+            /** @description Every account of the tenant with what it stands at now. */
+            accounts: {
+                account: string;
+                type: "asset" | "liability" | "revenue" | "expense" | "equity" | "other";
+                asset: string;
+                balance: string;
+            }[];
+            /** @description Worked out from the entries when asked. */
+            invariants: {
+                /** @description Debits and credits are equal, in every asset. */
+                balanced: boolean;
+                /** @description Every wallet holds what its entries say. */
+                wallets_match: boolean;
+            };
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        LoopRequest: {
+            input: string;
+            session_id?: string;
+            agent_id?: string;
+            proposed_actions?: {
+                [key: string]: unknown;
+            }[];
+            budget?: components["schemas"]["RunBudget"];
+            policy?: components["schemas"]["RunPolicy"];
+            payment?: {
+                wallet_id: string;
+                escrow?: boolean;
+            };
+            preauth_token?: string;
+            approval_id?: string;
+            override_token?: string;
+            idempotency_key?: string;
+        };
+        LoopSuccessResponse: {
+            /** @enum {string} */
+            status: "success";
+            /** @enum {boolean} */
+            paid: true;
+            run_id: string;
+            loop_id: string;
+            session_id: string;
+            agent_id: string;
+            output: string;
+            actions: {
+                [key: string]: unknown;
+            }[];
+            cost_estimate: {
+                estimated_cost_usd: number;
+                /** @enum {string} */
+                currency: "USD";
+            };
+            price_usdc: number;
+            amount: string;
+            /** @description What was checked of the output. */
+            verification: {
+                [key: string]: unknown;
+            };
+            /** @description The signed receipt. */
+            receipt: {
+                [key: string]: unknown;
+            };
+            receipt_url: string;
+            settlement: {
+                settlement_id: string;
+                status: string;
+                /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                method: string;
+                transaction: string | null;
+                network: string;
+                asset: string;
+                payer: string;
+                pay_to: string;
+                amount: string;
+            };
+        };
+        Mandate: {
+            id: string;
+            mandate_id: string;
+            name: string;
+            agent_id: string | null;
+            holder_key_id: string | null;
+            constraints: {
+                [key: string]: unknown;
+            }[];
+            content_hash: string;
+            status: "active" | "revoked";
+            starts_at: string;
+            expires_at: string;
+            created_at: string;
+            revoked_at: string | null;
+        };
+        /** @description Who may spend, how much, where and how long. Without `expires_at` it lasts a year. */
+        MandateCreate: {
+            name: string;
+            agent_id?: string;
+            /** @description Only this key may spend under it. Rotating the key does not lose it. */
+            holder_key_id?: string;
+            constraints: ({
+                /** @enum {string} */
+                type: "payment.amount_range";
+                /** @description USDC. */
+                currency: string;
+                /** @description A number is USDC; a text is atomic units. */
+                min?: number | string;
+                /** @description A number is USDC; a text is atomic units. */
+                max: number | string;
+            } | {
+                /** @enum {string} */
+                type: "payment.allowed_payees";
+                allowed: (string | {
+                    id?: string;
+                    name?: string;
+                    website?: string;
+                })[];
+            } | {
+                /** @enum {string} */
+                type: "payment.budget";
+                /** @description USDC. */
+                currency: string;
+                /** @description A number is USDC; a text is atomic units. */
+                max: number | string;
+            } | {
+                /** @enum {string} */
+                type: "payment.agent_recurrence";
+                frequency: "ON_DEMAND" | "DAILY" | "WEEKLY" | "BIWEEKLY" | "MONTHLY" | "QUARTERLY" | "ANNUALLY";
+                max_occurrences?: number;
+            } | {
+                /** @enum {string} */
+                type: "payment.execution_date";
+                /** @description A date or a time, ISO 8601. */
+                not_before?: string;
+                /** @description A date or a time, ISO 8601. */
+                not_after?: string;
+            })[];
+            /** Format: date-time */
+            starts_at?: string;
+            /** Format: date-time */
+            expires_at?: string;
+            idempotency_key?: string;
+        };
+        MandateRevoke: {
+            reason?: string;
+        };
+        MandatesResponse: {
+            mandates: components["schemas"]["Mandate"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        MeResponse: {
+            orgId: string;
+            org_name: string;
+            email: string;
+            plan: "free" | "builder" | "team" | "enterprise";
+            tenant_id: string;
+            role: "admin" | "owner" | "operator" | "agent" | "viewer";
+            auth: "key" | "session";
+            scopes: string[];
+            key_id: string;
+        };
+        MemoriesResponse: {
+            memories: components["schemas"]["Memory"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        Memory: {
+            id: string;
+            session_id: string;
+            agent_id: string | null;
+            run_id: string | null;
+            content: string;
+            metadata: {
+                [key: string]: unknown;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            expires_at: string;
+        };
+        MemoryCreate: {
+            content: string;
+            /** @description Without one, the memory begins a session of its own. */
+            session_id?: string;
+            agent_id?: string;
+            /** @description A run of yours that this is about. */
+            run_id?: string;
+            /** @description At most 4000 characters as JSON. */
+            metadata?: {
+                [key: string]: unknown;
+            };
+            /**
+             * Format: date-time
+             * @description At most 365 days ahead; without it, in 90 days.
+             */
+            expires_at?: string;
+            idempotency_key?: string;
+        };
+        MemoryDeleted: {
+            id: string;
+            deleted: boolean;
+        };
+        MemorySearch: {
+            query: string;
+            session_id?: string;
+            agent_id?: string;
+            limit?: number;
+        };
+        MemorySearchResponse: {
+            memories: {
+                id: string;
+                session_id: string;
+                agent_id: string | null;
+                run_id: string | null;
+                content: string;
+                metadata: {
+                    [key: string]: unknown;
+                };
+                /** Format: date-time */
+                created_at: string;
+                /** Format: date-time */
+                expires_at: string;
+                /** @description Higher fits better; comparable within one answer only. */
+                score: number;
+            }[];
+        };
+        MemorySessionDeleted: {
+            session_id: string;
+            deleted_count: number;
+        };
+        MyPlanResponse: {
+            plan: "free" | "builder" | "team" | "enterprise";
+            features: {
+                [key: string]: boolean;
+            };
+            limits: {
+                [key: string]: number;
+            };
+            usage: {
+                runs: number;
+                spend_usdc: number;
+                webhook_subscriptions: number;
+                api_keys: number;
+                /** Format: date-time */
+                since: string;
+            };
+            renews_at: string | null;
+        };
+        OnboardRequest: {
+            org_name: string;
+            /** Format: email */
+            email: string;
+            use_case?: string;
+            idempotency_key?: string;
+        };
+        OnboardResponse: {
+            tenant_id: string;
+            /** @description Shown once; only its hash is kept. */
+            api_key: string;
+            key_prefix: string;
+            plan: "free" | "builder" | "team" | "enterprise";
+            next_steps: string[];
+        };
+        OnboardingGuide: {
+            endpoint: string;
+            required: string[];
+            optional: string[];
+            steps: string[];
+        };
+        Payout: {
+            payout_id: string;
+            kind: "withdrawal" | "refund";
+            status: "pending" | "paid" | "cancelled";
+            method: "chain" | "manual";
+            tenant_id: string | null;
+            wallet_id: string | null;
+            settlement_id: string | null;
+            to: string;
+            amount: string;
+            amount_usdc: number;
+            transaction: string | null;
+            reason: string | null;
+            attempts: number;
+            created_at: string;
+            updated_at: string;
+        };
+        PayoutCancel: {
+            idempotency_key?: string;
+        };
+        PayoutConfirm: {
+            transaction: string;
+            idempotency_key?: string;
+        };
+        PayoutsResponse: {
+            payouts: components["schemas"]["Payout"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        PlanResponse: {
+            plan: "free" | "builder" | "team" | "enterprise";
+            features: {
+                [key: string]: boolean;
+            };
+        };
+        PoliciesResponse: {
+            policies: components["schemas"]["Policy"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        Policy: {
+            id: string;
+            name: string;
+            version: number;
+            status: "active" | "inactive" | "deleted";
+            mode: "enforce" | "warn" | "shadow";
+            identity_type: "tenant" | "api_key" | "agent";
+            agent_id: string | null;
+            key_prefix: string | null;
+            audit_trail_required: boolean;
+            constraints: {
+                [key: string]: unknown;
+            };
+            rules: {
+                [key: string]: unknown;
+            }[];
+            content_hash: string;
+            created_at: string;
+            updated_at: string;
+        };
+        /** @description Either the legacy shape {name, rules}, or a spend policy {identity_type, api_key or agent_id, audit_trail_required, mode, constraints}; both may be mixed. */
+        PolicyCreate: {
+            name?: string;
+            rules?: {
+                /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
+                field: string;
+                /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                op: string;
+                value: (string | number) | (string | number)[];
+                effect: "allow" | "deny" | "review";
+                reason?: string;
+            }[];
+            constraints?: {
+                /** @description Most that one payment may cost. */
+                max_per_run_usdc?: number;
+                /** @description Most in one UTC day, counted from when the policy begins to say so. */
+                max_per_day_usdc?: number;
+                /** @description Most in one UTC month, counted from when the policy begins to say so. */
+                max_per_month_usdc?: number;
+                /** @description Payments in one clock minute. */
+                max_runs_per_minute?: number;
+                /** @description Only these agents. An empty list allows none. */
+                allowed_agents?: string[];
+                /** @description Never these agents. */
+                denied_agents?: string[];
+                /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                allowed_merchants?: string[];
+                /** @description Never these merchants. */
+                denied_merchants?: string[];
+                /** @description Only these networks, in CAIP-2 form. */
+                allowed_networks?: string[];
+                /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
+                allowed_hours_utc?: number[] | {
+                    start: number;
+                    end: number;
+                };
+                /** @description A person has to approve what costs more. */
+                require_approval_above_usdc?: number;
+                /** @description How many different keys have to approve. Default 1. */
+                approvals_required?: number;
+                /** @description Who asked may not approve. */
+                separate_approver?: boolean;
+                /** @description A pre-authorisation token has to come before execution. */
+                require_preauth?: boolean;
+                /** @description Trades: only these instrument types. */
+                allowed_instruments?: string[];
+                /** @description Trades: never these instrument types. */
+                denied_instruments?: string[];
+                /** @description Trades: highest leverage. */
+                max_leverage?: number;
+                /** @description Trades: highest notional. */
+                max_notional_usdc?: number;
+            };
+            mode?: "enforce" | "warn" | "shadow";
+            status?: "active" | "inactive";
+            audit_trail_required?: boolean;
+            identity_type?: "tenant" | "api_key" | "agent";
+            /** @description One of the tenant’s keys. Neither stored nor shown. */
+            api_key?: string;
+            agent_id?: string;
+            idempotency_key?: string;
+        };
+        PolicyUpdate: {
+            name?: string;
+            rules?: {
+                /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
+                field: string;
+                /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                op: string;
+                value: (string | number) | (string | number)[];
+                effect: "allow" | "deny" | "review";
+                reason?: string;
+            }[];
+            constraints?: {
+                /** @description Most that one payment may cost. */
+                max_per_run_usdc?: number;
+                /** @description Most in one UTC day, counted from when the policy begins to say so. */
+                max_per_day_usdc?: number;
+                /** @description Most in one UTC month, counted from when the policy begins to say so. */
+                max_per_month_usdc?: number;
+                /** @description Payments in one clock minute. */
+                max_runs_per_minute?: number;
+                /** @description Only these agents. An empty list allows none. */
+                allowed_agents?: string[];
+                /** @description Never these agents. */
+                denied_agents?: string[];
+                /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                allowed_merchants?: string[];
+                /** @description Never these merchants. */
+                denied_merchants?: string[];
+                /** @description Only these networks, in CAIP-2 form. */
+                allowed_networks?: string[];
+                /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
+                allowed_hours_utc?: number[] | {
+                    start: number;
+                    end: number;
+                };
+                /** @description A person has to approve what costs more. */
+                require_approval_above_usdc?: number;
+                /** @description How many different keys have to approve. Default 1. */
+                approvals_required?: number;
+                /** @description Who asked may not approve. */
+                separate_approver?: boolean;
+                /** @description A pre-authorisation token has to come before execution. */
+                require_preauth?: boolean;
+                /** @description Trades: only these instrument types. */
+                allowed_instruments?: string[];
+                /** @description Trades: never these instrument types. */
+                denied_instruments?: string[];
+                /** @description Trades: highest leverage. */
+                max_leverage?: number;
+                /** @description Trades: highest notional. */
+                max_notional_usdc?: number;
+            };
+            mode?: "enforce" | "warn" | "shadow";
+            status?: "active" | "inactive";
+            audit_trail_required?: boolean;
+        };
+        PolicyVersionsResponse: {
+            versions: {
+                version: number;
+                content_hash: string;
+                content: {
+                    [key: string]: unknown;
+                };
+                changed_by: string;
+                created_at: string;
+            }[];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        Preauth: {
+            preauth_id: string;
+            /** @description Under which `/api/runs` shows it, and which a run that uses the token takes over. */
+            run_id: string;
+            decision: "approved" | "rejected" | "review_required";
+            status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
+            token: string | null;
+            agent_id: string;
+            mandate_id: string | null;
+            /** @description Who is paid. */
+            merchant: {
+                [key: string]: unknown;
+            };
+            amount: string;
+            amount_usdc: number;
+            asset: string;
+            network: string;
+            purpose: string | null;
+            request_hash: string | null;
+            reserved: string;
+            reserved_usdc: number;
+            policy_hash: string | null;
+            policy_results: {
+                [key: string]: unknown;
+            }[];
+            decision_id: string | null;
+            approval_id: string | null;
+            override_id: string | null;
+            created_at: string;
+            expires_at: string | null;
+            close_by: string | null;
+            escalated_at: string | null;
+            closed: {
+                [key: string]: unknown;
+            } | null;
+        };
+        /** @description Without an amount, all of what was authorised was charged. What was not charged is released. */
+        PreauthClose: {
+            preauth_id?: string;
+            token?: string;
+            outcome: "settled" | "failed" | "voided";
+            /** @description Atomic units (micro-USDC); authoritative. */
+            actual_amount?: string;
+            actual_amount_usdc?: number;
+            transaction?: string;
+            /** @description Evidence of yours; its hash is kept. */
+            receipt?: unknown;
+            idempotency_key?: string;
+        };
+        PreauthClosed: {
+            preauth_id: string;
+            run_id: string;
+            /** @enum {string} */
+            status: "closed";
+            outcome: "settled" | "failed" | "voided";
+            charged: string;
+            released: string;
+            late: boolean;
+            verified_onchain: boolean | null;
+            transaction: string | null;
+            receipt_url: string;
+            /** @description The signed receipt. */
+            receipt: {
+                [key: string]: unknown;
+            };
+        };
+        PreauthCreate: {
+            agent_id: string;
+            mandate_id?: string;
+            merchant: {
+                /** @description An id that is an address is also where it is paid; `countersign` is this service itself. */
+                id: string;
+                url?: string;
+                pay_to?: string;
+            };
+            /** @description Atomic units (micro-USDC); authoritative. */
+            amount?: string;
+            amount_usdc?: number;
+            asset?: string;
+            /** @description CAIP-2; default eip155:8453. */
+            network?: string;
+            purpose?: string;
+            request_hash?: string;
+            override_token?: string;
+            ttl_seconds?: number;
+            idempotency_key?: string;
+        };
+        PreauthCreated: {
+            preauth_id: string;
+            decision: "approved" | "review_required";
+            status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
+            token: string | null;
+            reserved: string;
+            remaining: string | null;
+            policy_results: {
+                [key: string]: unknown;
+            }[];
+            expires_at: string | null;
+            close_by: string | null;
+            approval_id: string | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Refused by a policy, a budget or a mandate; nothing is held. */
+        PreauthRejected: {
+            error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
+            message: string;
+            code?: string;
+            request_id?: string;
+            retryable?: boolean;
+            details?: unknown;
+            next_action?: string;
+            /** @enum {string} */
+            decision?: "rejected";
+            decision_id?: string;
+            policy_results?: {
+                [key: string]: unknown;
+            }[];
+        } & {
+            [key: string]: unknown;
+        };
+        PreauthsResponse: {
+            preauths: components["schemas"]["Preauth"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        PredictiveAlert: {
+            id: string;
+            severity: "critical" | "warning" | "info";
+            type: string;
+            message: string;
+            read: boolean;
+            /** Format: date-time */
+            created_at: string;
+            data: {
+                [key: string]: unknown;
+            };
+        };
+        PredictiveAlertCreate: {
+            severity: "critical" | "warning" | "info";
+            type: string;
+            message: string;
+            data?: {
+                [key: string]: unknown;
+            };
+            idempotency_key?: string;
+        };
+        PredictiveAlertRead: {
+            id: string;
+        };
+        PredictiveAlertsResponse: {
+            alerts: components["schemas"]["PredictiveAlert"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        PricingSurfaceResponse: {
+            pricing_version: string;
+            cost_model: string;
+            product: string;
+            service: string;
+            /** @enum {string} */
+            currency: "USDC";
+            /** @enum {string} */
+            network: "eip155:8453";
+            /** @enum {string} */
+            settlement_asset: "USDC";
+            settlement_network_name: string;
+            orchestration_fee_usdc: number;
+            price_note: string;
+            summary: string;
+            primary_paid_endpoint: string;
+            secondary_paid_endpoint: string;
+            cheap_test: {
+                agent_id: string;
+                endpoint: string;
+                price_usdc: number;
+                note: string;
+            };
+            default_router_run: {
+                endpoint: string;
+                entry_price_usdc: number;
+                typical_range_usdc: {
+                    min: number;
+                    max: number;
+                };
+                note: string;
+            };
+            agents: components["schemas"]["AgentPrice"][];
+            lanes: components["schemas"]["AgentPrice"][];
+            default: components["schemas"]["AgentPrice"];
+            discovery: {
+                free_endpoints: {
+                    path: string;
+                    purpose: string;
+                }[];
+                note: string;
+            };
+            paid_execution: {
+                path: string;
+                pricing_type: string;
+                from_usdc: number;
+                to_usdc?: number;
+                recommended?: boolean;
+                purpose: string;
+            }[];
+            governance: {
+                supported: boolean;
+                inputs: string[];
+                outcomes: string[];
+                stable_error_codes: string[];
+            };
+            routed_actions: {
+                path: string;
+                pricing_type: string;
+                status: string;
+                description: string;
+                fee_models: string[];
+            };
+            example_prices: {
+                category: string;
+                endpoint: string;
+                estimated_total_usdc: number;
+                note: string;
+            }[];
+            monetization_logic: {
+                principle: string;
+                why: string[];
+            };
+            marketplace_hints: {
+                category: string;
+                tags: string[];
+            };
+            docs: {
+                [key: string]: string;
+            };
+        };
+        ProvidersResponse: {
+            providers: {
+                id: string;
+                name: string;
+                resource: string;
+                description: string;
+                category: string;
+                network: string;
+                tags: string[];
+                trusted: boolean;
+                trust: {
+                    score: number;
+                    receipts: number;
+                    success_rate: number | null;
+                    last_seen_at: string | null;
+                };
+                pricing: {
+                    scheme: string;
+                    from_usdc: number;
+                    to_usdc: number;
+                };
+                accepts: {
+                    scheme: string;
+                    network: string;
+                    asset: string;
+                    pay_to: string;
+                }[];
+                updated_at: string;
+            }[];
+        };
+        /** @description A signed public receipt. It holds hashes, never the task or the output. */
+        Receipt: {
+            /** @enum {string} */
+            schema: "run-receipt/v1";
+            receipt_id: string;
+            run_id: string;
+            /** @description The loop the run belongs to */
+            loop_id: string | null;
+            /** Format: date-time */
+            issued_at: string;
+            kind: "run" | "loop" | "topup" | "preauth" | "rh_run" | "refund" | "correction" | "failure" | "audit_head";
+            /** @description The lane that did the work */
+            agent_id: string | null;
+            /** @description How the lane was chosen */
+            route: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What it cost and why */
+            pricing: {
+                [key: string]: unknown;
+            } | null;
+            /** @description What policies, mandates and people decided */
+            governance: {
+                [key: string]: unknown;
+            } | null;
+            /** @description SHA-256 of the canonical request */
+            request_hash: string | null;
+            /** @description SHA-256 of the task */
+            input_hash: string | null;
+            /** @description SHA-256 of the output */
+            output_hash: string | null;
+            /** @description What was checked about the output */
+            verification: {
+                [key: string]: unknown;
+            } | null;
+            /** @description The payment */
+            settlement: {
+                [key: string]: unknown;
+            } | null;
+            /** @description Hash of the receipt before this one of the same run */
+            prev_hash: string | null;
+            /** @description Whether money moved; false proves that a failed run cost nothing */
+            charged?: boolean;
+            signature: {
+                /** @enum {string} */
+                alg: "ed25519";
+                key_id: string;
+                value: string;
+            };
+            log: components["schemas"]["ReceiptLog"] | null;
+        } & {
+            [key: string]: unknown;
+        };
+        /** @description Where the receipt stands in the public log, with the proof. */
+        ReceiptLog: {
+            origin: string;
+            index: number;
+            inclusion_proof: string[];
+            checkpoint: string;
+        };
+        ReceiptVerifyRequest: {
+            /** @description The receipt, as it was given out */
+            receipt?: {
+                [key: string]: unknown;
+            };
+            /** @description Or the id of one on record */
+            receipt_id?: string;
+        };
+        ReceiptVerifyResponse: {
+            /** @description Whether nothing failed and the signature holds */
+            ok: boolean;
+            receipt_id: string | null;
+            checks: {
+                name: string;
+                /** @description skipped: it could not be looked at */
+                ok: boolean | "skipped";
+                reason: string;
+            }[];
+            /** @description Later receipts of the same run, such as a refund */
+            later: {
+                receipt_id: string;
+                kind: string;
+            }[];
+            /** @description What must not be concluded, even when all holds */
+            does_not_prove: string[];
+        };
+        ReceiptsResponse: {
+            receipts: components["schemas"]["Receipt"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        RecentLoopsResponse: {
+            loops: {
+                loop_id: string;
+                run_id: string;
+                agent_id: string;
+                session_id: string;
+                created_at: string;
+                paid: boolean;
+                price_usdc: number;
+                grade: string | null;
+                output_hash: string | null;
+            }[];
+            count: number;
+        };
+        /** @description Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. */
+        RemainingStatement: {
+            /** @enum {string} */
+            schema: "mandate-remaining/v1";
+            mandate_id: string;
+            content_hash: string;
+            status: "active" | "revoked" | "not_started" | "expired";
+            agent_id: string | null;
+            as_of: string;
+            starts_at: string;
+            expires_at: string;
+            /** @enum {string} */
+            currency: "USDC";
+            limit: string | null;
+            spent: string | null;
+            reserved: string | null;
+            remaining: string | null;
+            limit_usdc: number | null;
+            spent_usdc: number | null;
+            reserved_usdc: number | null;
+            remaining_usdc: number | null;
+            occurrences: {
+                limit: number;
+                used: number;
+                remaining: number;
+            } | null;
+            next_allowed_at: string | null;
+            signature: {
+                /** @enum {string} */
+                alg: "ed25519";
+                key_id: string;
+                value: string;
+            };
+        };
+        /** @description Beside run_id and approved_by these are echoes: one that differs from the run is a 400. */
+        RhApproveRequest: {
+            /** Format: uuid */
+            run_id: string;
+            /** @description Recorded as claimed. */
+            approved_by?: string;
+            instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            direction?: "buy" | "sell" | "long" | "short";
+            notional_usdc?: number;
+            leverage?: number;
+            liquidation_price?: number;
+            policy_verdict?: "requires_human" | "borderline" | "override";
+            /** Format: date-time */
+            expires_at?: string;
+            idempotency_key?: string;
+        };
+        RhApproved: {
+            /** Format: uuid */
+            run_id: string;
+            /** @enum {string} */
+            status: "approved";
+            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            queued: boolean;
+            /** Format: date-time */
+            approved_at: string;
+            approved_by: string;
+            approved_by_claimed: string | null;
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            execute_by: string;
+            digest: string;
+        };
+        RhCancelRequest: {
+            reason?: string;
+        };
+        RhCancelled: {
+            /** Format: uuid */
+            run_id: string;
+            status: string;
+            /** @description True while a broker may still have the order; the worker stops it. */
+            stopping: boolean;
+        };
+        RhKillSwitch: {
+            engaged: boolean;
+            engaged_at: string | null;
+            engaged_by: string | null;
+            reason: string | null;
+            runs_stopped: number;
+        };
+        RhKillSwitchRequest: {
+            engaged: boolean;
+            reason?: string;
+        };
+        RhOauthCallback: {
+            domain: string;
+            oauth_ready: boolean;
+            token_stored: boolean;
+            account_stub_created: boolean;
+            encrypted: boolean;
+        };
+        RhOauthRevokeRequest: {
+            rh_account_id?: string | null;
+        };
+        RhOauthRevoked: {
+            domain: string;
+            /** @enum {boolean} */
+            revoked: true;
+            rh_account_id: string | null;
+        };
+        RhPositions: {
+            /** Format: date-time */
+            as_of: string;
+            accounts: {
+                broker: string;
+                mode: "paper" | "live";
+                currency: string;
+                cash_usdc: number;
+                unsettled_usdc: number;
+                held_usdc: number;
+                buying_power_usdc: number;
+                equity_usdc: number;
+                positions: {
+                    instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                    symbol: string;
+                    quantity: number;
+                    cost_usdc: number;
+                    avg_price: number;
+                    margin_usdc: number;
+                    leverage: number | null;
+                    liquidation_price: number | null;
+                    locked_until: string | null;
+                }[];
+            }[];
+        };
+        /** @description An enriched attestation receipt of a governed trade. */
+        RhReceipt: {
+            /** Format: uuid */
+            id: string;
+            /** Format: uuid */
+            run_id: string;
+            tenant_id: string;
+            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            symbol: string;
+            side: "buy" | "sell" | "long" | "short";
+            direction: "buy" | "sell" | "long" | "short";
+            quantity: number;
+            requested_quantity: number;
+            filled_quantity: number;
+            notional_usdc: number;
+            status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
+            reason: string | null;
+            mode: "paper" | "live";
+            broker: string;
+            client_order_id: string;
+            broker_order_id: string | null;
+            fills: {
+                fill_id: string;
+                quantity: number;
+                price: number;
+                fee: number;
+                /** Format: date-time */
+                at: string;
+            }[];
+            avg_price: number | null;
+            gross: number;
+            fees: number;
+            /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
+            net: number;
+            reference: {
+                quote_price: number;
+                quote_source: string;
+                /** Format: date-time */
+                quoted_at: string;
+                max_drift_bps: number;
+                execution_price: number | null;
+                execution_observed_at: string | null;
+                basis_bps: number | null;
+            };
+            slippage_bps: number | null;
+            policy: {
+                policy_id: string;
+                name: string;
+                content_hash: string | null;
+                verdict: string;
+                checks: {
+                    id: string;
+                    result: "pass" | "review" | "fail";
+                    limit: unknown;
+                    actual: unknown;
+                    reason?: string;
+                }[];
+            };
+            approval: {
+                required: boolean;
+                digest: string | null;
+                expires_at: string | null;
+                approved_by: string | null;
+                approved_by_claimed: string | null;
+                approved_at: string | null;
+            };
+            /** Format: date-time */
+            execute_by: string;
+            /** @description The public entry of the transparency log that commits to this receipt. */
+            receipt_url: string;
+            /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
+            attestation: {
+                hash: string;
+                prev_hash: string | null;
+                alg: string;
+                key_id: string;
+                value: string;
+            };
+            /** Format: date-time */
+            created_at: string;
+            /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
+            instrument_metadata: {
+                [key: string]: unknown;
+            };
+        };
+        RhRun: {
+            /** Format: uuid */
+            run_id: string;
+            tenant_id: string;
+            status: "pending_approval" | "approved" | "executing" | "executed" | "cancelled" | "rejected";
+            reason: string | null;
+            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            symbol: string;
+            side: "buy" | "sell" | "long" | "short";
+            quantity: number;
+            notional_usdc: number;
+            price_limit: number | null;
+            leverage: number | null;
+            policy_id: string;
+            policy_verdict: string;
+            checks: {
+                id: string;
+                result: "pass" | "review" | "fail";
+                limit: unknown;
+                actual: unknown;
+                reason?: string;
+            }[];
+            broker: string;
+            mode: "paper" | "live";
+            client_order_id: string | null;
+            approval: ({
+                /** Format: uuid */
+                run_id: string;
+                tenant_id: string;
+                instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                symbol: string;
+                side: "buy" | "sell" | "long" | "short";
+                direction: "buy" | "sell" | "long" | "short";
+                quantity: number;
+                notional_usdc: number;
+                policy_id: string;
+                policy_verdict: "requires_human" | "borderline" | "override";
+                checks: {
+                    id: string;
+                    result: "pass" | "review" | "fail";
+                    limit: unknown;
+                    actual: unknown;
+                    reason?: string;
+                }[];
+                /** Format: date-time */
+                expires_at: string;
+                /** Format: date-time */
+                execute_by: string;
+                digest: string;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+            expires_at: string | null;
+            /** Format: date-time */
+            execute_by: string;
+            approved_at: string | null;
+            approved_by: string | null;
+            approved_by_claimed: string | null;
+            fills: {
+                fill_id: string;
+                quantity: number;
+                price: number;
+                fee: number;
+                /** Format: date-time */
+                at: string;
+            }[];
+            receipt_ids: string[];
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            finished_at: string | null;
+        };
+        /** @description Waits for a person; or, with a broker that fills later, still executes (`approval` is then null). */
+        RhRunAccepted: {
+            /** Format: uuid */
+            run_id: string;
+            status: "pending_approval" | "executing";
+            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            /** Format: date-time */
+            expires_at: string;
+            /** Format: date-time */
+            execute_by: string;
+            approval: ({
+                /** Format: uuid */
+                run_id: string;
+                tenant_id: string;
+                instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+                symbol: string;
+                side: "buy" | "sell" | "long" | "short";
+                direction: "buy" | "sell" | "long" | "short";
+                quantity: number;
+                notional_usdc: number;
+                policy_id: string;
+                policy_verdict: "requires_human" | "borderline" | "override";
+                checks: {
+                    id: string;
+                    result: "pass" | "review" | "fail";
+                    limit: unknown;
+                    actual: unknown;
+                    reason?: string;
+                }[];
+                /** Format: date-time */
+                expires_at: string;
+                /** Format: date-time */
+                execute_by: string;
+                digest: string;
+            } & {
+                [key: string]: unknown;
+            }) | null;
+        };
+        RhRunExecuted: {
+            /** Format: uuid */
+            run_id: string;
+            /** @enum {string} */
+            status: "executed";
+            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            receipt: components["schemas"]["RhReceipt"];
+        };
+        /** @description Refused, with every check and which of them decided. Nothing was traded. */
+        RhRunRefused: {
+            error: "budget_exceeded" | "policy_blocked";
+            message: string;
+            checks: {
+                id: string;
+                result: "pass" | "review" | "fail";
+                limit: unknown;
+                actual: unknown;
+                reason?: string;
+            }[];
+            /** Format: uuid */
+            run_id: string;
+            status: "rejected" | "cancelled";
+            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            /** Format: uuid */
+            receipt_id?: string;
+            request_id?: string;
+        };
+        RhRunRequest: {
+            /** @description Must be the tenant of the key. */
+            tenant_id: string;
+            /** @description For a spend: the merchant. */
+            symbol: string;
+            side: "buy" | "sell" | "long" | "short";
+            /** @description Shares, contracts or fractional units; USDC for earn and spend. */
+            quantity: number;
+            /** @description USD. The worst price accepted; for a spend, the price of one unit. */
+            price_limit?: number;
+            instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            /** @description Perp only; 1 when absent. */
+            leverage?: number;
+            /** @description The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. */
+            notional_usdc?: number;
+            /** @description Overrides the tenant default where it speaks; what it does not name stays as it was. */
+            policy_id?: string;
+            /** @description Your own name for the order; works once. */
+            client_order_id?: string;
+            agent_id?: string;
+            idempotency_key?: string;
+        };
+        /** @description Not read yet. */
+        RouteIntentRequest: {
+            [key: string]: unknown;
+        };
+        /** @description A task, and what the caller would ask of a run. `preferred_agent_id` is an alias of `agent_id`. */
+        RouteRequest: {
+            task: string;
+            agent_id?: string;
+            preferred_agent_id?: string;
+            constraints?: {
+                max_cost_usdc?: number;
+                priority?: "cheapest" | "balanced" | "quality" | "fastest";
+                category?: string;
+            };
+            budget?: {
+                budget_id?: string;
+                max_price_usdc?: number;
+                soft_max_price_usdc?: number;
+                strict?: boolean;
+                currency?: string;
+            };
+            policy?: {
+                policy_ids?: string[];
+                mode?: "enforce" | "warn" | "shadow";
+            };
+        };
+        RouteResponse: {
+            /** @description The same question and versions have the same id. */
+            route_id: string;
+            recommended_agent_id: string | null;
+            /** @description How often the router is right when it is this sure. */
+            confidence: number;
+            reason: string;
+            /** @description Named by the caller, clear from the text, probable, narrowed by a limit, or too vague for a lane of its own. */
+            posture: "explicit" | "confident" | "leaning" | "constrained" | "fallback";
+            /** @description The words and shapes of the task that spoke for the lane. */
+            signals: {
+                name: string;
+                weight: number;
+            }[];
+            alternatives: {
+                agent_id: string;
+                score: number;
+                price_usdc: number;
+                why_not: string;
+            }[];
+            price_usdc: number | null;
+            /** @description What governance would say to this run now: approved, pass, warning, downgrade, review_required or blocked. */
+            decision: string;
+            decision_reason: string | null;
+            quote: {
+                quote_id: string;
+                /** Format: date-time */
+                expires_at: string;
+                signature: string;
+            } | null;
+            routing_version: string;
+        };
+        RoutingIntelRequest: {
+            task: string;
+        };
+        RoutingIntelResponse: {
+            recommended_lane: string;
+            estimated_cost_usdc: number;
+            /** @description Named by the caller, clear from the text, probable, narrowed by a limit, or too vague for a lane of its own. */
+            routing_posture: "explicit" | "confident" | "leaning" | "constrained" | "fallback";
+            /** @description How often the router is right when it is this sure. */
+            confidence: number;
+            reason: string;
+            routing_version: string;
+        };
+        Run: {
+            run_id: string;
+            outcome: string;
+            action: string;
+            agent_id: string;
+            price_usdc: number;
+            created_at: string;
+            receipt_url: string | null;
+            answer: {
+                status: number;
+                body: {
+                    [key: string]: unknown;
+                };
+            } | null;
+        };
+        RunBudget: {
+            budget_id?: string;
+            max_price_usdc?: number;
+            soft_max_price_usdc?: number;
+            strict?: boolean;
+            currency?: string;
+        };
+        RunErrorResponse: {
+            error: string;
+            message: string;
+            run_id: string;
+            /** @enum {string} */
+            status: "failed";
+            stage: "route" | "policy" | "execute" | "verify" | "settle";
+            charged: boolean | null;
+            settlement: {
+                settlement_id: string;
+                status: string;
+                /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                method: string;
+                transaction: string | null;
+                network: string;
+                asset: string;
+                payer: string;
+                pay_to: string;
+                amount: string;
+            } | null;
+            retryable: boolean;
+            request_id: string;
+            receipt: {
+                [key: string]: unknown;
+            } | null;
+        } & {
+            [key: string]: unknown;
+        };
+        RunPolicy: {
+            policy_ids?: string[];
+            mode?: "enforce" | "warn" | "shadow";
+        };
+        /** @description A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`. */
+        RunRequest: {
+            task?: string;
+            intent?: string;
+            session_id?: string;
+            agent_id?: string;
+            preferred_agent_id?: string;
+            lane_id?: string;
+            constraints?: {
+                max_cost_usdc?: number;
+                priority?: "cheapest" | "balanced" | "quality" | "fastest";
+                category?: string;
+            };
+            options?: {
+                /** @description Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. Needs an X-API-Key; a guest who asks for it gets a 400. */
+                include_memory?: boolean;
+                /** @description Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400. */
+                write_memory?: boolean;
+                verify?: boolean;
+            };
+            quote?: {
+                quote_id: string;
+                expires_at: string;
+                signature: string;
+            };
+            budget?: components["schemas"]["RunBudget"];
+            policy?: components["schemas"]["RunPolicy"];
+            payment?: {
+                wallet_id: string;
+                escrow?: boolean;
+            };
+            preauth_token?: string;
+            approval_id?: string;
+            override_token?: string;
+            idempotency_key?: string;
+        };
+        RunSuccessResponse: {
+            /** @enum {string} */
+            status: "completed";
+            run_id: string;
+            loop_id: string;
+            session_id: string;
+            agent_id: string;
+            output: string;
+            price_usdc: number;
+            /** @description Atomic units (micro-USDC); authoritative. */
+            amount: string;
+            /** @description How the lane was chosen. */
+            route: {
+                [key: string]: unknown;
+            };
+            pricing: {
+                base_price_usdc: number;
+                orchestration_fee_usdc: number;
+                price_usdc: number;
+                pricing_version: string;
+            };
+            decision: string;
+            budget_outcome: string;
+            policy_applied: unknown[];
+            evidence: {
+                input_hash: string;
+                output_hash: string;
+            };
+            /** @description What was checked of the output, with score and grade. */
+            verification: {
+                [key: string]: unknown;
+            };
+            settlement: {
+                settlement_id: string;
+                status: string;
+                /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                method: string;
+                transaction: string | null;
+                network: string;
+                asset: string;
+                payer: string;
+                pay_to: string;
+                amount: string;
+            };
+            memory: {
+                /** @description The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each. */
+                read: string[];
+                written: string | null;
+            };
+            /** @description The signed receipt; `log` is filled in once it stands in the public log. */
+            receipt: {
+                [key: string]: unknown;
+            };
+            receipt_url: string;
+            /** @description Who did the work, in which mode, how long it took and what it used. */
+            execution: {
+                [key: string]: unknown;
+            };
+        };
+        RunsResponse: {
+            runs: {
+                run_id: string;
+                outcome: string;
+                action: string;
+                agent_id: string;
+                price_usdc: number;
+                created_at: string;
+                receipt_url: string | null;
+            }[];
+            has_more: boolean;
+            next_after: string | null;
+        };
+        SessionRequest: {
+            api_key: string;
+        };
+        SessionResponse: {
+            /** @description Send it back as x-csrf-token with every write. */
+            csrf_token: string;
+            tenant_id: string;
+            /** Format: date-time */
+            expires_at?: string;
+        };
+        SettleRequest: {
+            settlement_id?: string;
+            run_id?: string;
+            /** @description The pre-authorisation that the run was made with. */
+            preauth_id?: string;
+            /** @description The x402 payment itself, of either version. Alone it finds its settlement; beside an id it must be the payment of that settlement. */
+            payment_payload?: {
+                [key: string]: unknown;
+            };
+            idempotency_key?: string;
+        };
+        Settlement: {
+            settlement_id: string;
+            run_id: string;
+            status: "pending" | "settled" | "failed" | "unknown" | "refunded";
+            method: string;
+            network: string;
+            asset: string;
+            payer: string;
+            pay_to: string;
+            amount: string;
+            amount_usdc: number;
+            nonce: string;
+            transaction: string | null;
+            block: number | null;
+            reason: string | null;
+            attempts: number;
+            wallet_id: string | null;
+            refund: {
+                payout_id: string;
+                status: string;
+                transaction: string | null;
+            } | null;
+            created_at: string;
+            updated_at: string;
+        };
+        SettlementsResponse: {
+            settlements: components["schemas"]["Settlement"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        SimulateRequest: {
+            /** @description The draft, in either shape. */
+            policy: {
+                name?: string;
+                rules?: {
+                    /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
+                    field: string;
+                    /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
+                    op: string;
+                    value: (string | number) | (string | number)[];
+                    effect: "allow" | "deny" | "review";
+                    reason?: string;
+                }[];
+                constraints?: {
+                    /** @description Most that one payment may cost. */
+                    max_per_run_usdc?: number;
+                    /** @description Most in one UTC day, counted from when the policy begins to say so. */
+                    max_per_day_usdc?: number;
+                    /** @description Most in one UTC month, counted from when the policy begins to say so. */
+                    max_per_month_usdc?: number;
+                    /** @description Payments in one clock minute. */
+                    max_runs_per_minute?: number;
+                    /** @description Only these agents. An empty list allows none. */
+                    allowed_agents?: string[];
+                    /** @description Never these agents. */
+                    denied_agents?: string[];
+                    /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
+                    allowed_merchants?: string[];
+                    /** @description Never these merchants. */
+                    denied_merchants?: string[];
+                    /** @description Only these networks, in CAIP-2 form. */
+                    allowed_networks?: string[];
+                    /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
+                    allowed_hours_utc?: number[] | {
+                        start: number;
+                        end: number;
+                    };
+                    /** @description A person has to approve what costs more. */
+                    require_approval_above_usdc?: number;
+                    /** @description How many different keys have to approve. Default 1. */
+                    approvals_required?: number;
+                    /** @description Who asked may not approve. */
+                    separate_approver?: boolean;
+                    /** @description A pre-authorisation token has to come before execution. */
+                    require_preauth?: boolean;
+                    /** @description Trades: only these instrument types. */
+                    allowed_instruments?: string[];
+                    /** @description Trades: never these instrument types. */
+                    denied_instruments?: string[];
+                    /** @description Trades: highest leverage. */
+                    max_leverage?: number;
+                    /** @description Trades: highest notional. */
+                    max_notional_usdc?: number;
+                };
+                mode?: "enforce" | "warn" | "shadow";
+                status?: "active" | "inactive";
+                audit_trail_required?: boolean;
+                identity_type?: "tenant" | "api_key" | "agent";
+                /** @description One of the tenant’s keys. Neither stored nor shown. */
+                api_key?: string;
+                agent_id?: string;
+            };
+            /** @description The policy in whose place the draft would stand; without it, the draft comes on top. */
+            replaces?: string;
+            /** Format: date-time */
+            since?: string;
+            /** Format: date-time */
+            until?: string;
+            /** @description The newest so many are replayed. Default 1,000. */
+            limit?: number;
+        };
+        SimulateResponse: {
+            policy: {
+                [key: string]: unknown;
+            };
+            replaces: string | null;
+            since: string | null;
+            until: string | null;
+            considered: number;
+            /** @description Older ones were left out. */
+            has_more: boolean;
+            changed: number;
+            newly_blocked: number;
+            newly_review: number;
+            newly_allowed: number;
+            money: {
+                recorded_usdc: number;
+                simulated_usdc: number;
+                difference_usdc: number;
+                newly_blocked_usdc: number;
+                newly_review_usdc: number;
+                newly_allowed_usdc: number;
+            };
+            assumptions: string[];
+            results: {
+                run_id: string;
+                preauth_id?: string;
+                kind: string;
+                agent_id: string;
+                amount_usdc: number;
+                decided_at: string;
+                recorded: {
+                    outcome: string;
+                    ran: boolean;
+                    policy_outcome: string | null;
+                };
+                simulated: {
+                    outcome: string;
+                    would_run: boolean;
+                    policy_results: {
+                        [key: string]: unknown;
+                    }[];
+                };
+                change: "none" | "newly_blocked" | "newly_review" | "newly_allowed";
+            }[];
+        };
+        Tenant: {
+            tenant_id: string;
+            org_name: string;
+            email: string;
+            use_case: string | null;
+            plan: "free" | "builder" | "team" | "enterprise";
+            status: "active" | "suspended";
+            billing_customer_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        TenantCreate: {
+            org_name: string;
+            /** Format: email */
+            email: string;
+            use_case?: string;
+            plan?: "free" | "builder" | "team" | "enterprise";
+            idempotency_key?: string;
+        };
+        TenantCreated: {
+            tenant_id: string;
+            org_name: string;
+            email: string;
+            use_case: string | null;
+            plan: "free" | "builder" | "team" | "enterprise";
+            status: "active" | "suspended";
+            billing_customer_id: string | null;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            key_id: string;
+            /** @description Shown once; only its hash is kept. */
+            api_key: string;
+            key_prefix: string;
+        };
+        TenantUpdate: {
+            org_name?: string;
+            /** Format: email */
+            email?: string;
+            use_case?: string | null;
+            plan?: "free" | "builder" | "team" | "enterprise";
+            status?: "active" | "suspended";
+            billing_customer_id?: string | null;
+        };
+        TenantsResponse: {
+            tenants: components["schemas"]["Tenant"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        TopUpRequest: {
+            /** @description Atomic units (micro-USDC); authoritative. */
+            amount?: string;
+            amount_usdc?: number;
+            idempotency_key?: string;
+        };
+        TopUpResponse: {
+            /** @enum {string} */
+            status: "completed";
+            run_id: string;
+            wallet_id: string;
+            amount: string;
+            amount_usdc: number;
+            settlement: {
+                settlement_id: string;
+                status: string;
+                /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
+                method: string;
+                transaction: string | null;
+                network: string;
+                asset: string;
+                payer: string;
+                pay_to: string;
+                amount: string;
+            };
+            /** @description The signed receipt. */
+            receipt: {
+                [key: string]: unknown;
+            };
+            receipt_url: string;
+        };
+        Wallet: {
+            wallet_id: string;
+            name: string;
+            /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
+            address: string;
+            network: string;
+            asset: string;
+            /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
+            balance: {
+                available: string;
+                pending: string;
+                escrowed: string;
+                reserved: string;
+            };
+            balance_usdc: {
+                available: number;
+                pending: number;
+                escrowed: number;
+                reserved: number;
+            };
+            created_at: string;
+        };
+        WalletCreate: {
+            name?: string;
+            idempotency_key?: string;
+        };
+        WalletsResponse: {
+            wallets: components["schemas"]["Wallet"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        WebhookCreate: {
+            /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
+            url: string;
+            /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
+            events: string[];
+            idempotency_key?: string;
+        };
+        WebhookCreated: {
+            id: string;
+            url: string;
+            events: string[];
+            is_active: boolean;
+            disabled_reason: "gone" | "exhausted" | null;
+            disabled_at: string | null;
+            failing_since: string | null;
+            last_seq: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description whsec_ and base64; shown once, encrypted at rest. */
+            signingSecret: string;
+        };
+        WebhookDeleted: {
+            id: string;
+            deleted: boolean;
+        };
+        WebhookDeliveriesResponse: {
+            deliveries: components["schemas"]["WebhookDelivery"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        WebhookDelivery: {
+            id: string;
+            /** @description What the target sees as webhook-id. */
+            event_id: string;
+            type: string;
+            seq: number;
+            state: "pending" | "delivered" | "exhausted";
+            attempts: number;
+            last_status: number | null;
+            last_error: string | null;
+            last_ms: number | null;
+            last_attempt_at: string | null;
+            next_attempt_at: string | null;
+            history: {
+                at: string;
+                status: number | null;
+                error: string | null;
+                ms: number;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            delivered_at: string | null;
+        };
+        WebhookSecretRotate: {
+            overlap_seconds?: number;
+            idempotency_key?: string;
+        };
+        WebhookSecretRotated: {
+            id: string;
+            url: string;
+            events: string[];
+            is_active: boolean;
+            disabled_reason: "gone" | "exhausted" | null;
+            disabled_at: string | null;
+            failing_since: string | null;
+            last_seq: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+            /** @description whsec_ and base64; shown once, encrypted at rest. */
+            signingSecret: string;
+            /** Format: date-time */
+            earlier_secret_valid_until: string;
+        };
+        WebhookSubscription: {
+            id: string;
+            url: string;
+            events: string[];
+            is_active: boolean;
+            disabled_reason: "gone" | "exhausted" | null;
+            disabled_at: string | null;
+            failing_since: string | null;
+            last_seq: number;
+            /** Format: date-time */
+            created_at: string;
+            /** Format: date-time */
+            updated_at: string;
+        };
+        WebhookTestSent: {
+            event_id: string;
+            type: string;
+        };
+        /** @description Other properties are accepted and change nothing. */
+        WebhookUpdate: {
+            is_active?: boolean;
+            /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
+            url?: string;
+            /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
+            events?: string[];
+        } & {
+            [key: string]: unknown;
+        };
+        WebhooksResponse: {
+            subscriptions: components["schemas"]["WebhookSubscription"][];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
+        WithdrawRequest: {
+            to: string;
+            /** @description Atomic units (micro-USDC); authoritative. */
+            amount?: string;
+            amount_usdc?: number;
+            idempotency_key?: string;
+        };
+        WitnessRequest: {
+            /** @description A checkpoint of this log with cosignatures under it */
+            checkpoint: string;
+        };
+        WitnessResponse: {
+            size: number;
+            accepted: {
+                witness: string;
+                /** Format: date-time */
+                cosigned_at: string;
+            }[];
+        };
+        /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
+        X402PaymentRequiredResponse: {
+            /** @enum {string} */
+            error: "payment_required";
+            message: string;
+            reason: string;
+            price_usdc: number;
+            amount: string;
+            quote: string;
+            /** @enum {number} */
+            x402Version: 1;
+            accepts: {
+                [key: string]: unknown;
+            }[];
+        } & {
+            [key: string]: unknown;
+        };
     };
     responses: never;
     parameters: never;
@@ -2105,6 +4784,167 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type AgentPrice = components['schemas']['AgentPrice'];
+export type AgentsResponse = components['schemas']['AgentsResponse'];
+export type AnalyticsResponse = components['schemas']['AnalyticsResponse'];
+export type ApiKey = components['schemas']['ApiKey'];
+export type ApiKeyCreate = components['schemas']['ApiKeyCreate'];
+export type ApiKeyCreated = components['schemas']['ApiKeyCreated'];
+export type ApiKeyRotate = components['schemas']['ApiKeyRotate'];
+export type ApiKeyRotated = components['schemas']['ApiKeyRotated'];
+export type ApiKeysResponse = components['schemas']['ApiKeysResponse'];
+export type Approval = components['schemas']['Approval'];
+export type ApprovalResolutionRequest = components['schemas']['ApprovalResolutionRequest'];
+export type ApprovalResolutionResponse = components['schemas']['ApprovalResolutionResponse'];
+export type ApprovalsListResponse = components['schemas']['ApprovalsListResponse'];
+export type AuditEvent = components['schemas']['AuditEvent'];
+export type AuditResponse = components['schemas']['AuditResponse'];
+export type AuthorizeRequest = components['schemas']['AuthorizeRequest'];
+export type AuthorizeResponse = components['schemas']['AuthorizeResponse'];
+export type BasisAttestation = components['schemas']['BasisAttestation'];
+export type BasisBoard = components['schemas']['BasisBoard'];
+export type BasisContractResponse = components['schemas']['BasisContractResponse'];
+export type BasisHistoryResponse = components['schemas']['BasisHistoryResponse'];
+export type BasisQuote = components['schemas']['BasisQuote'];
+export type BasisSymbolsResponse = components['schemas']['BasisSymbolsResponse'];
+export type BenchmarkResponse = components['schemas']['BenchmarkResponse'];
+export type BudgetConfigResponse = components['schemas']['BudgetConfigResponse'];
+export type BudgetUpdateRequest = components['schemas']['BudgetUpdateRequest'];
+export type CapabilitiesResponse = components['schemas']['CapabilitiesResponse'];
+export type CbAccount = components['schemas']['CbAccount'];
+export type ConsistencyResponse = components['schemas']['ConsistencyResponse'];
+export type ControlTowerRequest = components['schemas']['ControlTowerRequest'];
+export type ControlTowerResponse = components['schemas']['ControlTowerResponse'];
+export type Decision = components['schemas']['Decision'];
+export type DecisionsResponse = components['schemas']['DecisionsResponse'];
+export type DidResponse = components['schemas']['DidResponse'];
+export type EnvCheckResponse = components['schemas']['EnvCheckResponse'];
+export type ErrorResponse = components['schemas']['ErrorResponse'];
+export type Escrow = components['schemas']['Escrow'];
+export type EscrowCreate = components['schemas']['EscrowCreate'];
+export type EscrowDispute = components['schemas']['EscrowDispute'];
+export type EscrowEnd = components['schemas']['EscrowEnd'];
+export type EscrowResolve = components['schemas']['EscrowResolve'];
+export type EscrowsResponse = components['schemas']['EscrowsResponse'];
+export type FaucetRequest = components['schemas']['FaucetRequest'];
+export type FaucetResponse = components['schemas']['FaucetResponse'];
+export type GovernanceRefusal = components['schemas']['GovernanceRefusal'];
+export type HealthResponse = components['schemas']['HealthResponse'];
+export type InclusionProofResponse = components['schemas']['InclusionProofResponse'];
+export type JwksResponse = components['schemas']['JwksResponse'];
+export type Lane = components['schemas']['Lane'];
+export type LaneCreate = components['schemas']['LaneCreate'];
+export type LaneUpdate = components['schemas']['LaneUpdate'];
+export type LanesResponse = components['schemas']['LanesResponse'];
+export type LedgerResponse = components['schemas']['LedgerResponse'];
+export type LoopRequest = components['schemas']['LoopRequest'];
+export type LoopSuccessResponse = components['schemas']['LoopSuccessResponse'];
+export type Mandate = components['schemas']['Mandate'];
+export type MandateCreate = components['schemas']['MandateCreate'];
+export type MandateRevoke = components['schemas']['MandateRevoke'];
+export type MandatesResponse = components['schemas']['MandatesResponse'];
+export type MeResponse = components['schemas']['MeResponse'];
+export type MemoriesResponse = components['schemas']['MemoriesResponse'];
+export type Memory = components['schemas']['Memory'];
+export type MemoryCreate = components['schemas']['MemoryCreate'];
+export type MemoryDeleted = components['schemas']['MemoryDeleted'];
+export type MemorySearch = components['schemas']['MemorySearch'];
+export type MemorySearchResponse = components['schemas']['MemorySearchResponse'];
+export type MemorySessionDeleted = components['schemas']['MemorySessionDeleted'];
+export type MyPlanResponse = components['schemas']['MyPlanResponse'];
+export type OnboardRequest = components['schemas']['OnboardRequest'];
+export type OnboardResponse = components['schemas']['OnboardResponse'];
+export type OnboardingGuide = components['schemas']['OnboardingGuide'];
+export type Payout = components['schemas']['Payout'];
+export type PayoutCancel = components['schemas']['PayoutCancel'];
+export type PayoutConfirm = components['schemas']['PayoutConfirm'];
+export type PayoutsResponse = components['schemas']['PayoutsResponse'];
+export type PlanResponse = components['schemas']['PlanResponse'];
+export type PoliciesResponse = components['schemas']['PoliciesResponse'];
+export type Policy = components['schemas']['Policy'];
+export type PolicyCreate = components['schemas']['PolicyCreate'];
+export type PolicyUpdate = components['schemas']['PolicyUpdate'];
+export type PolicyVersionsResponse = components['schemas']['PolicyVersionsResponse'];
+export type Preauth = components['schemas']['Preauth'];
+export type PreauthClose = components['schemas']['PreauthClose'];
+export type PreauthClosed = components['schemas']['PreauthClosed'];
+export type PreauthCreate = components['schemas']['PreauthCreate'];
+export type PreauthCreated = components['schemas']['PreauthCreated'];
+export type PreauthRejected = components['schemas']['PreauthRejected'];
+export type PreauthsResponse = components['schemas']['PreauthsResponse'];
+export type PredictiveAlert = components['schemas']['PredictiveAlert'];
+export type PredictiveAlertCreate = components['schemas']['PredictiveAlertCreate'];
+export type PredictiveAlertRead = components['schemas']['PredictiveAlertRead'];
+export type PredictiveAlertsResponse = components['schemas']['PredictiveAlertsResponse'];
+export type PricingSurfaceResponse = components['schemas']['PricingSurfaceResponse'];
+export type ProvidersResponse = components['schemas']['ProvidersResponse'];
+export type Receipt = components['schemas']['Receipt'];
+export type ReceiptLog = components['schemas']['ReceiptLog'];
+export type ReceiptVerifyRequest = components['schemas']['ReceiptVerifyRequest'];
+export type ReceiptVerifyResponse = components['schemas']['ReceiptVerifyResponse'];
+export type ReceiptsResponse = components['schemas']['ReceiptsResponse'];
+export type RecentLoopsResponse = components['schemas']['RecentLoopsResponse'];
+export type RemainingStatement = components['schemas']['RemainingStatement'];
+export type RhApproveRequest = components['schemas']['RhApproveRequest'];
+export type RhApproved = components['schemas']['RhApproved'];
+export type RhCancelRequest = components['schemas']['RhCancelRequest'];
+export type RhCancelled = components['schemas']['RhCancelled'];
+export type RhKillSwitch = components['schemas']['RhKillSwitch'];
+export type RhKillSwitchRequest = components['schemas']['RhKillSwitchRequest'];
+export type RhOauthCallback = components['schemas']['RhOauthCallback'];
+export type RhOauthRevokeRequest = components['schemas']['RhOauthRevokeRequest'];
+export type RhOauthRevoked = components['schemas']['RhOauthRevoked'];
+export type RhPositions = components['schemas']['RhPositions'];
+export type RhReceipt = components['schemas']['RhReceipt'];
+export type RhRun = components['schemas']['RhRun'];
+export type RhRunAccepted = components['schemas']['RhRunAccepted'];
+export type RhRunExecuted = components['schemas']['RhRunExecuted'];
+export type RhRunRefused = components['schemas']['RhRunRefused'];
+export type RhRunRequest = components['schemas']['RhRunRequest'];
+export type RouteIntentRequest = components['schemas']['RouteIntentRequest'];
+export type RouteRequest = components['schemas']['RouteRequest'];
+export type RouteResponse = components['schemas']['RouteResponse'];
+export type RoutingIntelRequest = components['schemas']['RoutingIntelRequest'];
+export type RoutingIntelResponse = components['schemas']['RoutingIntelResponse'];
+export type Run = components['schemas']['Run'];
+export type RunBudget = components['schemas']['RunBudget'];
+export type RunErrorResponse = components['schemas']['RunErrorResponse'];
+export type RunPolicy = components['schemas']['RunPolicy'];
+export type RunRequest = components['schemas']['RunRequest'];
+export type RunSuccessResponse = components['schemas']['RunSuccessResponse'];
+export type RunsResponse = components['schemas']['RunsResponse'];
+export type SessionRequest = components['schemas']['SessionRequest'];
+export type SessionResponse = components['schemas']['SessionResponse'];
+export type SettleRequest = components['schemas']['SettleRequest'];
+export type Settlement = components['schemas']['Settlement'];
+export type SettlementsResponse = components['schemas']['SettlementsResponse'];
+export type SimulateRequest = components['schemas']['SimulateRequest'];
+export type SimulateResponse = components['schemas']['SimulateResponse'];
+export type Tenant = components['schemas']['Tenant'];
+export type TenantCreate = components['schemas']['TenantCreate'];
+export type TenantCreated = components['schemas']['TenantCreated'];
+export type TenantUpdate = components['schemas']['TenantUpdate'];
+export type TenantsResponse = components['schemas']['TenantsResponse'];
+export type TopUpRequest = components['schemas']['TopUpRequest'];
+export type TopUpResponse = components['schemas']['TopUpResponse'];
+export type Wallet = components['schemas']['Wallet'];
+export type WalletCreate = components['schemas']['WalletCreate'];
+export type WalletsResponse = components['schemas']['WalletsResponse'];
+export type WebhookCreate = components['schemas']['WebhookCreate'];
+export type WebhookCreated = components['schemas']['WebhookCreated'];
+export type WebhookDeleted = components['schemas']['WebhookDeleted'];
+export type WebhookDeliveriesResponse = components['schemas']['WebhookDeliveriesResponse'];
+export type WebhookDelivery = components['schemas']['WebhookDelivery'];
+export type WebhookSecretRotate = components['schemas']['WebhookSecretRotate'];
+export type WebhookSecretRotated = components['schemas']['WebhookSecretRotated'];
+export type WebhookSubscription = components['schemas']['WebhookSubscription'];
+export type WebhookTestSent = components['schemas']['WebhookTestSent'];
+export type WebhookUpdate = components['schemas']['WebhookUpdate'];
+export type WebhooksResponse = components['schemas']['WebhooksResponse'];
+export type WithdrawRequest = components['schemas']['WithdrawRequest'];
+export type WitnessRequest = components['schemas']['WitnessRequest'];
+export type WitnessResponse = components['schemas']['WitnessResponse'];
+export type X402PaymentRequiredResponse = components['schemas']['X402PaymentRequiredResponse'];
 export type $defs = Record<string, never>;
 export interface operations {
     getHealth: {
@@ -2122,11 +4962,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        status: "ok" | "degraded";
-                        redis: "ok" | "embedded" | "not_configured" | "unreachable";
-                        supabase: "ok" | "embedded" | "not_configured" | "unreachable";
-                    };
+                    "application/json": components["schemas"]["HealthResponse"];
                 };
             };
             /** @description Something went wrong on our side. */
@@ -2144,11 +4980,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        status: "ok" | "degraded";
-                        redis: "ok" | "embedded" | "not_configured" | "unreachable";
-                        supabase: "ok" | "embedded" | "not_configured" | "unreachable";
-                    };
+                    "application/json": components["schemas"]["HealthResponse"];
                 };
             };
         };
@@ -2168,20 +5000,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        status: "ok" | "incomplete";
-                        missing_required: string[];
-                        services: {
-                            [key: string]: {
-                                required: {
-                                    [key: string]: string;
-                                };
-                                optional: {
-                                    [key: string]: string;
-                                };
-                            };
-                        };
-                    };
+                    "application/json": components["schemas"]["EnvCheckResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -2228,11 +5047,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        product_layers: string[];
-                        free_endpoints: string[];
-                        paid_endpoints: string[];
-                    };
+                    "application/json": components["schemas"]["CapabilitiesResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -2279,129 +5094,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        pricing_version: string;
-                        cost_model: string;
-                        product: string;
-                        service: string;
-                        /** @enum {string} */
-                        currency: "USDC";
-                        /** @enum {string} */
-                        network: "eip155:8453";
-                        /** @enum {string} */
-                        settlement_asset: "USDC";
-                        settlement_network_name: string;
-                        orchestration_fee_usdc: number;
-                        price_note: string;
-                        summary: string;
-                        primary_paid_endpoint: string;
-                        secondary_paid_endpoint: string;
-                        cheap_test: {
-                            agent_id: string;
-                            endpoint: string;
-                            price_usdc: number;
-                            note: string;
-                        };
-                        default_router_run: {
-                            endpoint: string;
-                            entry_price_usdc: number;
-                            typical_range_usdc: {
-                                min: number;
-                                max: number;
-                            };
-                            note: string;
-                        };
-                        agents: {
-                            agent_id: string;
-                            display_name: string;
-                            description: string;
-                            tier: string;
-                            category: string;
-                            recommended_use: string;
-                            endpoint: string;
-                            base_price_usdc: number;
-                            orchestration_fee_usdc: number;
-                            price_usdc: number;
-                            estimated_cost_usd: number;
-                            estimated_margin_usd: number;
-                            margin_percent: number;
-                        }[];
-                        lanes: {
-                            agent_id: string;
-                            display_name: string;
-                            description: string;
-                            tier: string;
-                            category: string;
-                            recommended_use: string;
-                            endpoint: string;
-                            base_price_usdc: number;
-                            orchestration_fee_usdc: number;
-                            price_usdc: number;
-                            estimated_cost_usd: number;
-                            estimated_margin_usd: number;
-                            margin_percent: number;
-                        }[];
-                        default: {
-                            agent_id: string;
-                            display_name: string;
-                            description: string;
-                            tier: string;
-                            category: string;
-                            recommended_use: string;
-                            endpoint: string;
-                            base_price_usdc: number;
-                            orchestration_fee_usdc: number;
-                            price_usdc: number;
-                            estimated_cost_usd: number;
-                            estimated_margin_usd: number;
-                            margin_percent: number;
-                        };
-                        discovery: {
-                            free_endpoints: {
-                                path: string;
-                                purpose: string;
-                            }[];
-                            note: string;
-                        };
-                        paid_execution: {
-                            path: string;
-                            pricing_type: string;
-                            from_usdc: number;
-                            to_usdc?: number;
-                            recommended?: boolean;
-                            purpose: string;
-                        }[];
-                        governance: {
-                            supported: boolean;
-                            inputs: string[];
-                            outcomes: string[];
-                            stable_error_codes: string[];
-                        };
-                        routed_actions: {
-                            path: string;
-                            pricing_type: string;
-                            status: string;
-                            description: string;
-                            fee_models: string[];
-                        };
-                        example_prices: {
-                            category: string;
-                            endpoint: string;
-                            estimated_total_usdc: number;
-                            note: string;
-                        }[];
-                        monetization_logic: {
-                            principle: string;
-                            why: string[];
-                        };
-                        marketplace_hints: {
-                            category: string;
-                            tags: string[];
-                        };
-                        docs: {
-                            [key: string]: string;
-                        };
-                    };
+                    "application/json": components["schemas"]["PricingSurfaceResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -2453,36 +5146,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        providers: {
-                            id: string;
-                            name: string;
-                            resource: string;
-                            description: string;
-                            category: string;
-                            network: string;
-                            tags: string[];
-                            trusted: boolean;
-                            trust: {
-                                score: number;
-                                receipts: number;
-                                success_rate: number | null;
-                                last_seen_at: string | null;
-                            };
-                            pricing: {
-                                scheme: string;
-                                from_usdc: number;
-                                to_usdc: number;
-                            };
-                            accepts: {
-                                scheme: string;
-                                network: string;
-                                asset: string;
-                                pay_to: string;
-                            }[];
-                            updated_at: string;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["ProvidersResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -2538,31 +5202,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        agents: ({
-                            agent_id: string;
-                            display_name: string;
-                            description: string;
-                            tier: string;
-                            category: string;
-                            recommended_use: string;
-                            endpoint: string;
-                            base_price_usdc: number;
-                            orchestration_fee_usdc: number;
-                            price_usdc: number;
-                            estimated_cost_usd: number;
-                            estimated_margin_usd: number;
-                            margin_percent: number;
-                        } & {
-                            status: "active" | "paused";
-                            stats: {
-                                runs: number;
-                                success_rate: number | null;
-                                p50_ms: number | null;
-                                p95_ms: number | null;
-                            };
-                        })[];
-                    };
+                    "application/json": components["schemas"]["AgentsResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -2609,26 +5249,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        lanes: ({
-                            agent_id: string;
-                            display_name: string;
-                            description: string;
-                            tier: string;
-                            category: string;
-                            recommended_use: string;
-                            endpoint: string;
-                            base_price_usdc: number;
-                            orchestration_fee_usdc: number;
-                            price_usdc: number;
-                            estimated_cost_usd: number;
-                            estimated_margin_usd: number;
-                            margin_percent: number;
-                        } & {
-                            status: "active" | "paused";
-                            model: string | null;
-                        })[];
-                    };
+                    "application/json": components["schemas"]["LanesResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -2675,26 +5296,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        lanes: ({
-                            agent_id: string;
-                            display_name: string;
-                            description: string;
-                            tier: string;
-                            category: string;
-                            recommended_use: string;
-                            endpoint: string;
-                            base_price_usdc: number;
-                            orchestration_fee_usdc: number;
-                            price_usdc: number;
-                            estimated_cost_usd: number;
-                            estimated_margin_usd: number;
-                            margin_percent: number;
-                        } & {
-                            status: "active" | "paused";
-                            model: string | null;
-                        })[];
-                    };
+                    "application/json": components["schemas"]["LanesResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -2735,18 +5337,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    display_name: string;
-                    description?: string;
-                    tier?: string;
-                    category: string;
-                    recommended_use?: string;
-                    base_price_usdc: number;
-                    estimated_cost_usd?: number;
-                    status?: "active" | "paused";
-                    model?: string | null;
-                    agent_id: string;
-                };
+                "application/json": components["schemas"]["LaneCreate"];
             };
         };
         responses: {
@@ -2756,24 +5347,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        agent_id: string;
-                        display_name: string;
-                        description: string;
-                        tier: string;
-                        category: string;
-                        recommended_use: string;
-                        endpoint: string;
-                        base_price_usdc: number;
-                        orchestration_fee_usdc: number;
-                        price_usdc: number;
-                        estimated_cost_usd: number;
-                        estimated_margin_usd: number;
-                        margin_percent: number;
-                    } & {
-                        status: "active" | "paused";
-                        model: string | null;
-                    };
+                    "application/json": components["schemas"]["Lane"];
                 };
             };
             /** @description The request is not valid. */
@@ -2867,24 +5441,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        agent_id: string;
-                        display_name: string;
-                        description: string;
-                        tier: string;
-                        category: string;
-                        recommended_use: string;
-                        endpoint: string;
-                        base_price_usdc: number;
-                        orchestration_fee_usdc: number;
-                        price_usdc: number;
-                        estimated_cost_usd: number;
-                        estimated_margin_usd: number;
-                        margin_percent: number;
-                    } & {
-                        status: "active" | "paused";
-                        model: string | null;
-                    };
+                    "application/json": components["schemas"]["Lane"];
                 };
             };
             /** @description The request is not valid. */
@@ -2945,17 +5502,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    display_name?: string;
-                    description?: string;
-                    tier?: string;
-                    category?: string;
-                    recommended_use?: string;
-                    base_price_usdc?: number;
-                    estimated_cost_usd?: number;
-                    status?: "active" | "paused";
-                    model?: string | null;
-                };
+                "application/json": components["schemas"]["LaneUpdate"];
             };
         };
         responses: {
@@ -2965,24 +5512,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        agent_id: string;
-                        display_name: string;
-                        description: string;
-                        tier: string;
-                        category: string;
-                        recommended_use: string;
-                        endpoint: string;
-                        base_price_usdc: number;
-                        orchestration_fee_usdc: number;
-                        price_usdc: number;
-                        estimated_cost_usd: number;
-                        estimated_margin_usd: number;
-                        margin_percent: number;
-                    } & {
-                        status: "active" | "paused";
-                        model: string | null;
-                    };
+                    "application/json": components["schemas"]["Lane"];
                 };
             };
             /** @description The request is not valid. */
@@ -3074,12 +5604,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        endpoint: string;
-                        required: string[];
-                        optional: string[];
-                        steps: string[];
-                    };
+                    "application/json": components["schemas"]["OnboardingGuide"];
                 };
             };
             /** @description Too many requests. */
@@ -3120,13 +5645,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    org_name: string;
-                    /** Format: email */
-                    email: string;
-                    use_case?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["OnboardRequest"];
             };
         };
         responses: {
@@ -3136,14 +5655,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenant_id: string;
-                        /** @description Shown once; only its hash is kept. */
-                        api_key: string;
-                        key_prefix: string;
-                        plan: "free" | "builder" | "team" | "enterprise";
-                        next_steps: string[];
-                    };
+                    "application/json": components["schemas"]["OnboardResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -3226,17 +5738,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        orgId: string;
-                        org_name: string;
-                        email: string;
-                        plan: "free" | "builder" | "team" | "enterprise";
-                        tenant_id: string;
-                        role: "admin" | "owner" | "operator" | "agent" | "viewer";
-                        auth: "key" | "session";
-                        scopes: string[];
-                        key_id: string;
-                    };
+                    "application/json": components["schemas"]["MeResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -3301,24 +5803,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        plan: "free" | "builder" | "team" | "enterprise";
-                        features: {
-                            [key: string]: boolean;
-                        };
-                        limits: {
-                            [key: string]: number;
-                        };
-                        usage: {
-                            runs: number;
-                            spend_usdc: number;
-                            webhook_subscriptions: number;
-                            api_keys: number;
-                            /** Format: date-time */
-                            since: string;
-                        };
-                        renews_at: string | null;
-                    };
+                    "application/json": components["schemas"]["MyPlanResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -3383,13 +5868,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description Send it back as x-csrf-token with every write. */
-                        csrf_token: string;
-                        tenant_id: string;
-                        /** Format: date-time */
-                        expires_at?: string;
-                    };
+                    "application/json": components["schemas"]["SessionResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -3457,9 +5936,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    api_key: string;
-                };
+                "application/json": components["schemas"]["SessionRequest"];
             };
         };
         responses: {
@@ -3469,13 +5946,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description Send it back as x-csrf-token with every write. */
-                        csrf_token: string;
-                        tenant_id: string;
-                        /** Format: date-time */
-                        expires_at?: string;
-                    };
+                    "application/json": components["schemas"]["SessionResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -3649,23 +6120,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenants: {
-                            tenant_id: string;
-                            org_name: string;
-                            email: string;
-                            use_case: string | null;
-                            plan: "free" | "builder" | "team" | "enterprise";
-                            status: "active" | "suspended";
-                            billing_customer_id: string | null;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            updated_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["TenantsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -3724,14 +6179,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    org_name: string;
-                    /** Format: email */
-                    email: string;
-                    use_case?: string;
-                    plan?: "free" | "builder" | "team" | "enterprise";
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["TenantCreate"];
             };
         };
         responses: {
@@ -3741,23 +6189,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenant_id: string;
-                        org_name: string;
-                        email: string;
-                        use_case: string | null;
-                        plan: "free" | "builder" | "team" | "enterprise";
-                        status: "active" | "suspended";
-                        billing_customer_id: string | null;
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                        key_id: string;
-                        /** @description Shown once; only its hash is kept. */
-                        api_key: string;
-                        key_prefix: string;
-                    };
+                    "application/json": components["schemas"]["TenantCreated"];
                 };
             };
             /** @description The request is not valid. */
@@ -3851,19 +6283,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenant_id: string;
-                        org_name: string;
-                        email: string;
-                        use_case: string | null;
-                        plan: "free" | "builder" | "team" | "enterprise";
-                        status: "active" | "suspended";
-                        billing_customer_id: string | null;
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Tenant"];
                 };
             };
             /** @description The request is not valid. */
@@ -3933,15 +6353,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    org_name?: string;
-                    /** Format: email */
-                    email?: string;
-                    use_case?: string | null;
-                    plan?: "free" | "builder" | "team" | "enterprise";
-                    status?: "active" | "suspended";
-                    billing_customer_id?: string | null;
-                };
+                "application/json": components["schemas"]["TenantUpdate"];
             };
         };
         responses: {
@@ -3951,19 +6363,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenant_id: string;
-                        org_name: string;
-                        email: string;
-                        use_case: string | null;
-                        plan: "free" | "builder" | "team" | "enterprise";
-                        status: "active" | "suspended";
-                        billing_customer_id: string | null;
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Tenant"];
                 };
             };
             /** @description The request is not valid. */
@@ -4061,22 +6461,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        keys: {
-                            key_id: string;
-                            tenant_id: string;
-                            name: string;
-                            key_prefix: string;
-                            scopes: string[];
-                            /** Format: date-time */
-                            created_at: string;
-                            expires_at: string | null;
-                            revoked_at: string | null;
-                            replaced_by: string | null;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["ApiKeysResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -4146,13 +6531,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    name?: string;
-                    scopes?: ("read" | "run" | "control" | "mandate" | "admin")[];
-                    /** Format: date-time */
-                    expires_at?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["ApiKeyCreate"];
             };
         };
         responses: {
@@ -4162,20 +6541,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        key_id: string;
-                        tenant_id: string;
-                        name: string;
-                        key_prefix: string;
-                        scopes: string[];
-                        /** Format: date-time */
-                        created_at: string;
-                        expires_at: string | null;
-                        revoked_at: string | null;
-                        replaced_by: string | null;
-                        /** @description Shown once; only its hash is kept. */
-                        api_key: string;
-                    };
+                    "application/json": components["schemas"]["ApiKeyCreated"];
                 };
             };
             /** @description The request is not valid. */
@@ -4287,18 +6653,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        key_id: string;
-                        tenant_id: string;
-                        name: string;
-                        key_prefix: string;
-                        scopes: string[];
-                        /** Format: date-time */
-                        created_at: string;
-                        expires_at: string | null;
-                        revoked_at: string | null;
-                        replaced_by: string | null;
-                    };
+                    "application/json": components["schemas"]["ApiKey"];
                 };
             };
             /** @description The request is not valid. */
@@ -4368,10 +6723,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    overlap_seconds?: number;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["ApiKeyRotate"];
             };
         };
         responses: {
@@ -4381,32 +6733,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        key_id: string;
-                        tenant_id: string;
-                        name: string;
-                        key_prefix: string;
-                        scopes: string[];
-                        /** Format: date-time */
-                        created_at: string;
-                        expires_at: string | null;
-                        revoked_at: string | null;
-                        replaced_by: string | null;
-                        /** @description Shown once; only its hash is kept. */
-                        api_key: string;
-                        replaces: {
-                            key_id: string;
-                            tenant_id: string;
-                            name: string;
-                            key_prefix: string;
-                            scopes: string[];
-                            /** Format: date-time */
-                            created_at: string;
-                            expires_at: string | null;
-                            revoked_at: string | null;
-                            replaced_by: string | null;
-                        };
-                    };
+                    "application/json": components["schemas"]["ApiKeyRotated"];
                 };
             };
             /** @description The request is not valid. */
@@ -4509,12 +6836,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        plan: "free" | "builder" | "team" | "enterprise";
-                        features: {
-                            [key: string]: boolean;
-                        };
-                    };
+                    "application/json": components["schemas"]["PlanResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -4642,50 +6964,7 @@ export interface operations {
         /** @description A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`. */
         requestBody: {
             content: {
-                "application/json": {
-                    task?: string;
-                    intent?: string;
-                    session_id?: string;
-                    agent_id?: string;
-                    preferred_agent_id?: string;
-                    lane_id?: string;
-                    constraints?: {
-                        max_cost_usdc?: number;
-                        priority?: "cheapest" | "balanced" | "quality" | "fastest";
-                        category?: string;
-                    };
-                    options?: {
-                        /** @description Puts what the session remembers in front of the task: the memories that fit it best and the newest, 8 at most. They decide nothing about lane, price, payee or policy. Needs an X-API-Key; a guest who asks for it gets a 400. */
-                        include_memory?: boolean;
-                        /** @description Remembers task and outcome in the session once the run is paid; a run that fails is not remembered. Needs an X-API-Key; a guest who asks for it gets a 400. */
-                        write_memory?: boolean;
-                        verify?: boolean;
-                    };
-                    quote?: {
-                        quote_id: string;
-                        expires_at: string;
-                        signature: string;
-                    };
-                    budget?: {
-                        budget_id?: string;
-                        max_price_usdc?: number;
-                        soft_max_price_usdc?: number;
-                        strict?: boolean;
-                        currency?: string;
-                    };
-                    policy?: {
-                        policy_ids?: string[];
-                        mode?: "enforce" | "warn" | "shadow";
-                    };
-                    payment?: {
-                        wallet_id: string;
-                        escrow?: boolean;
-                    };
-                    preauth_token?: string;
-                    approval_id?: string;
-                    override_token?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["RunRequest"];
             };
         };
         responses: {
@@ -4695,65 +6974,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        status: "completed";
-                        run_id: string;
-                        loop_id: string;
-                        session_id: string;
-                        agent_id: string;
-                        output: string;
-                        price_usdc: number;
-                        /** @description Atomic units (micro-USDC); authoritative. */
-                        amount: string;
-                        /** @description How the lane was chosen. */
-                        route: {
-                            [key: string]: unknown;
-                        };
-                        pricing: {
-                            base_price_usdc: number;
-                            orchestration_fee_usdc: number;
-                            price_usdc: number;
-                            pricing_version: string;
-                        };
-                        decision: string;
-                        budget_outcome: string;
-                        policy_applied: unknown[];
-                        evidence: {
-                            input_hash: string;
-                            output_hash: string;
-                        };
-                        /** @description What was checked of the output, with score and grade. */
-                        verification: {
-                            [key: string]: unknown;
-                        };
-                        settlement: {
-                            settlement_id: string;
-                            status: string;
-                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
-                            method: string;
-                            transaction: string | null;
-                            network: string;
-                            asset: string;
-                            payer: string;
-                            pay_to: string;
-                            amount: string;
-                        };
-                        memory: {
-                            /** @description The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each. */
-                            read: string[];
-                            written: string | null;
-                        };
-                        /** @description The signed receipt; `log` is filled in once it stands in the public log. */
-                        receipt: {
-                            [key: string]: unknown;
-                        };
-                        receipt_url: string;
-                        /** @description Who did the work, in which mode, how long it took and what it used. */
-                        execution: {
-                            [key: string]: unknown;
-                        };
-                    };
+                    "application/json": components["schemas"]["RunSuccessResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -4780,22 +7001,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        error: "payment_required";
-                        message: string;
-                        reason: string;
-                        price_usdc: number;
-                        amount: string;
-                        quote: string;
-                        /** @enum {number} */
-                        x402Version: 1;
-                        accepts: {
-                            [key: string]: unknown;
-                        }[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["X402PaymentRequiredResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -4858,28 +7064,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                        /** @description blocked, review_required or rejected. */
-                        outcome?: string;
-                        decision_id?: string | null;
-                        approval_id?: string | null;
-                        run_id?: string;
-                        policy_results?: {
-                            [key: string]: unknown;
-                        }[];
-                        smallest_change?: {
-                            [key: string]: unknown;
-                        }[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["GovernanceRefusal"];
                 };
             };
             /** @description The run failed and was not charged, or something went wrong before it began. */
@@ -4888,44 +7073,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": ({
-                        error: string;
-                        message: string;
-                        run_id: string;
-                        /** @enum {string} */
-                        status: "failed";
-                        stage: "route" | "policy" | "execute" | "verify" | "settle";
-                        charged: boolean | null;
-                        settlement: {
-                            settlement_id: string;
-                            status: string;
-                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
-                            method: string;
-                            transaction: string | null;
-                            network: string;
-                            asset: string;
-                            payer: string;
-                            pay_to: string;
-                            amount: string;
-                        } | null;
-                        retryable: boolean;
-                        request_id: string;
-                        receipt: {
-                            [key: string]: unknown;
-                        } | null;
-                    } & {
-                        [key: string]: unknown;
-                    }) | ({
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    });
+                    "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -4948,33 +7096,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    input: string;
-                    session_id?: string;
-                    agent_id?: string;
-                    proposed_actions?: {
-                        [key: string]: unknown;
-                    }[];
-                    budget?: {
-                        budget_id?: string;
-                        max_price_usdc?: number;
-                        soft_max_price_usdc?: number;
-                        strict?: boolean;
-                        currency?: string;
-                    };
-                    policy?: {
-                        policy_ids?: string[];
-                        mode?: "enforce" | "warn" | "shadow";
-                    };
-                    payment?: {
-                        wallet_id: string;
-                        escrow?: boolean;
-                    };
-                    preauth_token?: string;
-                    approval_id?: string;
-                    override_token?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["LoopRequest"];
             };
         };
         responses: {
@@ -4984,48 +7106,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        status: "success";
-                        /** @enum {boolean} */
-                        paid: true;
-                        run_id: string;
-                        loop_id: string;
-                        session_id: string;
-                        agent_id: string;
-                        output: string;
-                        actions: {
-                            [key: string]: unknown;
-                        }[];
-                        cost_estimate: {
-                            estimated_cost_usd: number;
-                            /** @enum {string} */
-                            currency: "USD";
-                        };
-                        price_usdc: number;
-                        amount: string;
-                        /** @description What was checked of the output. */
-                        verification: {
-                            [key: string]: unknown;
-                        };
-                        /** @description The signed receipt. */
-                        receipt: {
-                            [key: string]: unknown;
-                        };
-                        receipt_url: string;
-                        settlement: {
-                            settlement_id: string;
-                            status: string;
-                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
-                            method: string;
-                            transaction: string | null;
-                            network: string;
-                            asset: string;
-                            payer: string;
-                            pay_to: string;
-                            amount: string;
-                        };
-                    };
+                    "application/json": components["schemas"]["LoopSuccessResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -5052,22 +7133,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        error: "payment_required";
-                        message: string;
-                        reason: string;
-                        price_usdc: number;
-                        amount: string;
-                        quote: string;
-                        /** @enum {number} */
-                        x402Version: 1;
-                        accepts: {
-                            [key: string]: unknown;
-                        }[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["X402PaymentRequiredResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -5130,28 +7196,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                        /** @description blocked, review_required or rejected. */
-                        outcome?: string;
-                        decision_id?: string | null;
-                        approval_id?: string | null;
-                        run_id?: string;
-                        policy_results?: {
-                            [key: string]: unknown;
-                        }[];
-                        smallest_change?: {
-                            [key: string]: unknown;
-                        }[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["GovernanceRefusal"];
                 };
             };
             /** @description The run failed and was not charged, or something went wrong before it began. */
@@ -5160,44 +7205,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": ({
-                        error: string;
-                        message: string;
-                        run_id: string;
-                        /** @enum {string} */
-                        status: "failed";
-                        stage: "route" | "policy" | "execute" | "verify" | "settle";
-                        charged: boolean | null;
-                        settlement: {
-                            settlement_id: string;
-                            status: string;
-                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
-                            method: string;
-                            transaction: string | null;
-                            network: string;
-                            asset: string;
-                            payer: string;
-                            pay_to: string;
-                            amount: string;
-                        } | null;
-                        retryable: boolean;
-                        request_id: string;
-                        receipt: {
-                            [key: string]: unknown;
-                        } | null;
-                    } & {
-                        [key: string]: unknown;
-                    }) | ({
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    });
+                    "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -5231,20 +7239,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        loops: {
-                            loop_id: string;
-                            run_id: string;
-                            agent_id: string;
-                            session_id: string;
-                            created_at: string;
-                            paid: boolean;
-                            price_usdc: number;
-                            grade: string | null;
-                            output_hash: string | null;
-                        }[];
-                        count: number;
-                    };
+                    "application/json": components["schemas"]["RecentLoopsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -5327,19 +7322,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        runs: {
-                            run_id: string;
-                            outcome: string;
-                            action: string;
-                            agent_id: string;
-                            price_usdc: number;
-                            created_at: string;
-                            receipt_url: string | null;
-                        }[];
-                        has_more: boolean;
-                        next_after: string | null;
-                    };
+                    "application/json": components["schemas"]["RunsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -5415,21 +7398,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        run_id: string;
-                        outcome: string;
-                        action: string;
-                        agent_id: string;
-                        price_usdc: number;
-                        created_at: string;
-                        receipt_url: string | null;
-                        answer: {
-                            status: number;
-                            body: {
-                                [key: string]: unknown;
-                            };
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["Run"];
                 };
             };
             /** @description The request is not valid. */
@@ -5506,17 +7475,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    settlement_id?: string;
-                    run_id?: string;
-                    /** @description The pre-authorisation that the run was made with. */
-                    preauth_id?: string;
-                    /** @description The x402 payment itself, of either version. Alone it finds its settlement; beside an id it must be the payment of that settlement. */
-                    payment_payload?: {
-                        [key: string]: unknown;
-                    };
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["SettleRequest"];
             };
         };
         responses: {
@@ -5526,31 +7485,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        settlement_id: string;
-                        run_id: string;
-                        status: "pending" | "settled" | "failed" | "unknown" | "refunded";
-                        method: string;
-                        network: string;
-                        asset: string;
-                        payer: string;
-                        pay_to: string;
-                        amount: string;
-                        amount_usdc: number;
-                        nonce: string;
-                        transaction: string | null;
-                        block: number | null;
-                        reason: string | null;
-                        attempts: number;
-                        wallet_id: string | null;
-                        refund: {
-                            payout_id: string;
-                            status: string;
-                            transaction: string | null;
-                        } | null;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Settlement"];
                 };
             };
             /** @description The request is not valid. */
@@ -5662,31 +7597,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        settlement_id: string;
-                        run_id: string;
-                        status: "pending" | "settled" | "failed" | "unknown" | "refunded";
-                        method: string;
-                        network: string;
-                        asset: string;
-                        payer: string;
-                        pay_to: string;
-                        amount: string;
-                        amount_usdc: number;
-                        nonce: string;
-                        transaction: string | null;
-                        block: number | null;
-                        reason: string | null;
-                        attempts: number;
-                        wallet_id: string | null;
-                        refund: {
-                            payout_id: string;
-                            status: string;
-                            transaction: string | null;
-                        } | null;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Settlement"];
                 };
             };
             /** @description The request is not valid. */
@@ -5775,35 +7686,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        settlements: {
-                            settlement_id: string;
-                            run_id: string;
-                            status: "pending" | "settled" | "failed" | "unknown" | "refunded";
-                            method: string;
-                            network: string;
-                            asset: string;
-                            payer: string;
-                            pay_to: string;
-                            amount: string;
-                            amount_usdc: number;
-                            nonce: string;
-                            transaction: string | null;
-                            block: number | null;
-                            reason: string | null;
-                            attempts: number;
-                            wallet_id: string | null;
-                            refund: {
-                                payout_id: string;
-                                status: string;
-                                transaction: string | null;
-                            } | null;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["SettlementsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -5883,39 +7766,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        entries: {
-                            id: string;
-                            transaction_id: string;
-                            account: string;
-                            direction: "debit" | "credit";
-                            /** @description Atomic units of the asset. */
-                            amount: string;
-                            asset: string;
-                            status: "pending" | "posted" | "voided";
-                            code: string;
-                            ref: string;
-                            created_at: string;
-                            /** @description What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe. */
-                            balance_after: string;
-                        }[];
-                        /** @description Every account of the tenant with what it stands at now. */
-                        accounts: {
-                            account: string;
-                            type: "asset" | "liability" | "revenue" | "expense" | "equity" | "other";
-                            asset: string;
-                            balance: string;
-                        }[];
-                        /** @description Worked out from the entries when asked. */
-                        invariants: {
-                            /** @description Debits and credits are equal, in every asset. */
-                            balanced: boolean;
-                            /** @description Every wallet holds what its entries say. */
-                            wallets_match: boolean;
-                        };
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["LedgerResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -5993,32 +7844,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        wallets: {
-                            wallet_id: string;
-                            name: string;
-                            /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
-                            address: string;
-                            network: string;
-                            asset: string;
-                            /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
-                            balance: {
-                                available: string;
-                                pending: string;
-                                escrowed: string;
-                                reserved: string;
-                            };
-                            balance_usdc: {
-                                available: number;
-                                pending: number;
-                                escrowed: number;
-                                reserved: number;
-                            };
-                            created_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["WalletsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -6086,10 +7912,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    name?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["WalletCreate"];
             };
         };
         responses: {
@@ -6099,28 +7922,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        wallet_id: string;
-                        name: string;
-                        /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
-                        address: string;
-                        network: string;
-                        asset: string;
-                        /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
-                        balance: {
-                            available: string;
-                            pending: string;
-                            escrowed: string;
-                            reserved: string;
-                        };
-                        balance_usdc: {
-                            available: number;
-                            pending: number;
-                            escrowed: number;
-                            reserved: number;
-                        };
-                        created_at: string;
-                    };
+                    "application/json": components["schemas"]["Wallet"];
                 };
             };
             /** @description The request is not valid. */
@@ -6223,28 +8025,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        wallet_id: string;
-                        name: string;
-                        /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
-                        address: string;
-                        network: string;
-                        asset: string;
-                        /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
-                        balance: {
-                            available: string;
-                            pending: string;
-                            escrowed: string;
-                            reserved: string;
-                        };
-                        balance_usdc: {
-                            available: number;
-                            pending: number;
-                            escrowed: number;
-                            reserved: number;
-                        };
-                        created_at: string;
-                    };
+                    "application/json": components["schemas"]["Wallet"];
                 };
             };
             /** @description The request is not valid. */
@@ -6334,24 +8115,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        escrows: {
-                            escrow_id: string;
-                            wallet_id: string;
-                            to_wallet_id: string | null;
-                            run_id: string | null;
-                            status: "held" | "released" | "refunded" | "disputed" | "expired";
-                            amount: string;
-                            amount_usdc: number;
-                            memo: string | null;
-                            reason: string | null;
-                            expires_at: string;
-                            created_at: string;
-                            ended_at: string | null;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["EscrowsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -6430,17 +8194,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Atomic units (micro-USDC); authoritative. */
-                    amount?: string;
-                    amount_usdc?: number;
-                    /** @description Who gets it when it is released; without one, the service itself. */
-                    to_wallet_id?: string;
-                    memo?: string;
-                    /** @description Seven days when absent. Undisputed, the money comes back then. */
-                    expires_in_seconds?: number;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["EscrowCreate"];
             };
         };
         responses: {
@@ -6450,20 +8204,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        escrow_id: string;
-                        wallet_id: string;
-                        to_wallet_id: string | null;
-                        run_id: string | null;
-                        status: "held" | "released" | "refunded" | "disputed" | "expired";
-                        amount: string;
-                        amount_usdc: number;
-                        memo: string | null;
-                        reason: string | null;
-                        expires_at: string;
-                        created_at: string;
-                        ended_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Escrow"];
                 };
             };
             /** @description The request is not valid. */
@@ -6575,20 +8316,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        escrow_id: string;
-                        wallet_id: string;
-                        to_wallet_id: string | null;
-                        run_id: string | null;
-                        status: "held" | "released" | "refunded" | "disputed" | "expired";
-                        amount: string;
-                        amount_usdc: number;
-                        memo: string | null;
-                        reason: string | null;
-                        expires_at: string;
-                        created_at: string;
-                        ended_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Escrow"];
                 };
             };
             /** @description The request is not valid. */
@@ -6667,10 +8395,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    reason?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["EscrowEnd"];
             };
         };
         responses: {
@@ -6680,20 +8405,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        escrow_id: string;
-                        wallet_id: string;
-                        to_wallet_id: string | null;
-                        run_id: string | null;
-                        status: "held" | "released" | "refunded" | "disputed" | "expired";
-                        amount: string;
-                        amount_usdc: number;
-                        memo: string | null;
-                        reason: string | null;
-                        expires_at: string;
-                        created_at: string;
-                        ended_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Escrow"];
                 };
             };
             /** @description The request is not valid. */
@@ -6808,10 +8520,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    reason?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["EscrowEnd"];
             };
         };
         responses: {
@@ -6821,20 +8530,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        escrow_id: string;
-                        wallet_id: string;
-                        to_wallet_id: string | null;
-                        run_id: string | null;
-                        status: "held" | "released" | "refunded" | "disputed" | "expired";
-                        amount: string;
-                        amount_usdc: number;
-                        memo: string | null;
-                        reason: string | null;
-                        expires_at: string;
-                        created_at: string;
-                        ended_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Escrow"];
                 };
             };
             /** @description The request is not valid. */
@@ -6949,10 +8645,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    reason: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["EscrowDispute"];
             };
         };
         responses: {
@@ -6962,20 +8655,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        escrow_id: string;
-                        wallet_id: string;
-                        to_wallet_id: string | null;
-                        run_id: string | null;
-                        status: "held" | "released" | "refunded" | "disputed" | "expired";
-                        amount: string;
-                        amount_usdc: number;
-                        memo: string | null;
-                        reason: string | null;
-                        expires_at: string;
-                        created_at: string;
-                        ended_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Escrow"];
                 };
             };
             /** @description The request is not valid. */
@@ -7090,11 +8770,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    outcome: "release" | "refund";
-                    reason: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["EscrowResolve"];
             };
         };
         responses: {
@@ -7104,20 +8780,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        escrow_id: string;
-                        wallet_id: string;
-                        to_wallet_id: string | null;
-                        run_id: string | null;
-                        status: "held" | "released" | "refunded" | "disputed" | "expired";
-                        amount: string;
-                        amount_usdc: number;
-                        memo: string | null;
-                        reason: string | null;
-                        expires_at: string;
-                        created_at: string;
-                        ended_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Escrow"];
                 };
             };
             /** @description The request is not valid. */
@@ -7214,13 +8877,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    to: string;
-                    /** @description Atomic units (micro-USDC); authoritative. */
-                    amount?: string;
-                    amount_usdc?: number;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["WithdrawRequest"];
             };
         };
         responses: {
@@ -7230,23 +8887,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        payout_id: string;
-                        kind: "withdrawal" | "refund";
-                        status: "pending" | "paid" | "cancelled";
-                        method: "chain" | "manual";
-                        tenant_id: string | null;
-                        wallet_id: string | null;
-                        settlement_id: string | null;
-                        to: string;
-                        amount: string;
-                        amount_usdc: number;
-                        transaction: string | null;
-                        reason: string | null;
-                        attempts: number;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Payout"];
                 };
             };
             /** @description The request is not valid. */
@@ -7352,27 +8993,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        payouts: {
-                            payout_id: string;
-                            kind: "withdrawal" | "refund";
-                            status: "pending" | "paid" | "cancelled";
-                            method: "chain" | "manual";
-                            tenant_id: string | null;
-                            wallet_id: string | null;
-                            settlement_id: string | null;
-                            to: string;
-                            amount: string;
-                            amount_usdc: number;
-                            transaction: string | null;
-                            reason: string | null;
-                            attempts: number;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["PayoutsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -7439,23 +9060,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        payout_id: string;
-                        kind: "withdrawal" | "refund";
-                        status: "pending" | "paid" | "cancelled";
-                        method: "chain" | "manual";
-                        tenant_id: string | null;
-                        wallet_id: string | null;
-                        settlement_id: string | null;
-                        to: string;
-                        amount: string;
-                        amount_usdc: number;
-                        transaction: string | null;
-                        reason: string | null;
-                        attempts: number;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Payout"];
                 };
             };
             /** @description The request is not valid. */
@@ -7525,10 +9130,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    transaction: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["PayoutConfirm"];
             };
         };
         responses: {
@@ -7538,23 +9140,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        payout_id: string;
-                        kind: "withdrawal" | "refund";
-                        status: "pending" | "paid" | "cancelled";
-                        method: "chain" | "manual";
-                        tenant_id: string | null;
-                        wallet_id: string | null;
-                        settlement_id: string | null;
-                        to: string;
-                        amount: string;
-                        amount_usdc: number;
-                        transaction: string | null;
-                        reason: string | null;
-                        attempts: number;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Payout"];
                 };
             };
             /** @description The request is not valid. */
@@ -7651,9 +9237,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["PayoutCancel"];
             };
         };
         responses: {
@@ -7663,23 +9247,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        payout_id: string;
-                        kind: "withdrawal" | "refund";
-                        status: "pending" | "paid" | "cancelled";
-                        method: "chain" | "manual";
-                        tenant_id: string | null;
-                        wallet_id: string | null;
-                        settlement_id: string | null;
-                        to: string;
-                        amount: string;
-                        amount_usdc: number;
-                        transaction: string | null;
-                        reason: string | null;
-                        attempts: number;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Payout"];
                 };
             };
             /** @description The request is not valid. */
@@ -7776,12 +9344,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Atomic units (micro-USDC); authoritative. */
-                    amount?: string;
-                    amount_usdc?: number;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["TopUpRequest"];
             };
         };
         responses: {
@@ -7791,31 +9354,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        status: "completed";
-                        run_id: string;
-                        wallet_id: string;
-                        amount: string;
-                        amount_usdc: number;
-                        settlement: {
-                            settlement_id: string;
-                            status: string;
-                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
-                            method: string;
-                            transaction: string | null;
-                            network: string;
-                            asset: string;
-                            payer: string;
-                            pay_to: string;
-                            amount: string;
-                        };
-                        /** @description The signed receipt. */
-                        receipt: {
-                            [key: string]: unknown;
-                        };
-                        receipt_url: string;
-                    };
+                    "application/json": components["schemas"]["TopUpResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -7842,22 +9381,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        error: "payment_required";
-                        message: string;
-                        reason: string;
-                        price_usdc: number;
-                        amount: string;
-                        quote: string;
-                        /** @enum {number} */
-                        x402Version: 1;
-                        accepts: {
-                            [key: string]: unknown;
-                        }[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["X402PaymentRequiredResponse"];
                 };
             };
             /** @description The credential lacks the right. */
@@ -7884,28 +9408,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                        /** @description blocked, review_required or rejected. */
-                        outcome?: string;
-                        decision_id?: string | null;
-                        approval_id?: string | null;
-                        run_id?: string;
-                        policy_results?: {
-                            [key: string]: unknown;
-                        }[];
-                        smallest_change?: {
-                            [key: string]: unknown;
-                        }[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["GovernanceRefusal"];
                 };
             };
             /** @description The body is too large. */
@@ -7941,44 +9444,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": ({
-                        error: string;
-                        message: string;
-                        run_id: string;
-                        /** @enum {string} */
-                        status: "failed";
-                        stage: "route" | "policy" | "execute" | "verify" | "settle";
-                        charged: boolean | null;
-                        settlement: {
-                            settlement_id: string;
-                            status: string;
-                            /** @description `x402`, or `wallet`: then there is no transaction on the chain. */
-                            method: string;
-                            transaction: string | null;
-                            network: string;
-                            asset: string;
-                            payer: string;
-                            pay_to: string;
-                            amount: string;
-                        } | null;
-                        retryable: boolean;
-                        request_id: string;
-                        receipt: {
-                            [key: string]: unknown;
-                        } | null;
-                    } & {
-                        [key: string]: unknown;
-                    }) | ({
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                    } & {
-                        [key: string]: unknown;
-                    });
+                    "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description A part that is needed cannot be reached at the moment. */
@@ -8166,15 +9632,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        origin: string;
-                        from: number;
-                        to: number;
-                        /** @description Hashes in base64, in the order of RFC 6962 section 2.1.2 */
-                        proof: string[];
-                        /** @description The newest checkpoint, which is that of `to` when `to` was left out */
-                        checkpoint: string;
-                    };
+                    "application/json": components["schemas"]["ConsistencyResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -8224,10 +9682,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description A checkpoint of this log with cosignatures under it */
-                    checkpoint: string;
-                };
+                "application/json": components["schemas"]["WitnessRequest"];
             };
         };
         responses: {
@@ -8237,14 +9692,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        size: number;
-                        accepted: {
-                            witness: string;
-                            /** Format: date-time */
-                            cosigned_at: string;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["WitnessResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -8340,67 +9788,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        receipts: ({
-                            /** @enum {string} */
-                            schema: "run-receipt/v1";
-                            receipt_id: string;
-                            run_id: string;
-                            /** @description The loop the run belongs to */
-                            loop_id: string | null;
-                            /** Format: date-time */
-                            issued_at: string;
-                            kind: "run" | "loop" | "topup" | "preauth" | "rh_run" | "refund" | "correction" | "failure" | "audit_head";
-                            /** @description The lane that did the work */
-                            agent_id: string | null;
-                            /** @description How the lane was chosen */
-                            route: {
-                                [key: string]: unknown;
-                            } | null;
-                            /** @description What it cost and why */
-                            pricing: {
-                                [key: string]: unknown;
-                            } | null;
-                            /** @description What policies, mandates and people decided */
-                            governance: {
-                                [key: string]: unknown;
-                            } | null;
-                            /** @description SHA-256 of the canonical request */
-                            request_hash: string | null;
-                            /** @description SHA-256 of the task */
-                            input_hash: string | null;
-                            /** @description SHA-256 of the output */
-                            output_hash: string | null;
-                            /** @description What was checked about the output */
-                            verification: {
-                                [key: string]: unknown;
-                            } | null;
-                            /** @description The payment */
-                            settlement: {
-                                [key: string]: unknown;
-                            } | null;
-                            /** @description Hash of the receipt before this one of the same run */
-                            prev_hash: string | null;
-                            /** @description Whether money moved; false proves that a failed run cost nothing */
-                            charged?: boolean;
-                            signature: {
-                                /** @enum {string} */
-                                alg: "ed25519";
-                                key_id: string;
-                                value: string;
-                            };
-                            log: {
-                                origin: string;
-                                index: number;
-                                inclusion_proof: string[];
-                                checkpoint: string;
-                            } | null;
-                        } & {
-                            [key: string]: unknown;
-                        })[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["ReceiptsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -8458,63 +9846,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        schema: "run-receipt/v1";
-                        receipt_id: string;
-                        run_id: string;
-                        /** @description The loop the run belongs to */
-                        loop_id: string | null;
-                        /** Format: date-time */
-                        issued_at: string;
-                        kind: "run" | "loop" | "topup" | "preauth" | "rh_run" | "refund" | "correction" | "failure" | "audit_head";
-                        /** @description The lane that did the work */
-                        agent_id: string | null;
-                        /** @description How the lane was chosen */
-                        route: {
-                            [key: string]: unknown;
-                        } | null;
-                        /** @description What it cost and why */
-                        pricing: {
-                            [key: string]: unknown;
-                        } | null;
-                        /** @description What policies, mandates and people decided */
-                        governance: {
-                            [key: string]: unknown;
-                        } | null;
-                        /** @description SHA-256 of the canonical request */
-                        request_hash: string | null;
-                        /** @description SHA-256 of the task */
-                        input_hash: string | null;
-                        /** @description SHA-256 of the output */
-                        output_hash: string | null;
-                        /** @description What was checked about the output */
-                        verification: {
-                            [key: string]: unknown;
-                        } | null;
-                        /** @description The payment */
-                        settlement: {
-                            [key: string]: unknown;
-                        } | null;
-                        /** @description Hash of the receipt before this one of the same run */
-                        prev_hash: string | null;
-                        /** @description Whether money moved; false proves that a failed run cost nothing */
-                        charged?: boolean;
-                        signature: {
-                            /** @enum {string} */
-                            alg: "ed25519";
-                            key_id: string;
-                            value: string;
-                        };
-                        log: {
-                            origin: string;
-                            index: number;
-                            inclusion_proof: string[];
-                            checkpoint: string;
-                        } | null;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["Receipt"];
                 };
             };
             /** @description The request is not valid. */
@@ -8584,20 +9916,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        receipt_id: string;
-                        /** @description SHA-256 of the entry: what the next receipt of the run names as prev_hash */
-                        hash: string;
-                        /** @description RFC 6962 leaf hash of the same bytes, in base64 */
-                        leaf_hash: string;
-                        /** @description Null until the receipt has its place, within about a second */
-                        log: {
-                            origin: string;
-                            index: number;
-                            inclusion_proof: string[];
-                            checkpoint: string;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["InclusionProofResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -8656,14 +9975,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description The receipt, as it was given out */
-                    receipt?: {
-                        [key: string]: unknown;
-                    };
-                    /** @description Or the id of one on record */
-                    receipt_id?: string;
-                };
+                "application/json": components["schemas"]["ReceiptVerifyRequest"];
             };
         };
         responses: {
@@ -8673,24 +9985,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description Whether nothing failed and the signature holds */
-                        ok: boolean;
-                        receipt_id: string | null;
-                        checks: {
-                            name: string;
-                            /** @description skipped: it could not be looked at */
-                            ok: boolean | "skipped";
-                            reason: string;
-                        }[];
-                        /** @description Later receipts of the same run, such as a refund */
-                        later: {
-                            receipt_id: string;
-                            kind: string;
-                        }[];
-                        /** @description What must not be concluded, even when all holds */
-                        does_not_prove: string[];
-                    };
+                    "application/json": components["schemas"]["ReceiptVerifyResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -8773,18 +10068,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        keys: {
-                            kty: string;
-                            crv: string;
-                            x: string;
-                            kid: string;
-                            use: string;
-                            alg: string;
-                            /** @description What the key signs, and nothing else */
-                            purpose: string;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["JwksResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -8831,22 +10115,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        "@context": string[];
-                        id: string;
-                        verificationMethod: {
-                            id: string;
-                            type: string;
-                            controller: string;
-                            publicKeyJwk: {
-                                kty: string;
-                                crv: string;
-                                x: string;
-                                alg: string;
-                            };
-                        }[];
-                        assertionMethod: string[];
-                    };
+                    "application/json": components["schemas"]["DidResponse"];
                 };
             };
             /** @description Too many requests. */
@@ -8888,27 +10157,7 @@ export interface operations {
         /** @description A task, and what the caller would ask of a run. `preferred_agent_id` is an alias of `agent_id`. */
         requestBody: {
             content: {
-                "application/json": {
-                    task: string;
-                    agent_id?: string;
-                    preferred_agent_id?: string;
-                    constraints?: {
-                        max_cost_usdc?: number;
-                        priority?: "cheapest" | "balanced" | "quality" | "fastest";
-                        category?: string;
-                    };
-                    budget?: {
-                        budget_id?: string;
-                        max_price_usdc?: number;
-                        soft_max_price_usdc?: number;
-                        strict?: boolean;
-                        currency?: string;
-                    };
-                    policy?: {
-                        policy_ids?: string[];
-                        mode?: "enforce" | "warn" | "shadow";
-                    };
-                };
+                "application/json": components["schemas"]["RouteRequest"];
             };
         };
         responses: {
@@ -8918,38 +10167,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @description The same question and versions have the same id. */
-                        route_id: string;
-                        recommended_agent_id: string | null;
-                        /** @description How often the router is right when it is this sure. */
-                        confidence: number;
-                        reason: string;
-                        /** @description Named by the caller, clear from the text, probable, narrowed by a limit, or too vague for a lane of its own. */
-                        posture: "explicit" | "confident" | "leaning" | "constrained" | "fallback";
-                        /** @description The words and shapes of the task that spoke for the lane. */
-                        signals: {
-                            name: string;
-                            weight: number;
-                        }[];
-                        alternatives: {
-                            agent_id: string;
-                            score: number;
-                            price_usdc: number;
-                            why_not: string;
-                        }[];
-                        price_usdc: number | null;
-                        /** @description What governance would say to this run now: approved, pass, warning, downgrade, review_required or blocked. */
-                        decision: string;
-                        decision_reason: string | null;
-                        quote: {
-                            quote_id: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                            signature: string;
-                        } | null;
-                        routing_version: string;
-                    };
+                    "application/json": components["schemas"]["RouteResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -9035,9 +10253,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    task: string;
-                };
+                "application/json": components["schemas"]["RoutingIntelRequest"];
             };
         };
         responses: {
@@ -9047,16 +10263,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        recommended_lane: string;
-                        estimated_cost_usdc: number;
-                        /** @description Named by the caller, clear from the text, probable, narrowed by a limit, or too vague for a lane of its own. */
-                        routing_posture: "explicit" | "confident" | "leaning" | "constrained" | "fallback";
-                        /** @description How often the router is right when it is this sure. */
-                        confidence: number;
-                        reason: string;
-                        routing_version: string;
-                    };
+                    "application/json": components["schemas"]["RoutingIntelResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -9125,9 +10332,7 @@ export interface operations {
         /** @description Not read yet. */
         requestBody?: {
             content: {
-                "application/json": {
-                    [key: string]: unknown;
-                };
+                "application/json": components["schemas"]["RouteIntentRequest"];
             };
         };
         responses: {
@@ -9225,42 +10430,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        events: {
-                            id: string;
-                            /** @description Place in the chain of the tenant, from 1 on, without gaps */
-                            seq: number;
-                            type: string;
-                            /** Format: date-time */
-                            occurred_at: string;
-                            actor: string;
-                            subject: string;
-                            /** @description What was decided */
-                            decision: string | null;
-                            policy_ids: string[];
-                            /** @description SHA-256 of what was decided about */
-                            input_hash: string | null;
-                            data: unknown;
-                            /** @description Hash of the event before */
-                            prev_hash: string | null;
-                            /** @description SHA-256 of the canonical event without `hash` */
-                            hash: string;
-                        }[];
-                        /** @description Where the chain stands; null before the first event */
-                        checkpoint: {
-                            /** @description What the public log calls this chain */
-                            chain: string;
-                            seq: number;
-                            hash: string;
-                            /** @description The newest event whose hash stands in the public log */
-                            committed_seq: number;
-                            /** @description The receipt of kind audit_head that states it, with its place in the log */
-                            receipt: unknown;
-                        } | null;
-                        has_more: boolean;
-                        /** @description Cursor of the next page */
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["AuditResponse"];
                     "application/x-ndjson": string;
                 };
             };
@@ -9339,24 +10509,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        subscriptions: {
-                            id: string;
-                            url: string;
-                            events: string[];
-                            is_active: boolean;
-                            disabled_reason: "gone" | "exhausted" | null;
-                            disabled_at: string | null;
-                            failing_since: string | null;
-                            last_seq: number;
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            updated_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["WebhooksResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -9424,13 +10577,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
-                    url: string;
-                    /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
-                    events: string[];
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["WebhookCreate"];
             };
         };
         responses: {
@@ -9440,22 +10587,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        url: string;
-                        events: string[];
-                        is_active: boolean;
-                        disabled_reason: "gone" | "exhausted" | null;
-                        disabled_at: string | null;
-                        failing_since: string | null;
-                        last_seq: number;
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                        /** @description whsec_ and base64; shown once, encrypted at rest. */
-                        signingSecret: string;
-                    };
+                    "application/json": components["schemas"]["WebhookCreated"];
                 };
             };
             /** @description The request is not valid. */
@@ -9558,20 +10690,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        url: string;
-                        events: string[];
-                        is_active: boolean;
-                        disabled_reason: "gone" | "exhausted" | null;
-                        disabled_at: string | null;
-                        failing_since: string | null;
-                        last_seq: number;
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["WebhookSubscription"];
                 };
             };
             /** @description The request is not valid. */
@@ -9656,10 +10775,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        deleted: boolean;
-                    };
+                    "application/json": components["schemas"]["WebhookDeleted"];
                 };
             };
             /** @description The request is not valid. */
@@ -9739,15 +10855,7 @@ export interface operations {
         /** @description Other properties are accepted and change nothing. */
         requestBody: {
             content: {
-                "application/json": {
-                    is_active?: boolean;
-                    /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
-                    url?: string;
-                    /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
-                    events?: string[];
-                } & {
-                    [key: string]: unknown;
-                };
+                "application/json": components["schemas"]["WebhookUpdate"];
             };
         };
         responses: {
@@ -9757,20 +10865,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        url: string;
-                        events: string[];
-                        is_active: boolean;
-                        disabled_reason: "gone" | "exhausted" | null;
-                        disabled_at: string | null;
-                        failing_since: string | null;
-                        last_seq: number;
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["WebhookSubscription"];
                 };
             };
             /** @description The request is not valid. */
@@ -9867,10 +10962,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    overlap_seconds?: number;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["WebhookSecretRotate"];
             };
         };
         responses: {
@@ -9880,24 +10972,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        url: string;
-                        events: string[];
-                        is_active: boolean;
-                        disabled_reason: "gone" | "exhausted" | null;
-                        disabled_at: string | null;
-                        failing_since: string | null;
-                        last_seq: number;
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                        /** @description whsec_ and base64; shown once, encrypted at rest. */
-                        signingSecret: string;
-                        /** Format: date-time */
-                        earlier_secret_valid_until: string;
-                    };
+                    "application/json": components["schemas"]["WebhookSecretRotated"];
                 };
             };
             /** @description The request is not valid. */
@@ -10015,10 +11090,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        event_id: string;
-                        type: string;
-                    };
+                    "application/json": components["schemas"]["WebhookTestSent"];
                 };
             };
             /** @description The request is not valid. */
@@ -10135,33 +11207,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        deliveries: {
-                            id: string;
-                            /** @description What the target sees as webhook-id. */
-                            event_id: string;
-                            type: string;
-                            seq: number;
-                            state: "pending" | "delivered" | "exhausted";
-                            attempts: number;
-                            last_status: number | null;
-                            last_error: string | null;
-                            last_ms: number | null;
-                            last_attempt_at: string | null;
-                            next_attempt_at: string | null;
-                            history: {
-                                at: string;
-                                status: number | null;
-                                error: string | null;
-                                ms: number;
-                            }[];
-                            /** Format: date-time */
-                            created_at: string;
-                            delivered_at: string | null;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["WebhookDeliveriesResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -10253,29 +11299,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        /** @description What the target sees as webhook-id. */
-                        event_id: string;
-                        type: string;
-                        seq: number;
-                        state: "pending" | "delivered" | "exhausted";
-                        attempts: number;
-                        last_status: number | null;
-                        last_error: string | null;
-                        last_ms: number | null;
-                        last_attempt_at: string | null;
-                        next_attempt_at: string | null;
-                        history: {
-                            at: string;
-                            status: number | null;
-                            error: string | null;
-                            ms: number;
-                        }[];
-                        /** Format: date-time */
-                        created_at: string;
-                        delivered_at: string | null;
-                    };
+                    "application/json": components["schemas"]["WebhookDelivery"];
                 };
             };
             /** @description The request is not valid. */
@@ -10390,22 +11414,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        alerts: {
-                            id: string;
-                            severity: "critical" | "warning" | "info";
-                            type: string;
-                            message: string;
-                            read: boolean;
-                            /** Format: date-time */
-                            created_at: string;
-                            data: {
-                                [key: string]: unknown;
-                            };
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["PredictiveAlertsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -10473,15 +11482,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    severity: "critical" | "warning" | "info";
-                    type: string;
-                    message: string;
-                    data?: {
-                        [key: string]: unknown;
-                    };
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["PredictiveAlertCreate"];
             };
         };
         responses: {
@@ -10491,18 +11492,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        severity: "critical" | "warning" | "info";
-                        type: string;
-                        message: string;
-                        read: boolean;
-                        /** Format: date-time */
-                        created_at: string;
-                        data: {
-                            [key: string]: unknown;
-                        };
-                    };
+                    "application/json": components["schemas"]["PredictiveAlert"];
                 };
             };
             /** @description The request is not valid. */
@@ -10597,9 +11587,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    id: string;
-                };
+                "application/json": components["schemas"]["PredictiveAlertRead"];
             };
         };
         responses: {
@@ -10609,18 +11597,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        severity: "critical" | "warning" | "info";
-                        type: string;
-                        message: string;
-                        read: boolean;
-                        /** Format: date-time */
-                        created_at: string;
-                        data: {
-                            [key: string]: unknown;
-                        };
-                    };
+                    "application/json": components["schemas"]["PredictiveAlert"];
                 };
             };
             /** @description The request is not valid. */
@@ -10723,52 +11700,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        window: {
-                            name: "24h" | "7d" | "30d" | "90d";
-                            /** Format: date-time */
-                            since: string;
-                            /** Format: date-time */
-                            until: string;
-                            bucket: string;
-                        };
-                        totals: {
-                            runs: number;
-                            completed: number;
-                            blocked: number;
-                            failed: number;
-                            spend_usdc: number;
-                            cost_usd: number;
-                            margin_usd: number;
-                        };
-                        by_agent: {
-                            agent_id: string;
-                            runs: number;
-                            completed: number;
-                            blocked: number;
-                            failed: number;
-                            spend_usdc: number;
-                            cost_usd: number;
-                            margin_usd: number;
-                            success_rate: number | null;
-                        }[];
-                        latency_ms: {
-                            p50: number | null;
-                            p95: number | null;
-                            p99: number | null;
-                        };
-                        series: {
-                            /** Format: date-time */
-                            at: string;
-                            runs: number;
-                            completed: number;
-                            blocked: number;
-                            failed: number;
-                            spend_usdc: number;
-                            cost_usd: number;
-                            margin_usd: number;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["AnalyticsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -10842,78 +11774,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: date-time */
-                        as_of: string;
-                        spend: {
-                            today_usdc: number;
-                            month_usdc: number;
-                        };
-                        runs: {
-                            today: number;
-                            month: number;
-                            completed_today: number;
-                            blocked_today: number;
-                            failed_today: number;
-                            executing: number;
-                            escalated: number;
-                        };
-                        approvals_pending: number;
-                        preauth: {
-                            open: number;
-                            escalated: number;
-                            oldest_age_s: number | null;
-                        };
-                        settlements_unknown: number;
-                        webhooks: {
-                            active: number;
-                            failing: number;
-                            pending_deliveries: number;
-                            oldest_pending_age_s: number | null;
-                        };
-                        budgets_at_risk: {
-                            budget_id: string;
-                            scope: {
-                                type: string;
-                                id: string;
-                            };
-                            window: string;
-                            limit_usdc: number;
-                            spent_usdc: number;
-                            reserved_usdc: number;
-                            remaining_usdc: number;
-                            resets_at: string | null;
-                            forecast: {
-                                rate_usdc_per_hour: number;
-                                /** Format: date-time */
-                                exhausted_at: string;
-                                /** Format: date-time */
-                                earliest: string;
-                                latest: string | null;
-                                confidence: number;
-                            } | null;
-                        }[];
-                        alerts: {
-                            id: string;
-                            severity: "critical" | "warning" | "info";
-                            type: string;
-                            message: string;
-                            read: boolean;
-                            /** Format: date-time */
-                            created_at: string;
-                            data: {
-                                [key: string]: unknown;
-                            };
-                        }[];
-                        frozen_agents: {
-                            agent_id: string;
-                            reason: string;
-                            frozen_by: string;
-                            /** Format: date-time */
-                            frozen_at: string;
-                        }[];
-                        log_checkpoint: string | null;
-                    };
+                    "application/json": components["schemas"]["ControlTowerResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -10972,12 +11833,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    action: "freeze" | "unfreeze";
-                    agent_id: string;
-                    reason?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["ControlTowerRequest"];
             };
         };
         responses: {
@@ -10987,78 +11843,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: date-time */
-                        as_of: string;
-                        spend: {
-                            today_usdc: number;
-                            month_usdc: number;
-                        };
-                        runs: {
-                            today: number;
-                            month: number;
-                            completed_today: number;
-                            blocked_today: number;
-                            failed_today: number;
-                            executing: number;
-                            escalated: number;
-                        };
-                        approvals_pending: number;
-                        preauth: {
-                            open: number;
-                            escalated: number;
-                            oldest_age_s: number | null;
-                        };
-                        settlements_unknown: number;
-                        webhooks: {
-                            active: number;
-                            failing: number;
-                            pending_deliveries: number;
-                            oldest_pending_age_s: number | null;
-                        };
-                        budgets_at_risk: {
-                            budget_id: string;
-                            scope: {
-                                type: string;
-                                id: string;
-                            };
-                            window: string;
-                            limit_usdc: number;
-                            spent_usdc: number;
-                            reserved_usdc: number;
-                            remaining_usdc: number;
-                            resets_at: string | null;
-                            forecast: {
-                                rate_usdc_per_hour: number;
-                                /** Format: date-time */
-                                exhausted_at: string;
-                                /** Format: date-time */
-                                earliest: string;
-                                latest: string | null;
-                                confidence: number;
-                            } | null;
-                        }[];
-                        alerts: {
-                            id: string;
-                            severity: "critical" | "warning" | "info";
-                            type: string;
-                            message: string;
-                            read: boolean;
-                            /** Format: date-time */
-                            created_at: string;
-                            data: {
-                                [key: string]: unknown;
-                            };
-                        }[];
-                        frozen_agents: {
-                            agent_id: string;
-                            reason: string;
-                            frozen_by: string;
-                            /** Format: date-time */
-                            frozen_at: string;
-                        }[];
-                        log_checkpoint: string | null;
-                    };
+                    "application/json": components["schemas"]["ControlTowerResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -11154,30 +11939,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        policies: {
-                            id: string;
-                            name: string;
-                            version: number;
-                            status: "active" | "inactive" | "deleted";
-                            mode: "enforce" | "warn" | "shadow";
-                            identity_type: "tenant" | "api_key" | "agent";
-                            agent_id: string | null;
-                            key_prefix: string | null;
-                            audit_trail_required: boolean;
-                            constraints: {
-                                [key: string]: unknown;
-                            };
-                            rules: {
-                                [key: string]: unknown;
-                            }[];
-                            content_hash: string;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["PoliciesResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -11246,67 +12008,7 @@ export interface operations {
         /** @description Either the legacy shape {name, rules}, or a spend policy {identity_type, api_key or agent_id, audit_trail_required, mode, constraints}; both may be mixed. */
         requestBody: {
             content: {
-                "application/json": {
-                    name?: string;
-                    rules?: {
-                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
-                        field: string;
-                        /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
-                        op: string;
-                        value: (string | number) | (string | number)[];
-                        effect: "allow" | "deny" | "review";
-                        reason?: string;
-                    }[];
-                    constraints?: {
-                        /** @description Most that one payment may cost. */
-                        max_per_run_usdc?: number;
-                        /** @description Most in one UTC day, counted from when the policy begins to say so. */
-                        max_per_day_usdc?: number;
-                        /** @description Most in one UTC month, counted from when the policy begins to say so. */
-                        max_per_month_usdc?: number;
-                        /** @description Payments in one clock minute. */
-                        max_runs_per_minute?: number;
-                        /** @description Only these agents. An empty list allows none. */
-                        allowed_agents?: string[];
-                        /** @description Never these agents. */
-                        denied_agents?: string[];
-                        /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
-                        allowed_merchants?: string[];
-                        /** @description Never these merchants. */
-                        denied_merchants?: string[];
-                        /** @description Only these networks, in CAIP-2 form. */
-                        allowed_networks?: string[];
-                        /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
-                        allowed_hours_utc?: number[] | {
-                            start: number;
-                            end: number;
-                        };
-                        /** @description A person has to approve what costs more. */
-                        require_approval_above_usdc?: number;
-                        /** @description How many different keys have to approve. Default 1. */
-                        approvals_required?: number;
-                        /** @description Who asked may not approve. */
-                        separate_approver?: boolean;
-                        /** @description A pre-authorisation token has to come before execution. */
-                        require_preauth?: boolean;
-                        /** @description Trades: only these instrument types. */
-                        allowed_instruments?: string[];
-                        /** @description Trades: never these instrument types. */
-                        denied_instruments?: string[];
-                        /** @description Trades: highest leverage. */
-                        max_leverage?: number;
-                        /** @description Trades: highest notional. */
-                        max_notional_usdc?: number;
-                    };
-                    mode?: "enforce" | "warn" | "shadow";
-                    status?: "active" | "inactive";
-                    audit_trail_required?: boolean;
-                    identity_type?: "tenant" | "api_key" | "agent";
-                    /** @description One of the tenant’s keys. Neither stored nor shown. */
-                    api_key?: string;
-                    agent_id?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["PolicyCreate"];
             };
         };
         responses: {
@@ -11316,26 +12018,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        name: string;
-                        version: number;
-                        status: "active" | "inactive" | "deleted";
-                        mode: "enforce" | "warn" | "shadow";
-                        identity_type: "tenant" | "api_key" | "agent";
-                        agent_id: string | null;
-                        key_prefix: string | null;
-                        audit_trail_required: boolean;
-                        constraints: {
-                            [key: string]: unknown;
-                        };
-                        rules: {
-                            [key: string]: unknown;
-                        }[];
-                        content_hash: string;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Policy"];
                 };
             };
             /** @description The request is not valid. */
@@ -11430,77 +12113,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description The draft, in either shape. */
-                    policy: {
-                        name?: string;
-                        rules?: {
-                            /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
-                            field: string;
-                            /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
-                            op: string;
-                            value: (string | number) | (string | number)[];
-                            effect: "allow" | "deny" | "review";
-                            reason?: string;
-                        }[];
-                        constraints?: {
-                            /** @description Most that one payment may cost. */
-                            max_per_run_usdc?: number;
-                            /** @description Most in one UTC day, counted from when the policy begins to say so. */
-                            max_per_day_usdc?: number;
-                            /** @description Most in one UTC month, counted from when the policy begins to say so. */
-                            max_per_month_usdc?: number;
-                            /** @description Payments in one clock minute. */
-                            max_runs_per_minute?: number;
-                            /** @description Only these agents. An empty list allows none. */
-                            allowed_agents?: string[];
-                            /** @description Never these agents. */
-                            denied_agents?: string[];
-                            /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
-                            allowed_merchants?: string[];
-                            /** @description Never these merchants. */
-                            denied_merchants?: string[];
-                            /** @description Only these networks, in CAIP-2 form. */
-                            allowed_networks?: string[];
-                            /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
-                            allowed_hours_utc?: number[] | {
-                                start: number;
-                                end: number;
-                            };
-                            /** @description A person has to approve what costs more. */
-                            require_approval_above_usdc?: number;
-                            /** @description How many different keys have to approve. Default 1. */
-                            approvals_required?: number;
-                            /** @description Who asked may not approve. */
-                            separate_approver?: boolean;
-                            /** @description A pre-authorisation token has to come before execution. */
-                            require_preauth?: boolean;
-                            /** @description Trades: only these instrument types. */
-                            allowed_instruments?: string[];
-                            /** @description Trades: never these instrument types. */
-                            denied_instruments?: string[];
-                            /** @description Trades: highest leverage. */
-                            max_leverage?: number;
-                            /** @description Trades: highest notional. */
-                            max_notional_usdc?: number;
-                        };
-                        mode?: "enforce" | "warn" | "shadow";
-                        status?: "active" | "inactive";
-                        audit_trail_required?: boolean;
-                        identity_type?: "tenant" | "api_key" | "agent";
-                        /** @description One of the tenant’s keys. Neither stored nor shown. */
-                        api_key?: string;
-                        agent_id?: string;
-                    };
-                    /** @description The policy in whose place the draft would stand; without it, the draft comes on top. */
-                    replaces?: string;
-                    /** Format: date-time */
-                    since?: string;
-                    /** Format: date-time */
-                    until?: string;
-                    /** @description The newest so many are replayed. Default 1,000. */
-                    limit?: number;
-                };
+                "application/json": components["schemas"]["SimulateRequest"];
             };
         };
         responses: {
@@ -11510,51 +12123,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        policy: {
-                            [key: string]: unknown;
-                        };
-                        replaces: string | null;
-                        since: string | null;
-                        until: string | null;
-                        considered: number;
-                        /** @description Older ones were left out. */
-                        has_more: boolean;
-                        changed: number;
-                        newly_blocked: number;
-                        newly_review: number;
-                        newly_allowed: number;
-                        money: {
-                            recorded_usdc: number;
-                            simulated_usdc: number;
-                            difference_usdc: number;
-                            newly_blocked_usdc: number;
-                            newly_review_usdc: number;
-                            newly_allowed_usdc: number;
-                        };
-                        assumptions: string[];
-                        results: {
-                            run_id: string;
-                            preauth_id?: string;
-                            kind: string;
-                            agent_id: string;
-                            amount_usdc: number;
-                            decided_at: string;
-                            recorded: {
-                                outcome: string;
-                                ran: boolean;
-                                policy_outcome: string | null;
-                            };
-                            simulated: {
-                                outcome: string;
-                                would_run: boolean;
-                                policy_results: {
-                                    [key: string]: unknown;
-                                }[];
-                            };
-                            change: "none" | "newly_blocked" | "newly_review" | "newly_allowed";
-                        }[];
-                    };
+                    "application/json": components["schemas"]["SimulateResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -11648,26 +12217,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        name: string;
-                        version: number;
-                        status: "active" | "inactive" | "deleted";
-                        mode: "enforce" | "warn" | "shadow";
-                        identity_type: "tenant" | "api_key" | "agent";
-                        agent_id: string | null;
-                        key_prefix: string | null;
-                        audit_trail_required: boolean;
-                        constraints: {
-                            [key: string]: unknown;
-                        };
-                        rules: {
-                            [key: string]: unknown;
-                        }[];
-                        content_hash: string;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Policy"];
                 };
             };
             /** @description The request is not valid. */
@@ -11752,26 +12302,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        name: string;
-                        version: number;
-                        status: "active" | "inactive" | "deleted";
-                        mode: "enforce" | "warn" | "shadow";
-                        identity_type: "tenant" | "api_key" | "agent";
-                        agent_id: string | null;
-                        key_prefix: string | null;
-                        audit_trail_required: boolean;
-                        constraints: {
-                            [key: string]: unknown;
-                        };
-                        rules: {
-                            [key: string]: unknown;
-                        }[];
-                        content_hash: string;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Policy"];
                 };
             };
             /** @description The request is not valid. */
@@ -11850,62 +12381,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    name?: string;
-                    rules?: {
-                        /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
-                        field: string;
-                        /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
-                        op: string;
-                        value: (string | number) | (string | number)[];
-                        effect: "allow" | "deny" | "review";
-                        reason?: string;
-                    }[];
-                    constraints?: {
-                        /** @description Most that one payment may cost. */
-                        max_per_run_usdc?: number;
-                        /** @description Most in one UTC day, counted from when the policy begins to say so. */
-                        max_per_day_usdc?: number;
-                        /** @description Most in one UTC month, counted from when the policy begins to say so. */
-                        max_per_month_usdc?: number;
-                        /** @description Payments in one clock minute. */
-                        max_runs_per_minute?: number;
-                        /** @description Only these agents. An empty list allows none. */
-                        allowed_agents?: string[];
-                        /** @description Never these agents. */
-                        denied_agents?: string[];
-                        /** @description Only these merchants, by id, host or address. Our own runs have the merchant `countersign`. */
-                        allowed_merchants?: string[];
-                        /** @description Never these merchants. */
-                        denied_merchants?: string[];
-                        /** @description Only these networks, in CAIP-2 form. */
-                        allowed_networks?: string[];
-                        /** @description The hours that are allowed: a list, or from `start` up to but without `end`, over midnight when `start` is the later. */
-                        allowed_hours_utc?: number[] | {
-                            start: number;
-                            end: number;
-                        };
-                        /** @description A person has to approve what costs more. */
-                        require_approval_above_usdc?: number;
-                        /** @description How many different keys have to approve. Default 1. */
-                        approvals_required?: number;
-                        /** @description Who asked may not approve. */
-                        separate_approver?: boolean;
-                        /** @description A pre-authorisation token has to come before execution. */
-                        require_preauth?: boolean;
-                        /** @description Trades: only these instrument types. */
-                        allowed_instruments?: string[];
-                        /** @description Trades: never these instrument types. */
-                        denied_instruments?: string[];
-                        /** @description Trades: highest leverage. */
-                        max_leverage?: number;
-                        /** @description Trades: highest notional. */
-                        max_notional_usdc?: number;
-                    };
-                    mode?: "enforce" | "warn" | "shadow";
-                    status?: "active" | "inactive";
-                    audit_trail_required?: boolean;
-                };
+                "application/json": components["schemas"]["PolicyUpdate"];
             };
         };
         responses: {
@@ -11915,26 +12391,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        name: string;
-                        version: number;
-                        status: "active" | "inactive" | "deleted";
-                        mode: "enforce" | "warn" | "shadow";
-                        identity_type: "tenant" | "api_key" | "agent";
-                        agent_id: string | null;
-                        key_prefix: string | null;
-                        audit_trail_required: boolean;
-                        constraints: {
-                            [key: string]: unknown;
-                        };
-                        rules: {
-                            [key: string]: unknown;
-                        }[];
-                        content_hash: string;
-                        created_at: string;
-                        updated_at: string;
-                    };
+                    "application/json": components["schemas"]["Policy"];
                 };
             };
             /** @description The request is not valid. */
@@ -12040,19 +12497,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        versions: {
-                            version: number;
-                            content_hash: string;
-                            content: {
-                                [key: string]: unknown;
-                            };
-                            changed_by: string;
-                            created_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["PolicyVersionsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -12135,30 +12580,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenant_id: string;
-                        /** @enum {string} */
-                        currency: "USDC";
-                        budgets: {
-                            budget_id: string;
-                            scope: {
-                                type: "tenant" | "agent" | "session" | "mandate";
-                                id: string;
-                            };
-                            window: "run" | "day" | "week" | "month" | "total";
-                            limit_usdc: number;
-                            soft_limit_usdc: number | null;
-                            spent_usdc: number;
-                            reserved_usdc: number;
-                            remaining_usdc: number;
-                            resets_at: string | null;
-                            on_breach: "block" | "downgrade" | "review";
-                            alert_thresholds: number[];
-                            version: number;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["BudgetConfigResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -12218,21 +12640,7 @@ export interface operations {
         /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
         requestBody: {
             content: {
-                "application/json": {
-                    budget_id?: string;
-                    scope?: {
-                        type: "tenant" | "agent" | "session" | "mandate";
-                        id?: string;
-                    };
-                    window?: "run" | "day" | "week" | "month" | "total";
-                    limit_usdc?: number;
-                    soft_limit_usdc?: number | null;
-                    on_breach?: "block" | "downgrade" | "review";
-                    /** @description Shares of the limit that are announced once a window: 0.8 and 80 both mean four fifths. */
-                    alert_thresholds?: number[];
-                    currency?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["BudgetUpdateRequest"];
             };
         };
         responses: {
@@ -12242,30 +12650,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenant_id: string;
-                        /** @enum {string} */
-                        currency: "USDC";
-                        budgets: {
-                            budget_id: string;
-                            scope: {
-                                type: "tenant" | "agent" | "session" | "mandate";
-                                id: string;
-                            };
-                            window: "run" | "day" | "week" | "month" | "total";
-                            limit_usdc: number;
-                            soft_limit_usdc: number | null;
-                            spent_usdc: number;
-                            reserved_usdc: number;
-                            remaining_usdc: number;
-                            resets_at: string | null;
-                            on_breach: "block" | "downgrade" | "review";
-                            alert_thresholds: number[];
-                            version: number;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["BudgetConfigResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -12368,30 +12753,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        tenant_id: string;
-                        /** @enum {string} */
-                        currency: "USDC";
-                        budgets: {
-                            budget_id: string;
-                            scope: {
-                                type: "tenant" | "agent" | "session" | "mandate";
-                                id: string;
-                            };
-                            window: "run" | "day" | "week" | "month" | "total";
-                            limit_usdc: number;
-                            soft_limit_usdc: number | null;
-                            spent_usdc: number;
-                            reserved_usdc: number;
-                            remaining_usdc: number;
-                            resets_at: string | null;
-                            on_breach: "block" | "downgrade" | "review";
-                            alert_thresholds: number[];
-                            version: number;
-                            created_at: string;
-                            updated_at: string;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["BudgetConfigResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -12479,26 +12841,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        mandates: {
-                            id: string;
-                            mandate_id: string;
-                            name: string;
-                            agent_id: string | null;
-                            holder_key_id: string | null;
-                            constraints: {
-                                [key: string]: unknown;
-                            }[];
-                            content_hash: string;
-                            status: "active" | "revoked";
-                            starts_at: string;
-                            expires_at: string;
-                            created_at: string;
-                            revoked_at: string | null;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["MandatesResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -12567,54 +12910,7 @@ export interface operations {
         /** @description Who may spend, how much, where and how long. Without `expires_at` it lasts a year. */
         requestBody: {
             content: {
-                "application/json": {
-                    name: string;
-                    agent_id?: string;
-                    /** @description Only this key may spend under it. Rotating the key does not lose it. */
-                    holder_key_id?: string;
-                    constraints: ({
-                        /** @enum {string} */
-                        type: "payment.amount_range";
-                        /** @description USDC. */
-                        currency: string;
-                        /** @description A number is USDC; a text is atomic units. */
-                        min?: number | string;
-                        /** @description A number is USDC; a text is atomic units. */
-                        max: number | string;
-                    } | {
-                        /** @enum {string} */
-                        type: "payment.allowed_payees";
-                        allowed: (string | {
-                            id?: string;
-                            name?: string;
-                            website?: string;
-                        })[];
-                    } | {
-                        /** @enum {string} */
-                        type: "payment.budget";
-                        /** @description USDC. */
-                        currency: string;
-                        /** @description A number is USDC; a text is atomic units. */
-                        max: number | string;
-                    } | {
-                        /** @enum {string} */
-                        type: "payment.agent_recurrence";
-                        frequency: "ON_DEMAND" | "DAILY" | "WEEKLY" | "BIWEEKLY" | "MONTHLY" | "QUARTERLY" | "ANNUALLY";
-                        max_occurrences?: number;
-                    } | {
-                        /** @enum {string} */
-                        type: "payment.execution_date";
-                        /** @description A date or a time, ISO 8601. */
-                        not_before?: string;
-                        /** @description A date or a time, ISO 8601. */
-                        not_after?: string;
-                    })[];
-                    /** Format: date-time */
-                    starts_at?: string;
-                    /** Format: date-time */
-                    expires_at?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["MandateCreate"];
             };
         };
         responses: {
@@ -12624,22 +12920,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        mandate_id: string;
-                        name: string;
-                        agent_id: string | null;
-                        holder_key_id: string | null;
-                        constraints: {
-                            [key: string]: unknown;
-                        }[];
-                        content_hash: string;
-                        status: "active" | "revoked";
-                        starts_at: string;
-                        expires_at: string;
-                        created_at: string;
-                        revoked_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Mandate"];
                 };
             };
             /** @description The request is not valid. */
@@ -12742,22 +13023,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        mandate_id: string;
-                        name: string;
-                        agent_id: string | null;
-                        holder_key_id: string | null;
-                        constraints: {
-                            [key: string]: unknown;
-                        }[];
-                        content_hash: string;
-                        status: "active" | "revoked";
-                        starts_at: string;
-                        expires_at: string;
-                        created_at: string;
-                        revoked_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Mandate"];
                 };
             };
             /** @description The request is not valid. */
@@ -12842,39 +13108,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        schema: "mandate-remaining/v1";
-                        mandate_id: string;
-                        content_hash: string;
-                        status: "active" | "revoked" | "not_started" | "expired";
-                        agent_id: string | null;
-                        as_of: string;
-                        starts_at: string;
-                        expires_at: string;
-                        /** @enum {string} */
-                        currency: "USDC";
-                        limit: string | null;
-                        spent: string | null;
-                        reserved: string | null;
-                        remaining: string | null;
-                        limit_usdc: number | null;
-                        spent_usdc: number | null;
-                        reserved_usdc: number | null;
-                        remaining_usdc: number | null;
-                        occurrences: {
-                            limit: number;
-                            used: number;
-                            remaining: number;
-                        } | null;
-                        next_allowed_at: string | null;
-                        signature: {
-                            /** @enum {string} */
-                            alg: "ed25519";
-                            key_id: string;
-                            value: string;
-                        };
-                    };
+                    "application/json": components["schemas"]["RemainingStatement"];
                 };
             };
             /** @description The request is not valid. */
@@ -12953,9 +13187,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    reason?: string;
-                };
+                "application/json": components["schemas"]["MandateRevoke"];
             };
         };
         responses: {
@@ -12965,22 +13197,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        mandate_id: string;
-                        name: string;
-                        agent_id: string | null;
-                        holder_key_id: string | null;
-                        constraints: {
-                            [key: string]: unknown;
-                        }[];
-                        content_hash: string;
-                        status: "active" | "revoked";
-                        starts_at: string;
-                        expires_at: string;
-                        created_at: string;
-                        revoked_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Mandate"];
                 };
             };
             /** @description The request is not valid. */
@@ -13096,46 +13313,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        preauths: {
-                            preauth_id: string;
-                            /** @description Under which `/api/runs` shows it, and which a run that uses the token takes over. */
-                            run_id: string;
-                            decision: "approved" | "rejected" | "review_required";
-                            status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
-                            token: string | null;
-                            agent_id: string;
-                            mandate_id: string | null;
-                            /** @description Who is paid. */
-                            merchant: {
-                                [key: string]: unknown;
-                            };
-                            amount: string;
-                            amount_usdc: number;
-                            asset: string;
-                            network: string;
-                            purpose: string | null;
-                            request_hash: string | null;
-                            reserved: string;
-                            reserved_usdc: number;
-                            policy_hash: string | null;
-                            policy_results: {
-                                [key: string]: unknown;
-                            }[];
-                            decision_id: string | null;
-                            approval_id: string | null;
-                            override_id: string | null;
-                            created_at: string;
-                            expires_at: string | null;
-                            close_by: string | null;
-                            escalated_at: string | null;
-                            closed: {
-                                [key: string]: unknown;
-                            } | null;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["PreauthsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -13203,27 +13381,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    agent_id: string;
-                    mandate_id?: string;
-                    merchant: {
-                        /** @description An id that is an address is also where it is paid; `countersign` is this service itself. */
-                        id: string;
-                        url?: string;
-                        pay_to?: string;
-                    };
-                    /** @description Atomic units (micro-USDC); authoritative. */
-                    amount?: string;
-                    amount_usdc?: number;
-                    asset?: string;
-                    /** @description CAIP-2; default eip155:8453. */
-                    network?: string;
-                    purpose?: string;
-                    request_hash?: string;
-                    override_token?: string;
-                    ttl_seconds?: number;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["PreauthCreate"];
             };
         };
         responses: {
@@ -13233,22 +13391,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        preauth_id: string;
-                        decision: "approved" | "review_required";
-                        status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
-                        token: string | null;
-                        reserved: string;
-                        remaining: string | null;
-                        policy_results: {
-                            [key: string]: unknown;
-                        }[];
-                        expires_at: string | null;
-                        close_by: string | null;
-                        approval_id: string | null;
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["PreauthCreated"];
                 };
             };
             /** @description The request is not valid. */
@@ -13320,23 +13463,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
-                        message: string;
-                        code?: string;
-                        request_id?: string;
-                        retryable?: boolean;
-                        details?: unknown;
-                        next_action?: string;
-                        /** @enum {string} */
-                        decision?: "rejected";
-                        decision_id?: string;
-                        policy_results?: {
-                            [key: string]: unknown;
-                        }[];
-                    } & {
-                        [key: string]: unknown;
-                    };
+                    "application/json": components["schemas"]["PreauthRejected"];
                 };
             };
             /** @description Too many requests. */
@@ -13378,18 +13505,7 @@ export interface operations {
         /** @description Without an amount, all of what was authorised was charged. What was not charged is released. */
         requestBody: {
             content: {
-                "application/json": {
-                    preauth_id?: string;
-                    token?: string;
-                    outcome: "settled" | "failed" | "voided";
-                    /** @description Atomic units (micro-USDC); authoritative. */
-                    actual_amount?: string;
-                    actual_amount_usdc?: number;
-                    transaction?: string;
-                    /** @description Evidence of yours; its hash is kept. */
-                    receipt?: unknown;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["PreauthClose"];
             };
         };
         responses: {
@@ -13399,23 +13515,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        preauth_id: string;
-                        run_id: string;
-                        /** @enum {string} */
-                        status: "closed";
-                        outcome: "settled" | "failed" | "voided";
-                        charged: string;
-                        released: string;
-                        late: boolean;
-                        verified_onchain: boolean | null;
-                        transaction: string | null;
-                        receipt_url: string;
-                        /** @description The signed receipt. */
-                        receipt: {
-                            [key: string]: unknown;
-                        };
-                    };
+                    "application/json": components["schemas"]["PreauthClosed"];
                 };
             };
             /** @description The request is not valid. */
@@ -13527,42 +13627,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        preauth_id: string;
-                        /** @description Under which `/api/runs` shows it, and which a run that uses the token takes over. */
-                        run_id: string;
-                        decision: "approved" | "rejected" | "review_required";
-                        status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
-                        token: string | null;
-                        agent_id: string;
-                        mandate_id: string | null;
-                        /** @description Who is paid. */
-                        merchant: {
-                            [key: string]: unknown;
-                        };
-                        amount: string;
-                        amount_usdc: number;
-                        asset: string;
-                        network: string;
-                        purpose: string | null;
-                        request_hash: string | null;
-                        reserved: string;
-                        reserved_usdc: number;
-                        policy_hash: string | null;
-                        policy_results: {
-                            [key: string]: unknown;
-                        }[];
-                        decision_id: string | null;
-                        approval_id: string | null;
-                        override_id: string | null;
-                        created_at: string;
-                        expires_at: string | null;
-                        close_by: string | null;
-                        escalated_at: string | null;
-                        closed: {
-                            [key: string]: unknown;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["Preauth"];
                 };
             };
             /** @description The request is not valid. */
@@ -13639,17 +13704,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    agent_id: string;
-                    amount_usdc: number;
-                    /** @description The merchant of our own runs is `countersign`. */
-                    merchant: string;
-                    reason: string;
-                    denied_decision_id?: string;
-                    /** @description Default 900. */
-                    expires_in_seconds?: number;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["AuthorizeRequest"];
             };
         };
         responses: {
@@ -13659,23 +13714,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        authorization_id: string;
-                        /** @description Shown once; sent as override_token. */
-                        token: string;
-                        /** @enum {string} */
-                        status: "issued";
-                        scope: {
-                            agent_id: string;
-                            amount_usdc: number;
-                            merchant: string;
-                        };
-                        /** @enum {boolean} */
-                        single_use: true;
-                        denied_decision_id: string;
-                        expires_at: string;
-                        issued_by: string;
-                    };
+                    "application/json": components["schemas"]["AuthorizeResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -13783,48 +13822,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        approvals: {
-                            id: string;
-                            approval_id: string;
-                            status: "pending" | "approved" | "rejected";
-                            resolution: ("approved" | "rejected" | "expired") | null;
-                            action: string;
-                            /** @enum {string} */
-                            domain: "core";
-                            agent_id: string;
-                            run_id: string;
-                            preauth_id: string | null;
-                            decision_id: string;
-                            requested_by: string;
-                            reason: string;
-                            amount_usdc: number;
-                            amount: string;
-                            merchant: string;
-                            /** @description What a person needs to see before saying yes. */
-                            risk_summary: {
-                                [key: string]: unknown;
-                            };
-                            /** @description The exact action that is approved. */
-                            action_hash: string;
-                            approvals_required: number;
-                            separate_approver: boolean;
-                            approvals: {
-                                key_id: string;
-                                decision: "approve" | "reject";
-                                reason: string | null;
-                                at: string;
-                            }[];
-                            expires_at: string;
-                            created_at: string;
-                            resolved_at: string | null;
-                            used_at: string | null;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                        /** @description Where the approvals of this domain are. */
-                        see?: string;
-                    };
+                    "application/json": components["schemas"]["ApprovalsListResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -13892,14 +13890,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    approval_id: string;
-                    decision: "approve" | "reject";
-                    reason?: string;
-                    /** @description Must be that of the action, when given. */
-                    action_hash?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["ApprovalResolutionRequest"];
             };
         };
         responses: {
@@ -13909,53 +13900,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        approval: {
-                            id: string;
-                            approval_id: string;
-                            status: "pending" | "approved" | "rejected";
-                            resolution: ("approved" | "rejected" | "expired") | null;
-                            action: string;
-                            /** @enum {string} */
-                            domain: "core";
-                            agent_id: string;
-                            run_id: string;
-                            preauth_id: string | null;
-                            decision_id: string;
-                            requested_by: string;
-                            reason: string;
-                            amount_usdc: number;
-                            amount: string;
-                            merchant: string;
-                            /** @description What a person needs to see before saying yes. */
-                            risk_summary: {
-                                [key: string]: unknown;
-                            };
-                            /** @description The exact action that is approved. */
-                            action_hash: string;
-                            approvals_required: number;
-                            separate_approver: boolean;
-                            approvals: {
-                                key_id: string;
-                                decision: "approve" | "reject";
-                                reason: string | null;
-                                at: string;
-                            }[];
-                            expires_at: string;
-                            created_at: string;
-                            resolved_at: string | null;
-                            used_at: string | null;
-                        };
-                        run: {
-                            run_id: string;
-                            outcome: string;
-                            action: string;
-                            agent_id: string;
-                            price_usdc: number;
-                            created_at: string;
-                            receipt_url: string | null;
-                        } | null;
-                    };
+                    "application/json": components["schemas"]["ApprovalResolutionResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -14067,42 +14012,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        approval_id: string;
-                        status: "pending" | "approved" | "rejected";
-                        resolution: ("approved" | "rejected" | "expired") | null;
-                        action: string;
-                        /** @enum {string} */
-                        domain: "core";
-                        agent_id: string;
-                        run_id: string;
-                        preauth_id: string | null;
-                        decision_id: string;
-                        requested_by: string;
-                        reason: string;
-                        amount_usdc: number;
-                        amount: string;
-                        merchant: string;
-                        /** @description What a person needs to see before saying yes. */
-                        risk_summary: {
-                            [key: string]: unknown;
-                        };
-                        /** @description The exact action that is approved. */
-                        action_hash: string;
-                        approvals_required: number;
-                        separate_approver: boolean;
-                        approvals: {
-                            key_id: string;
-                            decision: "approve" | "reject";
-                            reason: string | null;
-                            at: string;
-                        }[];
-                        expires_at: string;
-                        created_at: string;
-                        resolved_at: string | null;
-                        used_at: string | null;
-                    };
+                    "application/json": components["schemas"]["Approval"];
                 };
             };
             /** @description The request is not valid. */
@@ -14191,34 +14101,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        decisions: {
-                            decision_id: string;
-                            kind: "run" | "loop" | "preauth";
-                            run_id: string;
-                            preauth_id: string | null;
-                            agent_id: string;
-                            merchant: string;
-                            amount: string;
-                            amount_usdc: number;
-                            outcome: "blocked" | "rejected" | "review_required";
-                            error: string;
-                            message: string;
-                            /** @description Whether POST /api/authorize may override it. */
-                            overridable: boolean;
-                            policy_results: {
-                                [key: string]: unknown;
-                            }[];
-                            smallest_change: {
-                                [key: string]: unknown;
-                            }[];
-                            action_hash: string;
-                            asked_by: string;
-                            created_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["DecisionsResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -14294,30 +14177,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        decision_id: string;
-                        kind: "run" | "loop" | "preauth";
-                        run_id: string;
-                        preauth_id: string | null;
-                        agent_id: string;
-                        merchant: string;
-                        amount: string;
-                        amount_usdc: number;
-                        outcome: "blocked" | "rejected" | "review_required";
-                        error: string;
-                        message: string;
-                        /** @description Whether POST /api/authorize may override it. */
-                        overridable: boolean;
-                        policy_results: {
-                            [key: string]: unknown;
-                        }[];
-                        smallest_change: {
-                            [key: string]: unknown;
-                        }[];
-                        action_hash: string;
-                        asked_by: string;
-                        created_at: string;
-                    };
+                    "application/json": components["schemas"]["Decision"];
                 };
             };
             /** @description The request is not valid. */
@@ -14407,24 +14267,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        memories: {
-                            id: string;
-                            session_id: string;
-                            agent_id: string | null;
-                            run_id: string | null;
-                            content: string;
-                            metadata: {
-                                [key: string]: unknown;
-                            };
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                        }[];
-                        has_more: boolean;
-                        next_cursor: string | null;
-                    };
+                    "application/json": components["schemas"]["MemoriesResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -14492,24 +14335,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    content: string;
-                    /** @description Without one, the memory begins a session of its own. */
-                    session_id?: string;
-                    agent_id?: string;
-                    /** @description A run of yours that this is about. */
-                    run_id?: string;
-                    /** @description At most 4000 characters as JSON. */
-                    metadata?: {
-                        [key: string]: unknown;
-                    };
-                    /**
-                     * Format: date-time
-                     * @description At most 365 days ahead; without it, in 90 days.
-                     */
-                    expires_at?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["MemoryCreate"];
             };
         };
         responses: {
@@ -14519,20 +14345,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        session_id: string;
-                        agent_id: string | null;
-                        run_id: string | null;
-                        content: string;
-                        metadata: {
-                            [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                    };
+                    "application/json": components["schemas"]["Memory"];
                 };
             };
             /** @description The request is not valid. */
@@ -14635,10 +14448,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        session_id: string;
-                        deleted_count: number;
-                    };
+                    "application/json": components["schemas"]["MemorySessionDeleted"];
                 };
             };
             /** @description The request is not valid. */
@@ -14706,12 +14516,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    query: string;
-                    session_id?: string;
-                    agent_id?: string;
-                    limit?: number;
-                };
+                "application/json": components["schemas"]["MemorySearch"];
             };
         };
         responses: {
@@ -14721,24 +14526,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        memories: {
-                            id: string;
-                            session_id: string;
-                            agent_id: string | null;
-                            run_id: string | null;
-                            content: string;
-                            metadata: {
-                                [key: string]: unknown;
-                            };
-                            /** Format: date-time */
-                            created_at: string;
-                            /** Format: date-time */
-                            expires_at: string;
-                            /** @description Higher fits better; comparable within one answer only. */
-                            score: number;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["MemorySearchResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -14832,20 +14620,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        session_id: string;
-                        agent_id: string | null;
-                        run_id: string | null;
-                        content: string;
-                        metadata: {
-                            [key: string]: unknown;
-                        };
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        expires_at: string;
-                    };
+                    "application/json": components["schemas"]["Memory"];
                 };
             };
             /** @description The request is not valid. */
@@ -14930,10 +14705,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        id: string;
-                        deleted: boolean;
-                    };
+                    "application/json": components["schemas"]["MemoryDeleted"];
                 };
             };
             /** @description The request is not valid. */
@@ -15016,26 +14788,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        as_of: string | null;
-                        suite_version: string | null;
-                        mode: string | null;
-                        lanes: {
-                            agent_id: string;
-                            /** @description Tasks of the suite that are for this lane. */
-                            n: number;
-                            /** @description Share of the tasks whose output passed every check and was verified. */
-                            success_rate: number;
-                            score: {
-                                mean: number;
-                                /** @description The ends of the 95 % confidence interval of the mean. */
-                                ci95: number[];
-                            };
-                            /** @description The median. */
-                            latency_ms: number;
-                            price_per_verified_success_usdc: number | null;
-                        }[];
-                    };
+                    "application/json": components["schemas"]["BenchmarkResponse"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -15100,39 +14853,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        service: string;
-                        version: string;
-                        /** @enum {string} */
-                        status: "preview";
-                        description: string;
-                        disclaimer: string;
-                        machine_readable: string;
-                        methodology: {
-                            [key: string]: string;
-                        };
-                        spec_repo: string | null;
-                        keys: {
-                            jwks: string;
-                            evm_signers: {
-                                live: string;
-                                preview: string;
-                            };
-                        };
-                        free_tier: {
-                            [key: string]: unknown;
-                        };
-                        endpoints: {
-                            method: string;
-                            path: string;
-                            purpose: string;
-                        }[];
-                        response_shapes: {
-                            [key: string]: unknown;
-                        };
-                        coverage_seed: unknown[];
-                        note: string;
-                    };
+                    "application/json": components["schemas"]["BasisContractResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -15188,15 +14909,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        symbols: {
-                            symbol: string;
-                            underlying: string;
-                            issuer: string;
-                            chains: string[];
-                        }[];
-                        count: number;
-                    };
+                    "application/json": components["schemas"]["BasisSymbolsResponse"];
                 };
             };
             /** @description What went wrong, in a stable code and a sentence. */
@@ -15257,40 +14970,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        symbol: string;
-                        underlying: string;
-                        chain: string;
-                        /** Format: date-time */
-                        as_of: string;
-                        wrapper_price: number;
-                        reference_price: number;
-                        reference_source: string;
-                        /** @description (wrapper − reference) / reference, a fraction, signed */
-                        basis_pct: number;
-                        /** @description basis_pct · 10000 */
-                        basis_bps: number;
-                        effective_float: {
-                            near_reference_usd: number;
-                            band_bps: number;
-                            confidence: "high" | "medium" | "low";
-                        };
-                        borrow: {
-                            available: boolean;
-                            rate_apr: number | null;
-                            source: string | null;
-                        };
-                        underlying_state: "open" | "closed" | "halted" | "holiday";
-                        primary_market: {
-                            creation: "open" | "closed";
-                            last_mint_at: string | null;
-                            last_mint_block: number | null;
-                            last_mint_size: number | null;
-                        };
-                        observations: string[];
-                        source: "live" | "preview";
-                        preview: boolean;
-                    };
+                    "application/json": components["schemas"]["BasisQuote"];
                 };
             };
             /** @description The request is not valid. */
@@ -15367,40 +15047,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        status: "live" | "preview";
-                        /** Format: date-time */
-                        as_of: string;
-                        scoring: {
-                            formula: string;
-                            note: string;
-                            statuses: {
-                                [key: string]: string;
-                            };
-                        };
-                        rows: {
-                            rank: number;
-                            symbol: string;
-                            underlying: string;
-                            chain: string;
-                            meme_symbol: string | null;
-                            window_score: number;
-                            window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
-                            basis_bps: number;
-                            meme_momentum_24h_pct: number | null;
-                            float_locked_pct: number | null;
-                            primary_market: {
-                                creation: "open" | "closed";
-                                last_mint_at: string | null;
-                                last_mint_block: number | null;
-                                last_mint_size: number | null;
-                            };
-                            source: "live" | "preview";
-                            /** Format: date-time */
-                            as_of: string;
-                        }[];
-                        preview: boolean;
-                    };
+                    "application/json": components["schemas"]["BasisBoard"];
                 };
             };
             /** @description The request is not valid. */
@@ -15480,66 +15127,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** @enum {string} */
-                        schema: "basis-attestation/v1";
-                        symbol: string;
-                        chain: string;
-                        /** Format: date-time */
-                        as_of: string;
-                        snapshot: {
-                            wrapper_price: number;
-                            reference_price: number;
-                            basis_bps: number;
-                            underlying_state: "open" | "closed" | "halted" | "holiday";
-                        };
-                        backing: {
-                            issuer: string;
-                            ratio: number;
-                            report_url: string | null;
-                            report_as_of: string | null;
-                            restated_by: string;
-                            evidence: {
-                                hash: string;
-                                mode: "live" | "preview";
-                                /** Format: date-time */
-                                valid_until: string;
-                                seq: number;
-                                asset: string;
-                                prev_hash: string | null;
-                                ratio_basis: "reserve_report" | "issuer_claim" | "illustration";
-                                sources: {
-                                    id: string;
-                                    url: string;
-                                    published_at: string | null;
-                                    block: number | null;
-                                    sha256: string;
-                                }[];
-                            };
-                        };
-                        signature: {
-                            /** @enum {string} */
-                            alg: "ed25519";
-                            key_id: string;
-                            value: string;
-                        };
-                        evm_signature: {
-                            /** @enum {string} */
-                            alg: "eip712-secp256k1";
-                            signer: string;
-                            value: string;
-                            typed_data: unknown;
-                        };
-                        solana_signature: {
-                            /** @enum {string} */
-                            alg: "ed25519";
-                            key_id: string;
-                            value: string;
-                            message: string;
-                        };
-                        disclaimer: string;
-                        preview: boolean;
-                    };
+                    "application/json": components["schemas"]["BasisAttestation"];
                 };
             };
             /** @description The request is not valid. */
@@ -15621,28 +15209,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        symbol: string;
-                        chain: string;
-                        interval: string;
-                        /** Format: date-time */
-                        from: string;
-                        /** Format: date-time */
-                        to: string;
-                        points: {
-                            /** Format: date-time */
-                            as_of: string;
-                            wrapper_price: number;
-                            reference_price: number;
-                            basis_bps: number;
-                            near_reference_usd: number;
-                            underlying_state: "open" | "closed" | "halted" | "holiday";
-                            window_score: number;
-                            window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
-                        }[];
-                        source: "live" | "preview";
-                        preview: boolean;
-                    };
+                    "application/json": components["schemas"]["BasisHistoryResponse"];
                 };
             };
             /** @description The request is not valid. */
@@ -15872,28 +15439,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    /** @description Must be the tenant of the key. */
-                    tenant_id: string;
-                    /** @description For a spend: the merchant. */
-                    symbol: string;
-                    side: "buy" | "sell" | "long" | "short";
-                    /** @description Shares, contracts or fractional units; USDC for earn and spend. */
-                    quantity: number;
-                    /** @description USD. The worst price accepted; for a spend, the price of one unit. */
-                    price_limit?: number;
-                    instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                    /** @description Perp only; 1 when absent. */
-                    leverage?: number;
-                    /** @description The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. */
-                    notional_usdc?: number;
-                    /** @description Overrides the tenant default where it speaks; what it does not name stays as it was. */
-                    policy_id?: string;
-                    /** @description Your own name for the order; works once. */
-                    client_order_id?: string;
-                    agent_id?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["RhRunRequest"];
             };
         };
         responses: {
@@ -15903,98 +15449,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        run_id: string;
-                        /** @enum {string} */
-                        status: "executed";
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        /** @description An enriched attestation receipt of a governed trade. */
-                        receipt: {
-                            /** Format: uuid */
-                            id: string;
-                            /** Format: uuid */
-                            run_id: string;
-                            tenant_id: string;
-                            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                            symbol: string;
-                            side: "buy" | "sell" | "long" | "short";
-                            direction: "buy" | "sell" | "long" | "short";
-                            quantity: number;
-                            requested_quantity: number;
-                            filled_quantity: number;
-                            notional_usdc: number;
-                            status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
-                            reason: string | null;
-                            mode: "paper" | "live";
-                            broker: string;
-                            client_order_id: string;
-                            broker_order_id: string | null;
-                            fills: {
-                                fill_id: string;
-                                quantity: number;
-                                price: number;
-                                fee: number;
-                                /** Format: date-time */
-                                at: string;
-                            }[];
-                            avg_price: number | null;
-                            gross: number;
-                            fees: number;
-                            /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
-                            net: number;
-                            reference: {
-                                quote_price: number;
-                                quote_source: string;
-                                /** Format: date-time */
-                                quoted_at: string;
-                                max_drift_bps: number;
-                                execution_price: number | null;
-                                execution_observed_at: string | null;
-                                basis_bps: number | null;
-                            };
-                            slippage_bps: number | null;
-                            policy: {
-                                policy_id: string;
-                                name: string;
-                                content_hash: string | null;
-                                verdict: string;
-                                checks: {
-                                    id: string;
-                                    result: "pass" | "review" | "fail";
-                                    limit: unknown;
-                                    actual: unknown;
-                                    reason?: string;
-                                }[];
-                            };
-                            approval: {
-                                required: boolean;
-                                digest: string | null;
-                                expires_at: string | null;
-                                approved_by: string | null;
-                                approved_by_claimed: string | null;
-                                approved_at: string | null;
-                            };
-                            /** Format: date-time */
-                            execute_by: string;
-                            /** @description The public entry of the transparency log that commits to this receipt. */
-                            receipt_url: string;
-                            /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
-                            attestation: {
-                                hash: string;
-                                prev_hash: string | null;
-                                alg: string;
-                                key_id: string;
-                                value: string;
-                            };
-                            /** Format: date-time */
-                            created_at: string;
-                            /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
-                            instrument_metadata: {
-                                [key: string]: unknown;
-                            };
-                        };
-                    };
+                    "application/json": components["schemas"]["RhRunExecuted"];
                 };
             };
             /** @description Waits for a person; or, with a broker that fills later, still executes (`approval` is then null). */
@@ -16003,43 +15458,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        run_id: string;
-                        status: "pending_approval" | "executing";
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        /** Format: date-time */
-                        expires_at: string;
-                        /** Format: date-time */
-                        execute_by: string;
-                        approval: ({
-                            /** Format: uuid */
-                            run_id: string;
-                            tenant_id: string;
-                            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                            symbol: string;
-                            side: "buy" | "sell" | "long" | "short";
-                            direction: "buy" | "sell" | "long" | "short";
-                            quantity: number;
-                            notional_usdc: number;
-                            policy_id: string;
-                            policy_verdict: "requires_human" | "borderline" | "override";
-                            checks: {
-                                id: string;
-                                result: "pass" | "review" | "fail";
-                                limit: unknown;
-                                actual: unknown;
-                                reason?: string;
-                            }[];
-                            /** Format: date-time */
-                            expires_at: string;
-                            /** Format: date-time */
-                            execute_by: string;
-                            digest: string;
-                        } & {
-                            [key: string]: unknown;
-                        }) | null;
-                    };
+                    "application/json": components["schemas"]["RhRunAccepted"];
                 };
             };
             /** @description The request is not valid. */
@@ -16102,24 +15521,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        error: "budget_exceeded" | "policy_blocked";
-                        message: string;
-                        checks: {
-                            id: string;
-                            result: "pass" | "review" | "fail";
-                            limit: unknown;
-                            actual: unknown;
-                            reason?: string;
-                        }[];
-                        /** Format: uuid */
-                        run_id: string;
-                        status: "rejected" | "cancelled";
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        /** Format: uuid */
-                        receipt_id?: string;
-                        request_id?: string;
-                    };
+                    "application/json": components["schemas"]["RhRunRefused"];
                 };
             };
             /** @description Too many requests. */
@@ -16161,21 +15563,7 @@ export interface operations {
         /** @description Beside run_id and approved_by these are echoes: one that differs from the run is a 400. */
         requestBody: {
             content: {
-                "application/json": {
-                    /** Format: uuid */
-                    run_id: string;
-                    /** @description Recorded as claimed. */
-                    approved_by?: string;
-                    instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                    direction?: "buy" | "sell" | "long" | "short";
-                    notional_usdc?: number;
-                    leverage?: number;
-                    liquidation_price?: number;
-                    policy_verdict?: "requires_human" | "borderline" | "override";
-                    /** Format: date-time */
-                    expires_at?: string;
-                    idempotency_key?: string;
-                };
+                "application/json": components["schemas"]["RhApproveRequest"];
             };
         };
         responses: {
@@ -16185,23 +15573,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        run_id: string;
-                        /** @enum {string} */
-                        status: "approved";
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        queued: boolean;
-                        /** Format: date-time */
-                        approved_at: string;
-                        approved_by: string;
-                        approved_by_claimed: string | null;
-                        /** Format: date-time */
-                        expires_at: string;
-                        /** Format: date-time */
-                        execute_by: string;
-                        digest: string;
-                    };
+                    "application/json": components["schemas"]["RhApproved"];
                 };
             };
             /** @description The request is not valid. */
@@ -16325,90 +15697,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        id: string;
-                        /** Format: uuid */
-                        run_id: string;
-                        tenant_id: string;
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        symbol: string;
-                        side: "buy" | "sell" | "long" | "short";
-                        direction: "buy" | "sell" | "long" | "short";
-                        quantity: number;
-                        requested_quantity: number;
-                        filled_quantity: number;
-                        notional_usdc: number;
-                        status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
-                        reason: string | null;
-                        mode: "paper" | "live";
-                        broker: string;
-                        client_order_id: string;
-                        broker_order_id: string | null;
-                        fills: {
-                            fill_id: string;
-                            quantity: number;
-                            price: number;
-                            fee: number;
-                            /** Format: date-time */
-                            at: string;
-                        }[];
-                        avg_price: number | null;
-                        gross: number;
-                        fees: number;
-                        /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
-                        net: number;
-                        reference: {
-                            quote_price: number;
-                            quote_source: string;
-                            /** Format: date-time */
-                            quoted_at: string;
-                            max_drift_bps: number;
-                            execution_price: number | null;
-                            execution_observed_at: string | null;
-                            basis_bps: number | null;
-                        };
-                        slippage_bps: number | null;
-                        policy: {
-                            policy_id: string;
-                            name: string;
-                            content_hash: string | null;
-                            verdict: string;
-                            checks: {
-                                id: string;
-                                result: "pass" | "review" | "fail";
-                                limit: unknown;
-                                actual: unknown;
-                                reason?: string;
-                            }[];
-                        };
-                        approval: {
-                            required: boolean;
-                            digest: string | null;
-                            expires_at: string | null;
-                            approved_by: string | null;
-                            approved_by_claimed: string | null;
-                            approved_at: string | null;
-                        };
-                        /** Format: date-time */
-                        execute_by: string;
-                        /** @description The public entry of the transparency log that commits to this receipt. */
-                        receipt_url: string;
-                        /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
-                        attestation: {
-                            hash: string;
-                            prev_hash: string | null;
-                            alg: string;
-                            key_id: string;
-                            value: string;
-                        };
-                        /** Format: date-time */
-                        created_at: string;
-                        /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
-                        instrument_metadata: {
-                            [key: string]: unknown;
-                        };
-                    }[];
+                    "application/json": components["schemas"]["RhReceipt"][];
                 };
             };
             /** @description The request is not valid. */
@@ -16484,90 +15773,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        id: string;
-                        /** Format: uuid */
-                        run_id: string;
-                        tenant_id: string;
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        symbol: string;
-                        side: "buy" | "sell" | "long" | "short";
-                        direction: "buy" | "sell" | "long" | "short";
-                        quantity: number;
-                        requested_quantity: number;
-                        filled_quantity: number;
-                        notional_usdc: number;
-                        status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
-                        reason: string | null;
-                        mode: "paper" | "live";
-                        broker: string;
-                        client_order_id: string;
-                        broker_order_id: string | null;
-                        fills: {
-                            fill_id: string;
-                            quantity: number;
-                            price: number;
-                            fee: number;
-                            /** Format: date-time */
-                            at: string;
-                        }[];
-                        avg_price: number | null;
-                        gross: number;
-                        fees: number;
-                        /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
-                        net: number;
-                        reference: {
-                            quote_price: number;
-                            quote_source: string;
-                            /** Format: date-time */
-                            quoted_at: string;
-                            max_drift_bps: number;
-                            execution_price: number | null;
-                            execution_observed_at: string | null;
-                            basis_bps: number | null;
-                        };
-                        slippage_bps: number | null;
-                        policy: {
-                            policy_id: string;
-                            name: string;
-                            content_hash: string | null;
-                            verdict: string;
-                            checks: {
-                                id: string;
-                                result: "pass" | "review" | "fail";
-                                limit: unknown;
-                                actual: unknown;
-                                reason?: string;
-                            }[];
-                        };
-                        approval: {
-                            required: boolean;
-                            digest: string | null;
-                            expires_at: string | null;
-                            approved_by: string | null;
-                            approved_by_claimed: string | null;
-                            approved_at: string | null;
-                        };
-                        /** Format: date-time */
-                        execute_by: string;
-                        /** @description The public entry of the transparency log that commits to this receipt. */
-                        receipt_url: string;
-                        /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
-                        attestation: {
-                            hash: string;
-                            prev_hash: string | null;
-                            alg: string;
-                            key_id: string;
-                            value: string;
-                        };
-                        /** Format: date-time */
-                        created_at: string;
-                        /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
-                        instrument_metadata: {
-                            [key: string]: unknown;
-                        };
-                    };
+                    "application/json": components["schemas"]["RhReceipt"];
                 };
             };
             /** @description The request is not valid. */
@@ -16652,79 +15858,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        run_id: string;
-                        tenant_id: string;
-                        status: "pending_approval" | "approved" | "executing" | "executed" | "cancelled" | "rejected";
-                        reason: string | null;
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        symbol: string;
-                        side: "buy" | "sell" | "long" | "short";
-                        quantity: number;
-                        notional_usdc: number;
-                        price_limit: number | null;
-                        leverage: number | null;
-                        policy_id: string;
-                        policy_verdict: string;
-                        checks: {
-                            id: string;
-                            result: "pass" | "review" | "fail";
-                            limit: unknown;
-                            actual: unknown;
-                            reason?: string;
-                        }[];
-                        broker: string;
-                        mode: "paper" | "live";
-                        client_order_id: string | null;
-                        approval: ({
-                            /** Format: uuid */
-                            run_id: string;
-                            tenant_id: string;
-                            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                            symbol: string;
-                            side: "buy" | "sell" | "long" | "short";
-                            direction: "buy" | "sell" | "long" | "short";
-                            quantity: number;
-                            notional_usdc: number;
-                            policy_id: string;
-                            policy_verdict: "requires_human" | "borderline" | "override";
-                            checks: {
-                                id: string;
-                                result: "pass" | "review" | "fail";
-                                limit: unknown;
-                                actual: unknown;
-                                reason?: string;
-                            }[];
-                            /** Format: date-time */
-                            expires_at: string;
-                            /** Format: date-time */
-                            execute_by: string;
-                            digest: string;
-                        } & {
-                            [key: string]: unknown;
-                        }) | null;
-                        expires_at: string | null;
-                        /** Format: date-time */
-                        execute_by: string;
-                        approved_at: string | null;
-                        approved_by: string | null;
-                        approved_by_claimed: string | null;
-                        fills: {
-                            fill_id: string;
-                            quantity: number;
-                            price: number;
-                            fee: number;
-                            /** Format: date-time */
-                            at: string;
-                        }[];
-                        receipt_ids: string[];
-                        /** Format: date-time */
-                        created_at: string;
-                        /** Format: date-time */
-                        updated_at: string;
-                        finished_at: string | null;
-                    };
+                    "application/json": components["schemas"]["RhRun"];
                 };
             };
             /** @description The request is not valid. */
@@ -16803,9 +15937,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    reason?: string;
-                };
+                "application/json": components["schemas"]["RhCancelRequest"];
             };
         };
         responses: {
@@ -16815,13 +15947,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        run_id: string;
-                        status: string;
-                        /** @description True while a broker may still have the order; the worker stops it. */
-                        stopping: boolean;
-                    };
+                    "application/json": components["schemas"]["RhCancelled"];
                 };
             };
             /** @description The request is not valid. */
@@ -16931,31 +16057,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: date-time */
-                        as_of: string;
-                        accounts: {
-                            broker: string;
-                            mode: "paper" | "live";
-                            currency: string;
-                            cash_usdc: number;
-                            unsettled_usdc: number;
-                            held_usdc: number;
-                            buying_power_usdc: number;
-                            equity_usdc: number;
-                            positions: {
-                                instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                                symbol: string;
-                                quantity: number;
-                                cost_usdc: number;
-                                avg_price: number;
-                                margin_usdc: number;
-                                leverage: number | null;
-                                liquidation_price: number | null;
-                                locked_until: string | null;
-                            }[];
-                        }[];
-                    };
+                    "application/json": components["schemas"]["RhPositions"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -17020,13 +16122,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        engaged: boolean;
-                        engaged_at: string | null;
-                        engaged_by: string | null;
-                        reason: string | null;
-                        runs_stopped: number;
-                    };
+                    "application/json": components["schemas"]["RhKillSwitch"];
                 };
             };
             /** @description A valid credential is missing. */
@@ -17085,10 +16181,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    engaged: boolean;
-                    reason?: string;
-                };
+                "application/json": components["schemas"]["RhKillSwitchRequest"];
             };
         };
         responses: {
@@ -17098,13 +16191,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        engaged: boolean;
-                        engaged_at: string | null;
-                        engaged_by: string | null;
-                        reason: string | null;
-                        runs_stopped: number;
-                    };
+                    "application/json": components["schemas"]["RhKillSwitch"];
                 };
             };
             /** @description The request is not valid. */
@@ -17200,102 +16287,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        /** Format: uuid */
-                        id: string;
-                        /** Format: uuid */
-                        run_id: string;
-                        tenant_id: string;
-                        instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
-                        symbol: string;
-                        side: "buy" | "sell" | "long" | "short";
-                        direction: "buy" | "sell" | "long" | "short";
-                        quantity: number;
-                        requested_quantity: number;
-                        filled_quantity: number;
-                        notional_usdc: number;
-                        status: "pending_approval" | "executed" | "partially_filled" | "cancelled" | "rejected";
-                        reason: string | null;
-                        mode: "paper" | "live";
-                        broker: string;
-                        client_order_id: string;
-                        broker_order_id: string | null;
-                        fills: {
-                            fill_id: string;
-                            quantity: number;
-                            price: number;
-                            fee: number;
-                            /** Format: date-time */
-                            at: string;
-                        }[];
-                        avg_price: number | null;
-                        gross: number;
-                        fees: number;
-                        /** @description What the account gained; negative for a purchase. For a perp its fees alone. */
-                        net: number;
-                        reference: {
-                            quote_price: number;
-                            quote_source: string;
-                            /** Format: date-time */
-                            quoted_at: string;
-                            max_drift_bps: number;
-                            execution_price: number | null;
-                            execution_observed_at: string | null;
-                            basis_bps: number | null;
-                        };
-                        slippage_bps: number | null;
-                        policy: {
-                            policy_id: string;
-                            name: string;
-                            content_hash: string | null;
-                            verdict: string;
-                            checks: {
-                                id: string;
-                                result: "pass" | "review" | "fail";
-                                limit: unknown;
-                                actual: unknown;
-                                reason?: string;
-                            }[];
-                        };
-                        approval: {
-                            required: boolean;
-                            digest: string | null;
-                            expires_at: string | null;
-                            approved_by: string | null;
-                            approved_by_claimed: string | null;
-                            approved_at: string | null;
-                        };
-                        /** Format: date-time */
-                        execute_by: string;
-                        /** @description The public entry of the transparency log that commits to this receipt. */
-                        receipt_url: string;
-                        /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
-                        attestation: {
-                            hash: string;
-                            prev_hash: string | null;
-                            alg: string;
-                            key_id: string;
-                            value: string;
-                        };
-                        /** Format: date-time */
-                        created_at: string;
-                        /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
-                        instrument_metadata: {
-                            [key: string]: unknown;
-                        };
-                    }[] | {
-                        uuid: string;
-                        currency: string;
-                        available_balance: {
-                            value: string;
-                            currency: string;
-                        };
-                        hold: {
-                            value: string;
-                            currency: string;
-                        };
-                        type: string;
-                    }[];
+                    "application/json": components["schemas"]["RhReceipt"][] | components["schemas"]["CbAccount"][];
                 };
             };
             /** @description The request is not valid. */
@@ -17408,13 +16400,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        domain: string;
-                        oauth_ready: boolean;
-                        token_stored: boolean;
-                        account_stub_created: boolean;
-                        encrypted: boolean;
-                    };
+                    "application/json": components["schemas"]["RhOauthCallback"];
                 };
             };
             /** @description The request is not valid. */
@@ -17464,9 +16450,7 @@ export interface operations {
         };
         requestBody?: {
             content: {
-                "application/json": {
-                    rh_account_id?: string | null;
-                };
+                "application/json": components["schemas"]["RhOauthRevokeRequest"];
             };
         };
         responses: {
@@ -17476,12 +16460,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        domain: string;
-                        /** @enum {boolean} */
-                        revoked: true;
-                        rh_account_id: string | null;
-                    };
+                    "application/json": components["schemas"]["RhOauthRevoked"];
                 };
             };
             /** @description The request is not valid. */
@@ -17657,10 +16636,7 @@ export interface operations {
         };
         requestBody: {
             content: {
-                "application/json": {
-                    address: string;
-                    amount_usdc: number;
-                };
+                "application/json": components["schemas"]["FaucetRequest"];
             };
         };
         responses: {
@@ -17670,14 +16646,7 @@ export interface operations {
                     [name: string]: unknown;
                 };
                 content: {
-                    "application/json": {
-                        address: string;
-                        amount: string;
-                        amount_usdc: number;
-                        asset: string;
-                        network: string;
-                        transaction: string;
-                    };
+                    "application/json": components["schemas"]["FaucetResponse"];
                 };
             };
             /** @description The request is not valid. */

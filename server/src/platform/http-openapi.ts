@@ -1,5 +1,6 @@
 import type { FastifyContextConfig, FastifySchema } from 'fastify'
 import { Type } from 'typebox'
+import { extractComponents } from './openapi-components.ts'
 
 const ERROR_RESPONSE = 'ErrorResponse'
 
@@ -110,12 +111,10 @@ function withOptionalDefaults(schema: unknown) {
   return { ...(schema as object), required: required.filter((name) => !('default' in (properties[name] ?? {}))) }
 }
 
-type Answer = { content?: Record<string, { schema?: { title?: string; $ref?: string } }> }
 type Body = { required?: boolean; content?: Record<string, { schema?: { required?: string[]; properties?: object } }> }
-type Operation = { requestBody?: Body; responses: Record<string, Answer> }
 type Document = {
   components: { schemas?: Record<string, unknown> }
-  paths: Record<string, Record<string, Operation>>
+  paths: Record<string, Record<string, { requestBody?: Body }>>
 }
 
 // Members that only refine what the address already says; a body of nothing else may be left out.
@@ -129,17 +128,13 @@ const refinements = new Set([
   'rh_account_id',
 ])
 
-/** The machine description: errors told once, and every body that may be left out marked so, since none is an empty one. */
+/** The OpenAPI description: named schemas as components, and bodies that may be left out marked as optional. */
 export function describeApi(app: { swagger(): object }): object {
   const document = app.swagger() as Document
-  document.components.schemas = { ...document.components.schemas, [ERROR_RESPONSE]: ErrorResponse }
-  for (const operation of Object.values(document.paths).flatMap(Object.values<Operation>)) {
-    markOptionalBody(operation.requestBody)
-    for (const { content } of Object.values(operation.responses))
-      for (const answer of Object.values(content ?? {}))
-        if (answer.schema?.title === ERROR_RESPONSE) answer.schema = { $ref: `#/components/schemas/${ERROR_RESPONSE}` }
-  }
-  return document
+  for (const { requestBody } of Object.values(document.paths).flatMap((path) => Object.values(path)))
+    markOptionalBody(requestBody)
+  const { paths, schemas } = extractComponents(document.paths, { [ERROR_RESPONSE]: ErrorResponse })
+  return { ...document, paths, components: { ...document.components, schemas } }
 }
 
 function markOptionalBody(body: Body | undefined) {

@@ -27,41 +27,47 @@ export const AuditQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const AuditEventRecord = Type.Object({
-  id: Type.String(),
-  seq: Type.Integer({ description: 'Place in the chain of the tenant, from 1 on, without gaps' }),
-  type: Type.String(),
-  occurred_at: Type.String({ format: 'date-time' }),
-  actor: Type.String(),
-  subject: Type.String(),
-  decision: nullableText('What was decided'),
-  policy_ids: Type.Array(Type.String()),
-  input_hash: nullableText('SHA-256 of what was decided about'),
-  data: Type.Unknown(),
-  prev_hash: nullableText('Hash of the event before'),
-  hash: Type.String({ description: 'SHA-256 of the canonical event without `hash`' }),
-})
+export const AuditEventRecord = Type.Object(
+  {
+    id: Type.String(),
+    seq: Type.Integer({ description: 'Place in the chain of the tenant, from 1 on, without gaps' }),
+    type: Type.String(),
+    occurred_at: Type.String({ format: 'date-time' }),
+    actor: Type.String(),
+    subject: Type.String(),
+    decision: nullableText('What was decided'),
+    policy_ids: Type.Array(Type.String()),
+    input_hash: nullableText('SHA-256 of what was decided about'),
+    data: Type.Unknown(),
+    prev_hash: nullableText('Hash of the event before'),
+    hash: Type.String({ description: 'SHA-256 of the canonical event without `hash`' }),
+  },
+  { title: 'AuditEvent' },
+)
 
-export const AuditResponse = Type.Object({
-  events: Type.Array(AuditEventRecord),
-  checkpoint: Type.Union(
-    [
-      Type.Object({
-        chain: Type.String({ description: 'What the public log calls this chain' }),
-        seq: Type.Integer(),
-        hash: Type.String(),
-        committed_seq: Type.Integer({ description: 'The newest event whose hash stands in the public log' }),
-        receipt: Type.Unknown({
-          description: 'The receipt of kind audit_head that states it, with its place in the log',
+export const AuditResponse = Type.Object(
+  {
+    events: Type.Array(AuditEventRecord),
+    checkpoint: Type.Union(
+      [
+        Type.Object({
+          chain: Type.String({ description: 'What the public log calls this chain' }),
+          seq: Type.Integer(),
+          hash: Type.String(),
+          committed_seq: Type.Integer({ description: 'The newest event whose hash stands in the public log' }),
+          receipt: Type.Unknown({
+            description: 'The receipt of kind audit_head that states it, with its place in the log',
+          }),
         }),
-      }),
-      Type.Null(),
-    ],
-    { description: 'Where the chain stands; null before the first event' },
-  ),
-  has_more: Type.Boolean(),
-  next_cursor: nullableText('Cursor of the next page'),
-})
+        Type.Null(),
+      ],
+      { description: 'Where the chain stands; null before the first event' },
+    ),
+    has_more: Type.Boolean(),
+    next_cursor: nullableText('Cursor of the next page'),
+  },
+  { title: 'AuditResponse' },
+)
 
 export const AuditListResponse = {
   description: 'A page of events; with `format=ndjson` the whole chain, one event a line.',

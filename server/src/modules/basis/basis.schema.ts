@@ -73,17 +73,20 @@ export const QuoteResponse = Type.Object(
   { title: 'BasisQuote' },
 )
 
-export const SymbolsResponse = Type.Object({
-  symbols: Type.Array(
-    Type.Object({
-      symbol: Type.String(),
-      underlying: Type.String(),
-      issuer: Type.String(),
-      chains: Type.Array(Type.String()),
-    }),
-  ),
-  count: Type.Integer(),
-})
+export const SymbolsResponse = Type.Object(
+  {
+    symbols: Type.Array(
+      Type.Object({
+        symbol: Type.String(),
+        underlying: Type.String(),
+        issuer: Type.String(),
+        chains: Type.Array(Type.String()),
+      }),
+    ),
+    count: Type.Integer(),
+  },
+  { title: 'BasisSymbolsResponse' },
+)
 
 export const BoardResponse = Type.Object(
   {
@@ -169,44 +172,50 @@ export const AttestationResponse = Type.Object(
   { title: 'BasisAttestation' },
 )
 
-export const HistoryResponse = Type.Object({
-  symbol: Type.String(),
-  chain: Type.String(),
-  interval: Type.String(),
-  from: Time,
-  to: Time,
-  points: Type.Array(
-    Type.Object({
-      as_of: Time,
-      wrapper_price: Type.Number(),
-      reference_price: Type.Number(),
-      basis_bps: Type.Number(),
-      near_reference_usd: Type.Number(),
-      underlying_state: State,
-      window_score: Type.Number(),
-      window_status: Status,
-    }),
-  ),
-  source: Source,
-  preview: Type.Boolean(),
-})
+export const HistoryResponse = Type.Object(
+  {
+    symbol: Type.String(),
+    chain: Type.String(),
+    interval: Type.String(),
+    from: Time,
+    to: Time,
+    points: Type.Array(
+      Type.Object({
+        as_of: Time,
+        wrapper_price: Type.Number(),
+        reference_price: Type.Number(),
+        basis_bps: Type.Number(),
+        near_reference_usd: Type.Number(),
+        underlying_state: State,
+        window_score: Type.Number(),
+        window_status: Status,
+      }),
+    ),
+    source: Source,
+    preview: Type.Boolean(),
+  },
+  { title: 'BasisHistoryResponse' },
+)
 
-export const ContractResponse = Type.Object({
-  service: Type.String(),
-  version: Type.String(),
-  status: Type.Literal('preview'),
-  description: Type.String(),
-  disclaimer: Type.String(),
-  machine_readable: Type.String(),
-  methodology: Type.Record(Type.String(), Type.String()),
-  spec_repo: nullable(Type.String()),
-  keys: Type.Object({
-    jwks: Type.String(),
-    evm_signers: Type.Object({ live: Type.String(), preview: Type.String() }),
-  }),
-  free_tier: Type.Record(Type.String(), Type.Unknown()),
-  endpoints: Type.Array(Type.Object({ method: Type.String(), path: Type.String(), purpose: Type.String() })),
-  response_shapes: Type.Record(Type.String(), Type.Unknown()),
-  coverage_seed: Type.Array(Type.Unknown()),
-  note: Type.String(),
-})
+export const ContractResponse = Type.Object(
+  {
+    service: Type.String(),
+    version: Type.String(),
+    status: Type.Literal('preview'),
+    description: Type.String(),
+    disclaimer: Type.String(),
+    machine_readable: Type.String(),
+    methodology: Type.Record(Type.String(), Type.String()),
+    spec_repo: nullable(Type.String()),
+    keys: Type.Object({
+      jwks: Type.String(),
+      evm_signers: Type.Object({ live: Type.String(), preview: Type.String() }),
+    }),
+    free_tier: Type.Record(Type.String(), Type.Unknown()),
+    endpoints: Type.Array(Type.Object({ method: Type.String(), path: Type.String(), purpose: Type.String() })),
+    response_shapes: Type.Record(Type.String(), Type.Unknown()),
+    coverage_seed: Type.Array(Type.Unknown()),
+    note: Type.String(),
+  },
+  { title: 'BasisContractResponse' },
+)

@@ -42,7 +42,7 @@ export const RhRunRequest = Type.Object(
     agent_id: Type.Optional(freeText(80)),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
-  noAdditionalProperties,
+  { ...noAdditionalProperties, title: 'RhRunRequest' },
 )
 
 const Check = Type.Object(
@@ -132,7 +132,7 @@ export const RhReceipt = Type.Object(
       'equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring.',
     ),
   },
-  { description: 'An enriched attestation receipt of a governed trade.' },
+  { title: 'RhReceipt', description: 'An enriched attestation receipt of a governed trade.' },
 )
 
 const Approval = Type.Object(
@@ -158,12 +158,15 @@ const Approval = Type.Object(
   },
 )
 
-export const RhRunExecuted = Type.Object({
-  run_id: uuid,
-  status: Type.Literal('executed'),
-  instrument_type: InstrumentType,
-  receipt: RhReceipt,
-})
+export const RhRunExecuted = Type.Object(
+  {
+    run_id: uuid,
+    status: Type.Literal('executed'),
+    instrument_type: InstrumentType,
+    receipt: RhReceipt,
+  },
+  { title: 'RhRunExecuted' },
+)
 
 export const RhRunAccepted = Type.Object(
   {
@@ -174,7 +177,10 @@ export const RhRunAccepted = Type.Object(
     execute_by: dateTime,
     approval: nullable(Approval),
   },
-  { description: 'Waits for a person; or, with a broker that fills later, still executes (`approval` is then null).' },
+  {
+    title: 'RhRunAccepted',
+    description: 'Waits for a person; or, with a broker that fills later, still executes (`approval` is then null).',
+  },
 )
 
 export const RhRunRefused = Type.Object(
@@ -188,7 +194,7 @@ export const RhRunRefused = Type.Object(
     receipt_id: Type.Optional(uuid),
     request_id: Type.Optional(Type.String()),
   },
-  { description: 'Refused, with every check and which of them decided. Nothing was traded.' },
+  { title: 'RhRunRefused', description: 'Refused, with every check and which of them decided. Nothing was traded.' },
 )
 
 export const RhApproveRequest = Type.Object(
@@ -205,61 +211,74 @@ export const RhApproveRequest = Type.Object(
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
   {
+    title: 'RhApproveRequest',
     ...noAdditionalProperties,
     description: 'Beside run_id and approved_by these are echoes: one that differs from the run is a 400.',
   },
 )
 
-export const RhApproved = Type.Object({
-  run_id: uuid,
-  status: Type.Literal('approved'),
-  instrument_type: InstrumentType,
-  queued: Type.Boolean(),
-  approved_at: dateTime,
-  approved_by: Type.String(),
-  approved_by_claimed: nullable(Type.String()),
-  expires_at: dateTime,
-  execute_by: dateTime,
-  digest: Type.String(),
-})
+export const RhApproved = Type.Object(
+  {
+    run_id: uuid,
+    status: Type.Literal('approved'),
+    instrument_type: InstrumentType,
+    queued: Type.Boolean(),
+    approved_at: dateTime,
+    approved_by: Type.String(),
+    approved_by_claimed: nullable(Type.String()),
+    expires_at: dateTime,
+    execute_by: dateTime,
+    digest: Type.String(),
+  },
+  { title: 'RhApproved' },
+)
 
-export const RhRun = Type.Object({
-  run_id: uuid,
-  tenant_id: Type.String(),
-  status: oneOf(['pending_approval', 'approved', 'executing', 'executed', 'cancelled', 'rejected']),
-  reason: nullable(Type.String()),
-  instrument_type: InstrumentType,
-  symbol: Type.String(),
-  side: Side,
-  quantity: Type.Number(),
-  notional_usdc: Type.Number(),
-  price_limit: nullable(Type.Number()),
-  leverage: nullable(Type.Number()),
-  policy_id: Type.String(),
-  policy_verdict: Type.String(),
-  checks: Type.Array(Check),
-  broker: Type.String(),
-  mode: oneOf(['paper', 'live']),
-  client_order_id: nullable(Type.String()),
-  approval: nullable(Approval),
-  expires_at: nullable(dateTime),
-  execute_by: dateTime,
-  approved_at: nullable(dateTime),
-  approved_by: nullable(Type.String()),
-  approved_by_claimed: nullable(Type.String()),
-  fills: Type.Array(Fill),
-  receipt_ids: Type.Array(uuid),
-  created_at: dateTime,
-  updated_at: dateTime,
-  finished_at: nullable(dateTime),
-})
+export const RhRun = Type.Object(
+  {
+    run_id: uuid,
+    tenant_id: Type.String(),
+    status: oneOf(['pending_approval', 'approved', 'executing', 'executed', 'cancelled', 'rejected']),
+    reason: nullable(Type.String()),
+    instrument_type: InstrumentType,
+    symbol: Type.String(),
+    side: Side,
+    quantity: Type.Number(),
+    notional_usdc: Type.Number(),
+    price_limit: nullable(Type.Number()),
+    leverage: nullable(Type.Number()),
+    policy_id: Type.String(),
+    policy_verdict: Type.String(),
+    checks: Type.Array(Check),
+    broker: Type.String(),
+    mode: oneOf(['paper', 'live']),
+    client_order_id: nullable(Type.String()),
+    approval: nullable(Approval),
+    expires_at: nullable(dateTime),
+    execute_by: dateTime,
+    approved_at: nullable(dateTime),
+    approved_by: nullable(Type.String()),
+    approved_by_claimed: nullable(Type.String()),
+    fills: Type.Array(Fill),
+    receipt_ids: Type.Array(uuid),
+    created_at: dateTime,
+    updated_at: dateTime,
+    finished_at: nullable(dateTime),
+  },
+  { title: 'RhRun' },
+)
 
-export const RhCancelRequest = Type.Object({ reason: Type.Optional(freeText(500)) }, noAdditionalProperties)
-export const RhCancelled = Type.Object({
-  run_id: uuid,
-  status: Type.String(),
-  stopping: Type.Boolean({ description: 'True while a broker may still have the order; the worker stops it.' }),
-})
+export const RhCancelRequest = Type.Object(
+  { reason: Type.Optional(freeText(500)) },
+  { ...noAdditionalProperties, title: 'RhCancelRequest' },
+)
+export const RhCancelled = Type.Object(
+  {
+    run_id: uuid,
+    status: Type.String(),
+    stopping: Type.Boolean({ description: 'True while a broker may still have the order; the worker stops it.' }),
+  },
+  { title: 'RhCancelled' },
+)
 
 export const RhReceiptsQuery = Type.Object(
   {
@@ -271,46 +290,52 @@ export const RhReceiptsQuery = Type.Object(
   noAdditionalProperties,
 )
 
-export const RhPositions = Type.Object({
-  as_of: dateTime,
-  accounts: Type.Array(
-    Type.Object({
-      broker: Type.String(),
-      mode: oneOf(['paper', 'live']),
-      currency: Type.String(),
-      cash_usdc: Type.Number(),
-      unsettled_usdc: Type.Number(),
-      held_usdc: Type.Number(),
-      buying_power_usdc: Type.Number(),
-      equity_usdc: Type.Number(),
-      positions: Type.Array(
-        Type.Object({
-          instrument_type: InstrumentType,
-          symbol: Type.String(),
-          quantity: Type.Number(),
-          cost_usdc: Type.Number(),
-          avg_price: Type.Number(),
-          margin_usdc: Type.Number(),
-          leverage: nullable(Type.Number()),
-          liquidation_price: nullable(Type.Number()),
-          locked_until: nullable(dateTime),
-        }),
-      ),
-    }),
-  ),
-})
+export const RhPositions = Type.Object(
+  {
+    as_of: dateTime,
+    accounts: Type.Array(
+      Type.Object({
+        broker: Type.String(),
+        mode: oneOf(['paper', 'live']),
+        currency: Type.String(),
+        cash_usdc: Type.Number(),
+        unsettled_usdc: Type.Number(),
+        held_usdc: Type.Number(),
+        buying_power_usdc: Type.Number(),
+        equity_usdc: Type.Number(),
+        positions: Type.Array(
+          Type.Object({
+            instrument_type: InstrumentType,
+            symbol: Type.String(),
+            quantity: Type.Number(),
+            cost_usdc: Type.Number(),
+            avg_price: Type.Number(),
+            margin_usdc: Type.Number(),
+            leverage: nullable(Type.Number()),
+            liquidation_price: nullable(Type.Number()),
+            locked_until: nullable(dateTime),
+          }),
+        ),
+      }),
+    ),
+  },
+  { title: 'RhPositions' },
+)
 
 export const KillSwitchRequest = Type.Object(
   { engaged: Type.Boolean(), reason: Type.Optional(freeText(500)) },
-  noAdditionalProperties,
+  { ...noAdditionalProperties, title: 'RhKillSwitchRequest' },
 )
-export const KillSwitch = Type.Object({
-  engaged: Type.Boolean(),
-  engaged_at: nullable(dateTime),
-  engaged_by: nullable(Type.String()),
-  reason: nullable(Type.String()),
-  runs_stopped: Type.Integer(),
-})
+export const KillSwitch = Type.Object(
+  {
+    engaged: Type.Boolean(),
+    engaged_at: nullable(dateTime),
+    engaged_by: nullable(Type.String()),
+    reason: nullable(Type.String()),
+    runs_stopped: Type.Integer(),
+  },
+  { title: 'RhKillSwitch' },
+)
 
 export const IdParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 
@@ -324,31 +349,43 @@ export const CbReceiptsQuery = Type.Object(
 )
 
 const Balance = Type.Object({ value: Type.String(), currency: Type.String() })
-export const CbAccount = Type.Object({
-  uuid: Type.String(),
-  currency: Type.String(),
-  available_balance: Balance,
-  hold: Balance,
-  type: Type.String(),
-})
+export const CbAccount = Type.Object(
+  {
+    uuid: Type.String(),
+    currency: Type.String(),
+    available_balance: Balance,
+    hold: Balance,
+    type: Type.String(),
+  },
+  { title: 'CbAccount' },
+)
 
 export const OauthCallbackQuery = Type.Object({
   code: Type.Optional(Type.String({ maxLength: 2048 })),
   state: Type.Optional(Type.String({ maxLength: 512 })),
 })
-export const OauthCallback = Type.Object({
-  domain: Type.String(),
-  oauth_ready: Type.Boolean(),
-  token_stored: Type.Boolean(),
-  account_stub_created: Type.Boolean(),
-  encrypted: Type.Boolean(),
-})
+export const OauthCallback = Type.Object(
+  {
+    domain: Type.String(),
+    oauth_ready: Type.Boolean(),
+    token_stored: Type.Boolean(),
+    account_stub_created: Type.Boolean(),
+    encrypted: Type.Boolean(),
+  },
+  { title: 'RhOauthCallback' },
+)
 /** Revoking is a 200 for any account id, so the body is validated as little as possible. */
-export const OauthRevokeRequest = Type.Object({
-  rh_account_id: Type.Optional(nullable(freeText(256, 'An id that matches nothing is answered all the same.', 0))),
-})
-export const OauthRevoked = Type.Object({
-  domain: Type.String(),
-  revoked: Type.Literal(true),
-  rh_account_id: nullable(Type.String()),
-})
+export const OauthRevokeRequest = Type.Object(
+  {
+    rh_account_id: Type.Optional(nullable(freeText(256, 'An id that matches nothing is answered all the same.', 0))),
+  },
+  { title: 'RhOauthRevokeRequest' },
+)
+export const OauthRevoked = Type.Object(
+  {
+    domain: Type.String(),
+    revoked: Type.Literal(true),
+    rh_account_id: nullable(Type.String()),
+  },
+  { title: 'RhOauthRevoked' },
+)

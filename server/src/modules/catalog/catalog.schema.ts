@@ -2,47 +2,53 @@ import { Type } from 'typebox'
 
 const Usdc = Type.Number({ minimum: 0 })
 
-export const PriceRecord = Type.Object({
-  agent_id: Type.String(),
-  display_name: Type.String(),
-  description: Type.String(),
-  tier: Type.String(),
-  category: Type.String(),
-  recommended_use: Type.String(),
-  endpoint: Type.String(),
-  base_price_usdc: Usdc,
-  orchestration_fee_usdc: Usdc,
-  price_usdc: Usdc,
-  estimated_cost_usd: Type.Number(),
-  estimated_margin_usd: Type.Number(),
-  margin_percent: Type.Number(),
-})
+export const PriceRecord = Type.Object(
+  {
+    agent_id: Type.String(),
+    display_name: Type.String(),
+    description: Type.String(),
+    tier: Type.String(),
+    category: Type.String(),
+    recommended_use: Type.String(),
+    endpoint: Type.String(),
+    base_price_usdc: Usdc,
+    orchestration_fee_usdc: Usdc,
+    price_usdc: Usdc,
+    estimated_cost_usd: Type.Number(),
+    estimated_margin_usd: Type.Number(),
+    margin_percent: Type.Number(),
+  },
+  { title: 'AgentPrice' },
+)
 
 const nullableNumber = Type.Union([Type.Number(), Type.Null()])
 const status = Type.Union([Type.Literal('active'), Type.Literal('paused')])
 
-export const AgentsResponse = Type.Object({
-  agents: Type.Array(
-    Type.Intersect([
-      PriceRecord,
-      Type.Object({
-        status,
-        stats: Type.Object({
-          runs: Type.Number(),
-          success_rate: nullableNumber,
-          p50_ms: nullableNumber,
-          p95_ms: nullableNumber,
+export const AgentsResponse = Type.Object(
+  {
+    agents: Type.Array(
+      Type.Intersect([
+        PriceRecord,
+        Type.Object({
+          status,
+          stats: Type.Object({
+            runs: Type.Number(),
+            success_rate: nullableNumber,
+            p50_ms: nullableNumber,
+            p95_ms: nullableNumber,
+          }),
         }),
-      }),
-    ]),
-  ),
-})
+      ]),
+    ),
+  },
+  { title: 'AgentsResponse' },
+)
 
-export const LaneRecord = Type.Intersect([
-  PriceRecord,
-  Type.Object({ status, model: Type.Union([Type.String(), Type.Null()]) }),
-])
-export const LanesResponse = Type.Object({ lanes: Type.Array(LaneRecord) })
+export const LaneRecord = Type.Intersect(
+  [PriceRecord, Type.Object({ status, model: Type.Union([Type.String(), Type.Null()]) })],
+  { title: 'Lane' },
+)
+export const LanesResponse = Type.Object({ lanes: Type.Array(LaneRecord) }, { title: 'LanesResponse' })
 
 const laneFields = {
   display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
@@ -56,7 +62,11 @@ const laneFields = {
   model: Type.Optional(Type.Union([Type.String({ minLength: 1, maxLength: 120 }), Type.Null()])),
 }
 
-export const LaneUpdate = Type.Object(laneFields, { additionalProperties: false, minProperties: 1 })
+export const LaneUpdate = Type.Object(laneFields, {
+  title: 'LaneUpdate',
+  additionalProperties: false,
+  minProperties: 1,
+})
 export const LaneCreate = Type.Object(
   {
     ...laneFields,
@@ -65,7 +75,7 @@ export const LaneCreate = Type.Object(
     category: Type.String({ minLength: 1, maxLength: 40 }),
     base_price_usdc: Type.Number({ minimum: 0.000001, maximum: 1000 }),
   },
-  { additionalProperties: false },
+  { title: 'LaneCreate', additionalProperties: false },
 )
 
 export const ProvidersQuery = Type.Object(
@@ -78,93 +88,112 @@ export const ProvidersQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const ProvidersResponse = Type.Object({
-  providers: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      name: Type.String(),
-      resource: Type.String(),
-      description: Type.String(),
-      category: Type.String(),
-      network: Type.String(),
-      tags: Type.Array(Type.String()),
-      trusted: Type.Boolean(),
-      trust: Type.Object({
-        score: Type.Number(),
-        receipts: Type.Number(),
-        success_rate: nullableNumber,
-        last_seen_at: Type.Union([Type.String(), Type.Null()]),
+export const ProvidersResponse = Type.Object(
+  {
+    providers: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        name: Type.String(),
+        resource: Type.String(),
+        description: Type.String(),
+        category: Type.String(),
+        network: Type.String(),
+        tags: Type.Array(Type.String()),
+        trusted: Type.Boolean(),
+        trust: Type.Object({
+          score: Type.Number(),
+          receipts: Type.Number(),
+          success_rate: nullableNumber,
+          last_seen_at: Type.Union([Type.String(), Type.Null()]),
+        }),
+        pricing: Type.Object({ scheme: Type.String(), from_usdc: Usdc, to_usdc: Usdc }),
+        accepts: Type.Array(
+          Type.Object({ scheme: Type.String(), network: Type.String(), asset: Type.String(), pay_to: Type.String() }),
+        ),
+        updated_at: Type.String(),
       }),
-      pricing: Type.Object({ scheme: Type.String(), from_usdc: Usdc, to_usdc: Usdc }),
-      accepts: Type.Array(
-        Type.Object({ scheme: Type.String(), network: Type.String(), asset: Type.String(), pay_to: Type.String() }),
-      ),
-      updated_at: Type.String(),
+    ),
+  },
+  { title: 'ProvidersResponse' },
+)
+
+export const CapabilitiesResponse = Type.Object(
+  {
+    product_layers: Type.Array(Type.String()),
+    free_endpoints: Type.Array(Type.String()),
+    paid_endpoints: Type.Array(Type.String()),
+  },
+  { title: 'CapabilitiesResponse' },
+)
+
+export const PricingSurfaceResponse = Type.Object(
+  {
+    pricing_version: Type.String(),
+    cost_model: Type.String(),
+    product: Type.String(),
+    service: Type.String(),
+    currency: Type.Literal('USDC'),
+    network: Type.Literal('eip155:8453'),
+    settlement_asset: Type.Literal('USDC'),
+    settlement_network_name: Type.String(),
+    orchestration_fee_usdc: Usdc,
+    price_note: Type.String(),
+    summary: Type.String(),
+    primary_paid_endpoint: Type.String(),
+    secondary_paid_endpoint: Type.String(),
+    cheap_test: Type.Object({
+      agent_id: Type.String(),
+      endpoint: Type.String(),
+      price_usdc: Usdc,
+      note: Type.String(),
     }),
-  ),
-})
-
-export const CapabilitiesResponse = Type.Object({
-  product_layers: Type.Array(Type.String()),
-  free_endpoints: Type.Array(Type.String()),
-  paid_endpoints: Type.Array(Type.String()),
-})
-
-export const PricingSurfaceResponse = Type.Object({
-  pricing_version: Type.String(),
-  cost_model: Type.String(),
-  product: Type.String(),
-  service: Type.String(),
-  currency: Type.Literal('USDC'),
-  network: Type.Literal('eip155:8453'),
-  settlement_asset: Type.Literal('USDC'),
-  settlement_network_name: Type.String(),
-  orchestration_fee_usdc: Usdc,
-  price_note: Type.String(),
-  summary: Type.String(),
-  primary_paid_endpoint: Type.String(),
-  secondary_paid_endpoint: Type.String(),
-  cheap_test: Type.Object({ agent_id: Type.String(), endpoint: Type.String(), price_usdc: Usdc, note: Type.String() }),
-  default_router_run: Type.Object({
-    endpoint: Type.String(),
-    entry_price_usdc: Usdc,
-    typical_range_usdc: Type.Object({ min: Usdc, max: Usdc }),
-    note: Type.String(),
-  }),
-  agents: Type.Array(PriceRecord),
-  lanes: Type.Array(PriceRecord),
-  default: PriceRecord,
-  discovery: Type.Object({
-    free_endpoints: Type.Array(Type.Object({ path: Type.String(), purpose: Type.String() })),
-    note: Type.String(),
-  }),
-  paid_execution: Type.Array(
-    Type.Object({
+    default_router_run: Type.Object({
+      endpoint: Type.String(),
+      entry_price_usdc: Usdc,
+      typical_range_usdc: Type.Object({ min: Usdc, max: Usdc }),
+      note: Type.String(),
+    }),
+    agents: Type.Array(PriceRecord),
+    lanes: Type.Array(PriceRecord),
+    default: PriceRecord,
+    discovery: Type.Object({
+      free_endpoints: Type.Array(Type.Object({ path: Type.String(), purpose: Type.String() })),
+      note: Type.String(),
+    }),
+    paid_execution: Type.Array(
+      Type.Object({
+        path: Type.String(),
+        pricing_type: Type.String(),
+        from_usdc: Usdc,
+        to_usdc: Type.Optional(Usdc),
+        recommended: Type.Optional(Type.Boolean()),
+        purpose: Type.String(),
+      }),
+    ),
+    governance: Type.Object({
+      supported: Type.Boolean(),
+      inputs: Type.Array(Type.String()),
+      outcomes: Type.Array(Type.String()),
+      stable_error_codes: Type.Array(Type.String()),
+    }),
+    routed_actions: Type.Object({
       path: Type.String(),
       pricing_type: Type.String(),
-      from_usdc: Usdc,
-      to_usdc: Type.Optional(Usdc),
-      recommended: Type.Optional(Type.Boolean()),
-      purpose: Type.String(),
+      status: Type.String(),
+      description: Type.String(),
+      fee_models: Type.Array(Type.String()),
     }),
-  ),
-  governance: Type.Object({
-    supported: Type.Boolean(),
-    inputs: Type.Array(Type.String()),
-    outcomes: Type.Array(Type.String()),
-    stable_error_codes: Type.Array(Type.String()),
-  }),
-  routed_actions: Type.Object({
-    path: Type.String(),
-    pricing_type: Type.String(),
-    status: Type.String(),
-    description: Type.String(),
-    fee_models: Type.Array(Type.String()),
-  }),
-  example_prices: Type.Array(
-    Type.Object({ category: Type.String(), endpoint: Type.String(), estimated_total_usdc: Usdc, note: Type.String() }),
-  ),
-  monetization_logic: Type.Object({ principle: Type.String(), why: Type.Array(Type.String()) }),
-  marketplace_hints: Type.Object({ category: Type.String(), tags: Type.Array(Type.String()) }),
-  docs: Type.Record(Type.String(), Type.String()),
-})
+    example_prices: Type.Array(
+      Type.Object({
+        category: Type.String(),
+        endpoint: Type.String(),
+        estimated_total_usdc: Usdc,
+        note: Type.String(),
+      }),
+    ),
+    monetization_logic: Type.Object({ principle: Type.String(), why: Type.Array(Type.String()) }),
+    marketplace_hints: Type.Object({ category: Type.String(), tags: Type.Array(Type.String()) }),
+    docs: Type.Record(Type.String(), Type.String()),
+  },
+  { title: 'PricingSurfaceResponse' },
+)

@@ -15,16 +15,19 @@ export const AuthorizeRequest = Type.Object(
     expires_in_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 86_400, description: 'Default 900.' })),
     idempotency_key: IdempotencyKey,
   },
-  { additionalProperties: false },
+  { title: 'AuthorizeRequest', additionalProperties: false },
 )
 
-export const AuthorizeResponse = Type.Object({
-  authorization_id: Type.String(),
-  token: Type.String({ description: 'Shown once; sent as override_token.' }),
-  status: Type.Literal('issued'),
-  scope: Type.Object({ agent_id: Type.String(), amount_usdc: Type.Number(), merchant: Type.String() }),
-  single_use: Type.Literal(true),
-  denied_decision_id: Type.String(),
-  expires_at: Type.String(),
-  issued_by: Type.String(),
-})
+export const AuthorizeResponse = Type.Object(
+  {
+    authorization_id: Type.String(),
+    token: Type.String({ description: 'Shown once; sent as override_token.' }),
+    status: Type.Literal('issued'),
+    scope: Type.Object({ agent_id: Type.String(), amount_usdc: Type.Number(), merchant: Type.String() }),
+    single_use: Type.Literal(true),
+    denied_decision_id: Type.String(),
+    expires_at: Type.String(),
+    issued_by: Type.String(),
+  },
+  { title: 'AuthorizeResponse' },
+)

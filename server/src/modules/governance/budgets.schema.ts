@@ -29,31 +29,35 @@ export const BudgetUpdateRequest = Type.Object(
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
   {
+    title: 'BudgetUpdateRequest',
     additionalProperties: false,
     description:
       'Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made.',
   },
 )
 
-export const BudgetConfigResponse = Type.Object({
-  tenant_id: Type.String(),
-  currency: Type.Literal('USDC'),
-  budgets: Type.Array(
-    Type.Object({
-      budget_id: Type.String(),
-      scope: Type.Object({ type: ScopeType, id: Type.String() }),
-      window: oneOf(...budgetWindows),
-      limit_usdc: Usdc,
-      soft_limit_usdc: nullable(Usdc),
-      spent_usdc: Usdc,
-      reserved_usdc: Usdc,
-      remaining_usdc: Usdc,
-      resets_at: nullable(Type.String()),
-      on_breach: oneOf('block', 'downgrade', 'review'),
-      alert_thresholds: Type.Array(Type.Number()),
-      version: Type.Integer(),
-      created_at: Type.String(),
-      updated_at: Type.String(),
-    }),
-  ),
-})
+export const BudgetConfigResponse = Type.Object(
+  {
+    tenant_id: Type.String(),
+    currency: Type.Literal('USDC'),
+    budgets: Type.Array(
+      Type.Object({
+        budget_id: Type.String(),
+        scope: Type.Object({ type: ScopeType, id: Type.String() }),
+        window: oneOf(...budgetWindows),
+        limit_usdc: Usdc,
+        soft_limit_usdc: nullable(Usdc),
+        spent_usdc: Usdc,
+        reserved_usdc: Usdc,
+        remaining_usdc: Usdc,
+        resets_at: nullable(Type.String()),
+        on_breach: oneOf('block', 'downgrade', 'review'),
+        alert_thresholds: Type.Array(Type.Number()),
+        version: Type.Integer(),
+        created_at: Type.String(),
+        updated_at: Type.String(),
+      }),
+    ),
+  },
+  { title: 'BudgetConfigResponse' },
+)

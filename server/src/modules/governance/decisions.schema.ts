@@ -2,25 +2,28 @@ import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { Id, nullable, oneOf, openObject } from './schema-helpers.ts'
 
-export const DecisionRecord = Type.Object({
-  decision_id: Type.String(),
-  kind: oneOf('run', 'loop', 'preauth'),
-  run_id: Type.String(),
-  preauth_id: nullable(Type.String()),
-  agent_id: Type.String(),
-  merchant: Type.String(),
-  amount: Type.String(),
-  amount_usdc: Type.Number(),
-  outcome: oneOf('blocked', 'rejected', 'review_required'),
-  error: Type.String(),
-  message: Type.String(),
-  overridable: Type.Boolean({ description: 'Whether POST /api/authorize may override it.' }),
-  policy_results: Type.Array(openObject('What one rule said: asked, limit, reason, smallest_change.')),
-  smallest_change: Type.Array(openObject('The least that would have to be different.')),
-  action_hash: Type.String(),
-  asked_by: Type.String(),
-  created_at: Type.String(),
-})
+export const DecisionRecord = Type.Object(
+  {
+    decision_id: Type.String(),
+    kind: oneOf('run', 'loop', 'preauth'),
+    run_id: Type.String(),
+    preauth_id: nullable(Type.String()),
+    agent_id: Type.String(),
+    merchant: Type.String(),
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    outcome: oneOf('blocked', 'rejected', 'review_required'),
+    error: Type.String(),
+    message: Type.String(),
+    overridable: Type.Boolean({ description: 'Whether POST /api/authorize may override it.' }),
+    policy_results: Type.Array(openObject('What one rule said: asked, limit, reason, smallest_change.')),
+    smallest_change: Type.Array(openObject('The least that would have to be different.')),
+    action_hash: Type.String(),
+    asked_by: Type.String(),
+    created_at: Type.String(),
+  },
+  { title: 'Decision' },
+)
 
 export const DecisionsQuery = Type.Object(
   {
@@ -32,9 +35,12 @@ export const DecisionsQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const DecisionsResponse = Type.Object({
-  decisions: Type.Array(DecisionRecord),
-  ...pageFields,
-})
+export const DecisionsResponse = Type.Object(
+  {
+    decisions: Type.Array(DecisionRecord),
+    ...pageFields,
+  },
+  { title: 'DecisionsResponse' },
+)
 
 export const DecisionParams = Type.Object({ id: Id })

@@ -22,6 +22,7 @@ export const MandateCreate = Type.Object(
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
   {
+    title: 'MandateCreate',
     additionalProperties: false,
     description: 'Who may spend, how much, where and how long. Without `expires_at` it lasts a year.',
   },
@@ -29,7 +30,7 @@ export const MandateCreate = Type.Object(
 
 export const MandateRevoke = Type.Object(
   { reason: Type.Optional(Type.String({ maxLength: 500 })) },
-  { additionalProperties: false },
+  { title: 'MandateRevoke', additionalProperties: false },
 )
 export const MandateParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) })
 
@@ -42,25 +43,31 @@ export const MandatesQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const MandateRecord = Type.Object({
-  id: Type.String(),
-  mandate_id: Type.String(),
-  name: Type.String(),
-  agent_id: nullable(Type.String()),
-  holder_key_id: nullable(Type.String()),
-  constraints: Type.Array(Type.Object({}, { additionalProperties: true })),
-  content_hash: Type.String(),
-  status: oneOf('active', 'revoked'),
-  starts_at: Type.String(),
-  expires_at: Type.String(),
-  created_at: Type.String(),
-  revoked_at: nullable(Type.String()),
-})
+export const MandateRecord = Type.Object(
+  {
+    id: Type.String(),
+    mandate_id: Type.String(),
+    name: Type.String(),
+    agent_id: nullable(Type.String()),
+    holder_key_id: nullable(Type.String()),
+    constraints: Type.Array(Type.Object({}, { additionalProperties: true })),
+    content_hash: Type.String(),
+    status: oneOf('active', 'revoked'),
+    starts_at: Type.String(),
+    expires_at: Type.String(),
+    created_at: Type.String(),
+    revoked_at: nullable(Type.String()),
+  },
+  { title: 'Mandate' },
+)
 
-export const MandatesResponse = Type.Object({
-  mandates: Type.Array(MandateRecord),
-  ...pageFields,
-})
+export const MandatesResponse = Type.Object(
+  {
+    mandates: Type.Array(MandateRecord),
+    ...pageFields,
+  },
+  { title: 'MandatesResponse' },
+)
 
 const amounts = ['limit', 'spent', 'reserved', 'remaining']
 
@@ -82,6 +89,7 @@ export const RemainingStatement = Type.Object(
     signature: Type.Object({ alg: Type.Literal('ed25519'), key_id: Type.String(), value: Type.String() }),
   },
   {
+    title: 'RemainingStatement',
     description:
       'Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`.',
   },

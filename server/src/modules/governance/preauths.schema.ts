@@ -39,41 +39,46 @@ export const PreauthCreate = Type.Object(
     ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     idempotency_key: IdempotencyKey,
   },
-  { additionalProperties: false },
+  { title: 'PreauthCreate', additionalProperties: false },
 )
 
-export const PreauthRecord = Type.Object({
-  preauth_id: Type.String(),
-  run_id: Type.String({
-    description: 'Under which `/api/runs` shows it, and which a run that uses the token takes over.',
-  }),
-  decision: oneOf('approved', 'rejected', 'review_required'),
-  status: oneOf(...statuses),
-  token: nullable(
-    Type.String({ description: 'EdDSA JWT, single use; its key is in the public key set with the purpose `preauth`.' }),
-  ),
-  agent_id: Type.String(),
-  mandate_id: nullable(Type.String()),
-  merchant: openObject('Who is paid.'),
-  amount: Type.String(),
-  amount_usdc: Type.Number(),
-  asset: Type.String(),
-  network: Type.String(),
-  purpose: nullable(Type.String()),
-  request_hash: nullable(Type.String()),
-  reserved: Type.String(),
-  reserved_usdc: Type.Number(),
-  policy_hash: nullable(Type.String()),
-  policy_results: Type.Array(openObject('What one rule said, and why.')),
-  decision_id: nullable(Type.String()),
-  approval_id: nullable(Type.String()),
-  override_id: nullable(Type.String()),
-  created_at: Type.String(),
-  expires_at: nullable(Type.String()),
-  close_by: nullable(Type.String()),
-  escalated_at: nullable(Type.String()),
-  closed: nullable(openObject('What came of it.')),
-})
+export const PreauthRecord = Type.Object(
+  {
+    preauth_id: Type.String(),
+    run_id: Type.String({
+      description: 'Under which `/api/runs` shows it, and which a run that uses the token takes over.',
+    }),
+    decision: oneOf('approved', 'rejected', 'review_required'),
+    status: oneOf(...statuses),
+    token: nullable(
+      Type.String({
+        description: 'EdDSA JWT, single use; its key is in the public key set with the purpose `preauth`.',
+      }),
+    ),
+    agent_id: Type.String(),
+    mandate_id: nullable(Type.String()),
+    merchant: openObject('Who is paid.'),
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    asset: Type.String(),
+    network: Type.String(),
+    purpose: nullable(Type.String()),
+    request_hash: nullable(Type.String()),
+    reserved: Type.String(),
+    reserved_usdc: Type.Number(),
+    policy_hash: nullable(Type.String()),
+    policy_results: Type.Array(openObject('What one rule said, and why.')),
+    decision_id: nullable(Type.String()),
+    approval_id: nullable(Type.String()),
+    override_id: nullable(Type.String()),
+    created_at: Type.String(),
+    expires_at: nullable(Type.String()),
+    close_by: nullable(Type.String()),
+    escalated_at: nullable(Type.String()),
+    closed: nullable(openObject('What came of it.')),
+  },
+  { title: 'Preauth' },
+)
 
 export const PreauthCreated = Type.Object(
   {
@@ -88,7 +93,7 @@ export const PreauthCreated = Type.Object(
     close_by: nullable(Type.String()),
     approval_id: nullable(Type.String()),
   },
-  { additionalProperties: true },
+  { title: 'PreauthCreated', additionalProperties: true },
 )
 
 export const PreauthRejected = Type.Object(
@@ -98,7 +103,11 @@ export const PreauthRejected = Type.Object(
     decision_id: Type.Optional(Type.String()),
     policy_results: Type.Optional(Type.Array(openObject('What one rule said, and why.'))),
   },
-  { additionalProperties: true, description: 'Refused by a policy, a budget or a mandate; nothing is held.' },
+  {
+    title: 'PreauthRejected',
+    additionalProperties: true,
+    description: 'Refused by a policy, a budget or a mandate; nothing is held.',
+  },
 )
 
 export const PreauthClose = Type.Object(
@@ -113,24 +122,28 @@ export const PreauthClose = Type.Object(
     idempotency_key: IdempotencyKey,
   },
   {
+    title: 'PreauthClose',
     additionalProperties: false,
     description: 'Without an amount, all of what was authorised was charged. What was not charged is released.',
   },
 )
 
-export const PreauthClosed = Type.Object({
-  preauth_id: Type.String(),
-  run_id: Type.String(),
-  status: Type.Literal('closed'),
-  outcome: oneOf('settled', 'failed', 'voided'),
-  charged: Type.String(),
-  released: Type.String(),
-  late: Type.Boolean(),
-  verified_onchain: nullable(Type.Boolean({ description: 'null: no chain was asked, or none could be.' })),
-  transaction: nullable(Type.String()),
-  receipt_url: Type.String(),
-  receipt: openObject('The signed receipt.'),
-})
+export const PreauthClosed = Type.Object(
+  {
+    preauth_id: Type.String(),
+    run_id: Type.String(),
+    status: Type.Literal('closed'),
+    outcome: oneOf('settled', 'failed', 'voided'),
+    charged: Type.String(),
+    released: Type.String(),
+    late: Type.Boolean(),
+    verified_onchain: nullable(Type.Boolean({ description: 'null: no chain was asked, or none could be.' })),
+    transaction: nullable(Type.String()),
+    receipt_url: Type.String(),
+    receipt: openObject('The signed receipt.'),
+  },
+  { title: 'PreauthClosed' },
+)
 
 export const PreauthParams = Type.Object({ id: Id })
 
@@ -144,7 +157,10 @@ export const PreauthsQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const PreauthsResponse = Type.Object({
-  preauths: Type.Array(PreauthRecord),
-  ...pageFields,
-})
+export const PreauthsResponse = Type.Object(
+  {
+    preauths: Type.Array(PreauthRecord),
+    ...pageFields,
+  },
+  { title: 'PreauthsResponse' },
+)

@@ -11,23 +11,26 @@ export const AlertCreate = Type.Object(
     data: Type.Optional(Type.Record(Type.String({ maxLength: 80 }), Type.Unknown(), { maxProperties: 50 })),
     idempotency_key: Type.Optional(Type.String({ maxLength: 255 })),
   },
-  { additionalProperties: false },
+  { title: 'PredictiveAlertCreate', additionalProperties: false },
 )
 
 export const AlertRead = Type.Object(
   { id: Type.String({ minLength: 1, maxLength: 64 }) },
-  { additionalProperties: false },
+  { title: 'PredictiveAlertRead', additionalProperties: false },
 )
 
-export const Alert = Type.Object({
-  id: Type.String(),
-  severity: Severity,
-  type: Type.String(),
-  message: Type.String(),
-  read: Type.Boolean(),
-  created_at: Type.String({ format: 'date-time' }),
-  data: Type.Record(Type.String(), Type.Unknown()),
-})
+export const Alert = Type.Object(
+  {
+    id: Type.String(),
+    severity: Severity,
+    type: Type.String(),
+    message: Type.String(),
+    read: Type.Boolean(),
+    created_at: Type.String({ format: 'date-time' }),
+    data: Type.Record(Type.String(), Type.Unknown()),
+  },
+  { title: 'PredictiveAlert' },
+)
 
 export const AlertsQuery = Type.Object(
   {
@@ -38,7 +41,10 @@ export const AlertsQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const AlertsResponse = Type.Object({
-  alerts: Type.Array(Alert),
-  ...pageFields,
-})
+export const AlertsResponse = Type.Object(
+  {
+    alerts: Type.Array(Alert),
+    ...pageFields,
+  },
+  { title: 'PredictiveAlertsResponse' },
+)

@@ -8,22 +8,28 @@ const DependencyState = Type.Union(
 )
 
 const healthFields = { redis: DependencyState, supabase: DependencyState }
-const HealthResponse = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
-  ...healthFields,
-})
+const HealthResponse = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
+    ...healthFields,
+  },
+  { title: 'HealthResponse', description: 'Whether the service and its dependencies can be reached.' },
+)
 
-const EnvCheckResponse = Type.Object({
-  status: Type.Union([Type.Literal('ok'), Type.Literal('incomplete')]),
-  missing_required: Type.Array(Type.String()),
-  services: Type.Record(
-    Type.String(),
-    Type.Object({
-      required: Type.Record(Type.String(), Type.String()),
-      optional: Type.Record(Type.String(), Type.String()),
-    }),
-  ),
-})
+const EnvCheckResponse = Type.Object(
+  {
+    status: Type.Union([Type.Literal('ok'), Type.Literal('incomplete')]),
+    missing_required: Type.Array(Type.String()),
+    services: Type.Record(
+      Type.String(),
+      Type.Object({
+        required: Type.Record(Type.String(), Type.String()),
+        optional: Type.Record(Type.String(), Type.String()),
+      }),
+    ),
+  },
+  { title: 'EnvCheckResponse' },
+)
 
 export function healthRoutes(app: App, deps: { health: Health; envCheck: () => EnvCheck }) {
   app.get(

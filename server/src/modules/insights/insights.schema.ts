@@ -20,13 +20,16 @@ const WindowName = Type.Union((Object.keys(analyticsWindows) as AnalyticsWindow[
 
 export const AnalyticsQuery = Type.Object({ window: Type.Optional(WindowName) }, { additionalProperties: false })
 
-export const AnalyticsResponse = Type.Object({
-  window: Type.Object({ name: WindowName, since: Time, until: Time, bucket: Type.String() }),
-  totals: Type.Object(sums),
-  by_agent: Type.Array(Type.Object({ agent_id: Type.String(), ...sums, success_rate: nullableNumber })),
-  latency_ms: Type.Object({ p50: nullableNumber, p95: nullableNumber, p99: nullableNumber }),
-  series: Type.Array(Type.Object({ at: Time, ...sums })),
-})
+export const AnalyticsResponse = Type.Object(
+  {
+    window: Type.Object({ name: WindowName, since: Time, until: Time, bucket: Type.String() }),
+    totals: Type.Object(sums),
+    by_agent: Type.Array(Type.Object({ agent_id: Type.String(), ...sums, success_rate: nullableNumber })),
+    latency_ms: Type.Object({ p50: nullableNumber, p95: nullableNumber, p99: nullableNumber }),
+    series: Type.Array(Type.Object({ at: Time, ...sums })),
+  },
+  { title: 'AnalyticsResponse' },
+)
 
 const Outlook = Type.Object({
   budget_id: Type.String(),
@@ -49,34 +52,37 @@ const Outlook = Type.Object({
   ]),
 })
 
-export const ControlTowerResponse = Type.Object({
-  as_of: Time,
-  spend: Type.Object({ today_usdc: Type.Number(), month_usdc: Type.Number() }),
-  runs: Type.Object({
-    today: Type.Integer(),
-    month: Type.Integer(),
-    completed_today: Type.Integer(),
-    blocked_today: Type.Integer(),
-    failed_today: Type.Integer(),
-    executing: Type.Integer(),
-    escalated: Type.Integer(),
-  }),
-  approvals_pending: Type.Integer(),
-  preauth: Type.Object({ open: Type.Integer(), escalated: Type.Integer(), oldest_age_s: nullableNumber }),
-  settlements_unknown: Type.Integer(),
-  webhooks: Type.Object({
-    active: Type.Integer(),
-    failing: Type.Integer(),
-    pending_deliveries: Type.Integer(),
-    oldest_pending_age_s: nullableNumber,
-  }),
-  budgets_at_risk: Type.Array(Outlook),
-  alerts: Type.Array(Alert),
-  frozen_agents: Type.Array(
-    Type.Object({ agent_id: Type.String(), reason: Type.String(), frozen_by: Type.String(), frozen_at: Time }),
-  ),
-  log_checkpoint: nullableText,
-})
+export const ControlTowerResponse = Type.Object(
+  {
+    as_of: Time,
+    spend: Type.Object({ today_usdc: Type.Number(), month_usdc: Type.Number() }),
+    runs: Type.Object({
+      today: Type.Integer(),
+      month: Type.Integer(),
+      completed_today: Type.Integer(),
+      blocked_today: Type.Integer(),
+      failed_today: Type.Integer(),
+      executing: Type.Integer(),
+      escalated: Type.Integer(),
+    }),
+    approvals_pending: Type.Integer(),
+    preauth: Type.Object({ open: Type.Integer(), escalated: Type.Integer(), oldest_age_s: nullableNumber }),
+    settlements_unknown: Type.Integer(),
+    webhooks: Type.Object({
+      active: Type.Integer(),
+      failing: Type.Integer(),
+      pending_deliveries: Type.Integer(),
+      oldest_pending_age_s: nullableNumber,
+    }),
+    budgets_at_risk: Type.Array(Outlook),
+    alerts: Type.Array(Alert),
+    frozen_agents: Type.Array(
+      Type.Object({ agent_id: Type.String(), reason: Type.String(), frozen_by: Type.String(), frozen_at: Time }),
+    ),
+    log_checkpoint: nullableText,
+  },
+  { title: 'ControlTowerResponse' },
+)
 
 export const ControlTowerAction = Type.Object(
   {
@@ -85,5 +91,5 @@ export const ControlTowerAction = Type.Object(
     reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
     idempotency_key: Type.Optional(Type.String({ maxLength: 255 })),
   },
-  { additionalProperties: false },
+  { title: 'ControlTowerRequest', additionalProperties: false },
 )

@@ -25,87 +25,99 @@ export const LedgerQuery = Type.Object(
   strict,
 )
 
-export const LedgerResponse = Type.Object({
-  entries: Type.Array(
-    Type.Object({
-      id: Type.String(),
-      transaction_id: Type.String(),
-      account: Type.String(),
-      direction: literals('debit', 'credit'),
-      amount: Type.String({ description: 'Atomic units of the asset.' }),
-      asset: Type.String(),
-      status: literals('pending', 'posted', 'voided'),
-      code: Type.String(),
-      ref: Type.String(),
-      created_at: Type.String(),
-      balance_after: Type.String({
-        description:
-          'What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe.',
+export const LedgerResponse = Type.Object(
+  {
+    entries: Type.Array(
+      Type.Object({
+        id: Type.String(),
+        transaction_id: Type.String(),
+        account: Type.String(),
+        direction: literals('debit', 'credit'),
+        amount: Type.String({ description: 'Atomic units of the asset.' }),
+        asset: Type.String(),
+        status: literals('pending', 'posted', 'voided'),
+        code: Type.String(),
+        ref: Type.String(),
+        created_at: Type.String(),
+        balance_after: Type.String({
+          description:
+            'What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe.',
+        }),
       }),
-    }),
-  ),
-  accounts: Type.Array(
-    Type.Object({
-      account: Type.String(),
-      type: literals('asset', 'liability', 'revenue', 'expense', 'equity', 'other'),
-      asset: Type.String(),
-      balance: Type.String(),
-    }),
-    { description: 'Every account of the tenant with what it stands at now.' },
-  ),
-  invariants: Type.Object(
-    {
-      balanced: Type.Boolean({ description: 'Debits and credits are equal, in every asset.' }),
-      wallets_match: Type.Boolean({ description: 'Every wallet holds what its entries say.' }),
-    },
-    { description: 'Worked out from the entries when asked.' },
-  ),
-  ...pageFields,
-})
+    ),
+    accounts: Type.Array(
+      Type.Object({
+        account: Type.String(),
+        type: literals('asset', 'liability', 'revenue', 'expense', 'equity', 'other'),
+        asset: Type.String(),
+        balance: Type.String(),
+      }),
+      { description: 'Every account of the tenant with what it stands at now.' },
+    ),
+    invariants: Type.Object(
+      {
+        balanced: Type.Boolean({ description: 'Debits and credits are equal, in every asset.' }),
+        wallets_match: Type.Boolean({ description: 'Every wallet holds what its entries say.' }),
+      },
+      { description: 'Worked out from the entries when asked.' },
+    ),
+    ...pageFields,
+  },
+  { title: 'LedgerResponse' },
+)
 
 const balances = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =>
   Type.Object({ available: type, pending: type, escrowed: type, reserved: type })
 
-export const WalletRecord = Type.Object({
-  wallet_id: Type.String(),
-  name: Type.String(),
-  address: Type.String({
-    description:
-      'Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet.',
-  }),
-  network: Type.String(),
-  asset: Type.String(),
-  balance: Type.Object(balances(Type.String()).properties, {
-    description:
-      'Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way.',
-  }),
-  balance_usdc: balances(Type.Number()),
-  created_at: Type.String(),
-})
+export const WalletRecord = Type.Object(
+  {
+    wallet_id: Type.String(),
+    name: Type.String(),
+    address: Type.String({
+      description:
+        'Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet.',
+    }),
+    network: Type.String(),
+    asset: Type.String(),
+    balance: Type.Object(balances(Type.String()).properties, {
+      description:
+        'Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way.',
+    }),
+    balance_usdc: balances(Type.Number()),
+    created_at: Type.String(),
+  },
+  { title: 'Wallet' },
+)
 
 export const WalletCreate = Type.Object(
   { name: Type.Optional(Type.String({ minLength: 1, maxLength: 120 })), idempotency_key },
-  strict,
+  { ...strict, title: 'WalletCreate' },
 )
 export const WalletsQuery = Type.Object({ limit, cursor: cursorParameter('wal') }, strict)
-export const WalletsResponse = Type.Object({ wallets: Type.Array(WalletRecord), ...pageFields })
+export const WalletsResponse = Type.Object(
+  { wallets: Type.Array(WalletRecord), ...pageFields },
+  { title: 'WalletsResponse' },
+)
 
 const escrowState = literals('held', 'released', 'refunded', 'disputed', 'expired')
 
-export const EscrowRecord = Type.Object({
-  escrow_id: Type.String(),
-  wallet_id: Type.String(),
-  to_wallet_id: nullable(Type.String()),
-  run_id: nullable(Type.String()),
-  status: escrowState,
-  amount: Type.String(),
-  amount_usdc: Type.Number(),
-  memo: nullable(Type.String()),
-  reason: nullable(Type.String()),
-  expires_at: Type.String(),
-  created_at: Type.String(),
-  ended_at: nullable(Type.String()),
-})
+export const EscrowRecord = Type.Object(
+  {
+    escrow_id: Type.String(),
+    wallet_id: Type.String(),
+    to_wallet_id: nullable(Type.String()),
+    run_id: nullable(Type.String()),
+    status: escrowState,
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    memo: nullable(Type.String()),
+    reason: nullable(Type.String()),
+    expires_at: Type.String(),
+    created_at: Type.String(),
+    ended_at: nullable(Type.String()),
+  },
+  { title: 'Escrow' },
+)
 
 export const EscrowCreate = Type.Object(
   {
@@ -127,45 +139,63 @@ export const EscrowCreate = Type.Object(
     ),
     idempotency_key,
   },
-  strict,
+  { ...strict, title: 'EscrowCreate' },
 )
 export const EscrowsQuery = Type.Object(
   { limit, cursor: cursorParameter('esc'), state: Type.Optional(escrowState) },
   strict,
 )
-export const EscrowsResponse = Type.Object({ escrows: Type.Array(EscrowRecord), ...pageFields })
-export const EscrowEnd = Type.Object({ reason: Type.Optional(reason), idempotency_key }, strict)
-export const EscrowDispute = Type.Object({ reason, idempotency_key }, strict)
-export const EscrowResolve = Type.Object({ outcome: literals('release', 'refund'), reason, idempotency_key }, strict)
+export const EscrowsResponse = Type.Object(
+  { escrows: Type.Array(EscrowRecord), ...pageFields },
+  { title: 'EscrowsResponse' },
+)
+export const EscrowEnd = Type.Object(
+  { reason: Type.Optional(reason), idempotency_key },
+  { ...strict, title: 'EscrowEnd' },
+)
+export const EscrowDispute = Type.Object({ reason, idempotency_key }, { ...strict, title: 'EscrowDispute' })
+export const EscrowResolve = Type.Object(
+  { outcome: literals('release', 'refund'), reason, idempotency_key },
+  { ...strict, title: 'EscrowResolve' },
+)
 
 const payoutState = literals('pending', 'paid', 'cancelled')
 
-export const PayoutRecord = Type.Object({
-  payout_id: Type.String(),
-  kind: literals('withdrawal', 'refund'),
-  status: payoutState,
-  method: literals('chain', 'manual'),
-  tenant_id: nullable(Type.String()),
-  wallet_id: nullable(Type.String()),
-  settlement_id: nullable(Type.String()),
-  to: Type.String(),
-  amount: Type.String(),
-  amount_usdc: Type.Number(),
-  transaction: nullable(Type.String()),
-  reason: nullable(Type.String()),
-  attempts: Type.Integer(),
-  created_at: Type.String(),
-  updated_at: Type.String(),
-})
+export const PayoutRecord = Type.Object(
+  {
+    payout_id: Type.String(),
+    kind: literals('withdrawal', 'refund'),
+    status: payoutState,
+    method: literals('chain', 'manual'),
+    tenant_id: nullable(Type.String()),
+    wallet_id: nullable(Type.String()),
+    settlement_id: nullable(Type.String()),
+    to: Type.String(),
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    transaction: nullable(Type.String()),
+    reason: nullable(Type.String()),
+    attempts: Type.Integer(),
+    created_at: Type.String(),
+    updated_at: Type.String(),
+  },
+  { title: 'Payout' },
+)
 
-export const WithdrawRequest = Type.Object({ to: evmAddress, ...amountFields, idempotency_key }, strict)
+export const WithdrawRequest = Type.Object(
+  { to: evmAddress, ...amountFields, idempotency_key },
+  { ...strict, title: 'WithdrawRequest' },
+)
 export const PayoutsQuery = Type.Object(
   { limit, cursor: cursorParameter('pay'), state: Type.Optional(payoutState) },
   strict,
 )
-export const PayoutsResponse = Type.Object({ payouts: Type.Array(PayoutRecord), ...pageFields })
+export const PayoutsResponse = Type.Object(
+  { payouts: Type.Array(PayoutRecord), ...pageFields },
+  { title: 'PayoutsResponse' },
+)
 export const PayoutConfirm = Type.Object(
   { transaction: Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }), idempotency_key },
-  strict,
+  { ...strict, title: 'PayoutConfirm' },
 )
-export const PayoutCancel = Type.Object({ idempotency_key }, strict)
+export const PayoutCancel = Type.Object({ idempotency_key }, { ...strict, title: 'PayoutCancel' })

@@ -22,7 +22,7 @@ const fields = {
   expires_at: Time,
 }
 
-export const MemoryRecord = Type.Object(fields)
+export const MemoryRecord = Type.Object(fields, { title: 'Memory' })
 
 export const MemoryParams = Type.Object({ id })
 
@@ -37,10 +37,13 @@ export const MemoryQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const MemoriesResponse = Type.Object({
-  memories: Type.Array(MemoryRecord),
-  ...pageFields,
-})
+export const MemoriesResponse = Type.Object(
+  {
+    memories: Type.Array(MemoryRecord),
+    ...pageFields,
+  },
+  { title: 'MemoriesResponse' },
+)
 
 export const MemoryCreate = Type.Object(
   {
@@ -63,7 +66,7 @@ export const MemoryCreate = Type.Object(
     ),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
-  { additionalProperties: false },
+  { title: 'MemoryCreate', additionalProperties: false },
 )
 
 export const MemorySearch = Type.Object(
@@ -73,20 +76,26 @@ export const MemorySearch = Type.Object(
     agent_id: Type.Optional(agentId),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 50 })),
   },
-  { additionalProperties: false },
+  { title: 'MemorySearch', additionalProperties: false },
 )
 
-export const MemorySearchResponse = Type.Object({
-  memories: Type.Array(
-    Type.Object({
-      ...fields,
-      score: Type.Number({ description: 'Higher fits better; comparable within one answer only.' }),
-    }),
-  ),
-})
+export const MemorySearchResponse = Type.Object(
+  {
+    memories: Type.Array(
+      Type.Object({
+        ...fields,
+        score: Type.Number({ description: 'Higher fits better; comparable within one answer only.' }),
+      }),
+    ),
+  },
+  { title: 'MemorySearchResponse' },
+)
 
-export const MemoryDeleted = Type.Object({ id: Type.String(), deleted: Type.Boolean() })
+export const MemoryDeleted = Type.Object({ id: Type.String(), deleted: Type.Boolean() }, { title: 'MemoryDeleted' })
 
 export const SessionQuery = Type.Object({ session_id: sessionId }, { additionalProperties: false })
 
-export const SessionDeleted = Type.Object({ session_id: Type.String(), deleted_count: Type.Integer() })
+export const SessionDeleted = Type.Object(
+  { session_id: Type.String(), deleted_count: Type.Integer() },
+  { title: 'MemorySessionDeleted' },
+)

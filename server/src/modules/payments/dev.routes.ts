@@ -25,16 +25,19 @@ const FaucetRequest = Type.Object(
     address: Type.String({ pattern: '^0x[0-9a-fA-F]{40}$' }),
     amount_usdc: Type.Number({ exclusiveMinimum: 0, maximum: MAX_USDC }),
   },
-  { additionalProperties: false },
+  { title: 'FaucetRequest', additionalProperties: false },
 )
-const FaucetResponse = Type.Object({
-  address: Type.String(),
-  amount: Type.String(),
-  amount_usdc: Type.Number(),
-  asset: Type.String(),
-  network: Type.String(),
-  transaction: Type.String(),
-})
+const FaucetResponse = Type.Object(
+  {
+    address: Type.String(),
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    asset: Type.String(),
+    network: Type.String(),
+    transaction: Type.String(),
+  },
+  { title: 'FaucetResponse' },
+)
 const AnyJson = Type.Unknown()
 
 export function devRoutes(app: App, deps: DevDeps) {

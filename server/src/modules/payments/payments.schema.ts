@@ -4,32 +4,35 @@ import { cursorParameter, pageFields } from '../../platform/paging.ts'
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const states = ['pending', 'settled', 'failed', 'unknown', 'refunded'].map((state) => Type.Literal(state))
 
-export const SettlementRecord = Type.Object({
-  settlement_id: Type.String(),
-  run_id: Type.String(),
-  status: Type.Union(states),
-  method: Type.String(),
-  network: Type.String(),
-  asset: Type.String(),
-  payer: Type.String(),
-  pay_to: Type.String(),
-  amount: Type.String(),
-  amount_usdc: Type.Number(),
-  nonce: Type.String(),
-  transaction: nullable(Type.String()),
-  block: nullable(Type.Integer()),
-  reason: nullable(Type.String()),
-  attempts: Type.Integer(),
-  wallet_id: nullable(Type.String()),
-  refund: nullable(
-    Type.Object(
-      { payout_id: Type.String(), status: Type.String(), transaction: nullable(Type.String()) },
-      { description: 'A payment that arrived after its run had failed is paid back.' },
+export const SettlementRecord = Type.Object(
+  {
+    settlement_id: Type.String(),
+    run_id: Type.String(),
+    status: Type.Union(states),
+    method: Type.String(),
+    network: Type.String(),
+    asset: Type.String(),
+    payer: Type.String(),
+    pay_to: Type.String(),
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    nonce: Type.String(),
+    transaction: nullable(Type.String()),
+    block: nullable(Type.Integer()),
+    reason: nullable(Type.String()),
+    attempts: Type.Integer(),
+    wallet_id: nullable(Type.String()),
+    refund: nullable(
+      Type.Object(
+        { payout_id: Type.String(), status: Type.String(), transaction: nullable(Type.String()) },
+        { description: 'A payment that arrived after its run had failed is paid back.' },
+      ),
     ),
-  ),
-  created_at: Type.String(),
-  updated_at: Type.String(),
-})
+    created_at: Type.String(),
+    updated_at: Type.String(),
+  },
+  { title: 'Settlement' },
+)
 
 export const SettleRequest = Type.Object(
   {
@@ -50,7 +53,7 @@ export const SettleRequest = Type.Object(
     ),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
-  { additionalProperties: false },
+  { title: 'SettleRequest', additionalProperties: false },
 )
 
 export const SettlementsQuery = Type.Object(
@@ -63,7 +66,10 @@ export const SettlementsQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const SettlementsResponse = Type.Object({
-  settlements: Type.Array(SettlementRecord),
-  ...pageFields,
-})
+export const SettlementsResponse = Type.Object(
+  {
+    settlements: Type.Array(SettlementRecord),
+    ...pageFields,
+  },
+  { title: 'SettlementsResponse' },
+)

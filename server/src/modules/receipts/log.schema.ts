@@ -22,13 +22,16 @@ export const ConsistencyQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const ConsistencyResponse = Type.Object({
-  origin: Type.String(),
-  from: Type.Integer(),
-  to: Type.Integer(),
-  proof: Type.Array(Type.String(), { description: 'Hashes in base64, in the order of RFC 6962 section 2.1.2' }),
-  checkpoint: Type.String({ description: 'The newest checkpoint, which is that of `to` when `to` was left out' }),
-})
+export const ConsistencyResponse = Type.Object(
+  {
+    origin: Type.String(),
+    from: Type.Integer(),
+    to: Type.Integer(),
+    proof: Type.Array(Type.String(), { description: 'Hashes in base64, in the order of RFC 6962 section 2.1.2' }),
+    checkpoint: Type.String({ description: 'The newest checkpoint, which is that of `to` when `to` was left out' }),
+  },
+  { title: 'ConsistencyResponse' },
+)
 
 export const WitnessRequest = Type.Object(
   {
@@ -38,10 +41,13 @@ export const WitnessRequest = Type.Object(
       description: 'A checkpoint of this log with cosignatures under it',
     }),
   },
-  { additionalProperties: false },
+  { title: 'WitnessRequest', additionalProperties: false },
 )
 
-export const WitnessResponse = Type.Object({
-  size: Type.Integer(),
-  accepted: Type.Array(Type.Object({ witness: Type.String(), cosigned_at: Type.String({ format: 'date-time' }) })),
-})
+export const WitnessResponse = Type.Object(
+  {
+    size: Type.Integer(),
+    accepted: Type.Array(Type.Object({ witness: Type.String(), cosigned_at: Type.String({ format: 'date-time' }) })),
+  },
+  { title: 'WitnessResponse' },
+)

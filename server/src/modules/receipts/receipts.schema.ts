@@ -14,7 +14,7 @@ export const ReceiptLog = Type.Object(
     inclusion_proof: Type.Array(Type.String()),
     checkpoint: Type.String(),
   },
-  { description: 'Where the receipt stands in the public log, with the proof.' },
+  { title: 'ReceiptLog', description: 'Where the receipt stands in the public log, with the proof.' },
 )
 
 export const ReceiptRecord = Type.Object(
@@ -42,6 +42,7 @@ export const ReceiptRecord = Type.Object(
     log: Type.Union([ReceiptLog, Type.Null()]),
   },
   {
+    title: 'Receipt',
     additionalProperties: true,
     description: 'A signed public receipt. It holds hashes, never the task or the output.',
   },
@@ -63,10 +64,13 @@ export const ReceiptsQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const ReceiptsResponse = Type.Object({
-  receipts: Type.Array(ReceiptRecord),
-  ...pageFields,
-})
+export const ReceiptsResponse = Type.Object(
+  {
+    receipts: Type.Array(ReceiptRecord),
+    ...pageFields,
+  },
+  { title: 'ReceiptsResponse' },
+)
 
 export const ReceiptParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 200 }) })
 
@@ -80,14 +84,17 @@ export const ProofQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const ProofResponse = Type.Object({
-  receipt_id: Type.String(),
-  hash: Type.String({ description: 'SHA-256 of the entry: what the next receipt of the run names as prev_hash' }),
-  leaf_hash: Type.String({ description: 'RFC 6962 leaf hash of the same bytes, in base64' }),
-  log: Type.Union([ReceiptLog, Type.Null()], {
-    description: 'Null until the receipt has its place, within about a second',
-  }),
-})
+export const ProofResponse = Type.Object(
+  {
+    receipt_id: Type.String(),
+    hash: Type.String({ description: 'SHA-256 of the entry: what the next receipt of the run names as prev_hash' }),
+    leaf_hash: Type.String({ description: 'RFC 6962 leaf hash of the same bytes, in base64' }),
+    log: Type.Union([ReceiptLog, Type.Null()], {
+      description: 'Null until the receipt has its place, within about a second',
+    }),
+  },
+  { title: 'InclusionProofResponse' },
+)
 
 export const VerifyRequest = Type.Object(
   {
@@ -96,38 +103,46 @@ export const VerifyRequest = Type.Object(
     ),
     receipt_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Or the id of one on record' })),
   },
-  { additionalProperties: false },
+  { title: 'ReceiptVerifyRequest', additionalProperties: false },
 )
 
-export const VerifyResponse = Type.Object({
-  ok: Type.Boolean({ description: 'Whether nothing failed and the signature holds' }),
-  receipt_id: Type.Union([Type.String(), Type.Null()]),
-  checks: Type.Array(
-    Type.Object({
-      name: Type.String(),
-      ok: Type.Union([Type.Boolean(), Type.Literal('skipped')], { description: 'skipped: it could not be looked at' }),
-      reason: Type.String(),
+export const VerifyResponse = Type.Object(
+  {
+    ok: Type.Boolean({ description: 'Whether nothing failed and the signature holds' }),
+    receipt_id: Type.Union([Type.String(), Type.Null()]),
+    checks: Type.Array(
+      Type.Object({
+        name: Type.String(),
+        ok: Type.Union([Type.Boolean(), Type.Literal('skipped')], {
+          description: 'skipped: it could not be looked at',
+        }),
+        reason: Type.String(),
+      }),
+    ),
+    later: Type.Array(Type.Object({ receipt_id: Type.String(), kind: Type.String() }), {
+      description: 'Later receipts of the same run, such as a refund',
     }),
-  ),
-  later: Type.Array(Type.Object({ receipt_id: Type.String(), kind: Type.String() }), {
-    description: 'Later receipts of the same run, such as a refund',
-  }),
-  does_not_prove: Type.Array(Type.String(), { description: 'What must not be concluded, even when all holds' }),
-})
+    does_not_prove: Type.Array(Type.String(), { description: 'What must not be concluded, even when all holds' }),
+  },
+  { title: 'ReceiptVerifyResponse' },
+)
 
-export const JwksResponse = Type.Object({
-  keys: Type.Array(
-    Type.Object({
-      kty: Type.String(),
-      crv: Type.String(),
-      x: Type.String(),
-      kid: Type.String(),
-      use: Type.String(),
-      alg: Type.String(),
-      purpose: Type.String({ description: 'What the key signs, and nothing else' }),
-    }),
-  ),
-})
+export const JwksResponse = Type.Object(
+  {
+    keys: Type.Array(
+      Type.Object({
+        kty: Type.String(),
+        crv: Type.String(),
+        x: Type.String(),
+        kid: Type.String(),
+        use: Type.String(),
+        alg: Type.String(),
+        purpose: Type.String({ description: 'What the key signs, and nothing else' }),
+      }),
+    ),
+  },
+  { title: 'JwksResponse' },
+)
 
 export const DidResponse = Type.Object(
   {
@@ -143,5 +158,5 @@ export const DidResponse = Type.Object(
     ),
     assertionMethod: Type.Array(Type.String()),
   },
-  { description: 'did:web document of the service.' },
+  { title: 'DidResponse', description: 'did:web document of the service.' },
 )

@@ -46,6 +46,7 @@ export const RouteRequest = Type.Object(
     ),
   },
   {
+    title: 'RouteRequest',
     additionalProperties: false,
     description: 'A task, and what the caller would ask of a run. `preferred_agent_id` is an alias of `agent_id`.',
   },
@@ -65,42 +66,53 @@ const Confidence = Type.Number({
   description: 'How often the router is right when it is this sure.',
 })
 
-export const RouteResponse = Type.Object({
-  route_id: Type.String({ description: 'The same question and versions have the same id.' }),
-  recommended_agent_id: nullable(Type.String()),
-  confidence: Confidence,
-  reason: Type.String(),
-  posture: Posture,
-  signals: Type.Array(Type.Object({ name: Type.String(), weight: Type.Number() }), {
-    description: 'The words and shapes of the task that spoke for the lane.',
-  }),
-  alternatives: Type.Array(
-    Type.Object({ agent_id: Type.String(), score: Type.Number(), price_usdc: Type.Number(), why_not: Type.String() }),
-  ),
-  price_usdc: nullable(Type.Number()),
-  decision: Type.String({
-    description:
-      'What governance would say to this run now: approved, pass, warning, downgrade, review_required or blocked.',
-  }),
-  decision_reason: nullable(Type.String()),
-  quote: nullable(
-    Type.Object(
-      { quote_id: Type.String(), expires_at: Type.String({ format: 'date-time' }), signature: Type.String() },
-      { description: 'Send it as `quote` with the same task to POST /api/run: lane and price hold until it expires.' },
+export const RouteResponse = Type.Object(
+  {
+    route_id: Type.String({ description: 'The same question and versions have the same id.' }),
+    recommended_agent_id: nullable(Type.String()),
+    confidence: Confidence,
+    reason: Type.String(),
+    posture: Posture,
+    signals: Type.Array(Type.Object({ name: Type.String(), weight: Type.Number() }), {
+      description: 'The words and shapes of the task that spoke for the lane.',
+    }),
+    alternatives: Type.Array(
+      Type.Object({ agent_id: Type.String(), score: Type.Number(), price_usdc: Type.Number(), why_not: Type.String() }),
     ),
-  ),
-  routing_version: Type.String(),
-})
+    price_usdc: nullable(Type.Number()),
+    decision: Type.String({
+      description:
+        'What governance would say to this run now: approved, pass, warning, downgrade, review_required or blocked.',
+    }),
+    decision_reason: nullable(Type.String()),
+    quote: nullable(
+      Type.Object(
+        { quote_id: Type.String(), expires_at: Type.String({ format: 'date-time' }), signature: Type.String() },
+        {
+          description: 'Send it as `quote` with the same task to POST /api/run: lane and price hold until it expires.',
+        },
+      ),
+    ),
+    routing_version: Type.String(),
+  },
+  { title: 'RouteResponse' },
+)
 
-export const RoutingIntelRequest = Type.Object({ task }, { additionalProperties: false })
+export const RoutingIntelRequest = Type.Object({ task }, { title: 'RoutingIntelRequest', additionalProperties: false })
 
-export const RoutingIntelResponse = Type.Object({
-  recommended_lane: Type.String(),
-  estimated_cost_usdc: Type.Number(),
-  routing_posture: Posture,
-  confidence: Confidence,
-  reason: Type.String(),
-  routing_version: Type.String(),
-})
+export const RoutingIntelResponse = Type.Object(
+  {
+    recommended_lane: Type.String(),
+    estimated_cost_usdc: Type.Number(),
+    routing_posture: Posture,
+    confidence: Confidence,
+    reason: Type.String(),
+    routing_version: Type.String(),
+  },
+  { title: 'RoutingIntelResponse' },
+)
 
-export const RouteIntentRequest = Type.Object({}, { additionalProperties: true, description: 'Not read yet.' })
+export const RouteIntentRequest = Type.Object(
+  {},
+  { title: 'RouteIntentRequest', additionalProperties: true, description: 'Not read yet.' },
+)

@@ -25,7 +25,7 @@ export const RunBudget = Type.Object(
     strict: Type.Optional(Type.Boolean()),
     currency: Type.Optional(Type.String({ maxLength: 12 })),
   },
-  { additionalProperties: false },
+  { title: 'RunBudget', additionalProperties: false },
 )
 
 export const RunPolicy = Type.Object(
@@ -33,7 +33,7 @@ export const RunPolicy = Type.Object(
     policy_ids: Type.Optional(Type.Array(shortText, { maxItems: 50 })),
     mode: Type.Optional(Type.Union(['enforce', 'warn', 'shadow'].map((value) => Type.Literal(value)))),
   },
-  { additionalProperties: false },
+  { title: 'RunPolicy', additionalProperties: false },
 )
 
 const grants = {
@@ -94,6 +94,7 @@ export const RunRequest = Type.Object(
     ...grants,
   },
   {
+    title: 'RunRequest',
     additionalProperties: false,
     description:
       'A task, with optional routing wishes, budget and policy. `intent` is an alias of `task`; `preferred_agent_id` and `lane_id` of `agent_id`.',
@@ -108,7 +109,7 @@ export const LoopRequest = Type.Object(
     proposed_actions: Type.Optional(Type.Array(Type.Object({}, { additionalProperties: true }), { maxItems: 50 })),
     ...grants,
   },
-  { additionalProperties: false },
+  { title: 'LoopRequest', additionalProperties: false },
 )
 
 const open = (description: string) => Type.Object({}, { additionalProperties: true, description })
@@ -126,38 +127,41 @@ const SettlementSummary = Type.Object({
   amount: Type.String(),
 })
 
-export const RunSuccessResponse = Type.Object({
-  status: Type.Literal('completed'),
-  run_id: Type.String(),
-  loop_id: Type.String(),
-  session_id: Type.String(),
-  agent_id: Type.String(),
-  output: Type.String(),
-  price_usdc: Usdc,
-  amount: Type.String({ description: 'Atomic units (micro-USDC); authoritative.' }),
-  route: open('How the lane was chosen.'),
-  pricing: Type.Object({
-    base_price_usdc: Usdc,
-    orchestration_fee_usdc: Usdc,
+export const RunSuccessResponse = Type.Object(
+  {
+    status: Type.Literal('completed'),
+    run_id: Type.String(),
+    loop_id: Type.String(),
+    session_id: Type.String(),
+    agent_id: Type.String(),
+    output: Type.String(),
     price_usdc: Usdc,
-    pricing_version: Type.String(),
-  }),
-  decision: Type.String(),
-  budget_outcome: Type.String(),
-  policy_applied: Type.Array(Type.Unknown()),
-  evidence: Type.Object({ input_hash: Type.String(), output_hash: Type.String() }),
-  verification: open('What was checked of the output, with score and grade.'),
-  settlement: SettlementSummary,
-  memory: Type.Object({
-    read: Type.Array(Type.String(), {
-      description: 'The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each.',
+    amount: Type.String({ description: 'Atomic units (micro-USDC); authoritative.' }),
+    route: open('How the lane was chosen.'),
+    pricing: Type.Object({
+      base_price_usdc: Usdc,
+      orchestration_fee_usdc: Usdc,
+      price_usdc: Usdc,
+      pricing_version: Type.String(),
     }),
-    written: nullable(Type.String()),
-  }),
-  receipt: open('The signed receipt; `log` is filled in once it stands in the public log.'),
-  receipt_url: Type.String(),
-  execution: open('Who did the work, in which mode, how long it took and what it used.'),
-})
+    decision: Type.String(),
+    budget_outcome: Type.String(),
+    policy_applied: Type.Array(Type.Unknown()),
+    evidence: Type.Object({ input_hash: Type.String(), output_hash: Type.String() }),
+    verification: open('What was checked of the output, with score and grade.'),
+    settlement: SettlementSummary,
+    memory: Type.Object({
+      read: Type.Array(Type.String(), {
+        description: 'The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each.',
+      }),
+      written: nullable(Type.String()),
+    }),
+    receipt: open('The signed receipt; `log` is filled in once it stands in the public log.'),
+    receipt_url: Type.String(),
+    execution: open('Who did the work, in which mode, how long it took and what it used.'),
+  },
+  { title: 'RunSuccessResponse' },
+)
 
 export const RunErrorResponse = Type.Object(
   {
@@ -172,7 +176,7 @@ export const RunErrorResponse = Type.Object(
     request_id: Type.String(),
     receipt: nullable(open('A signed statement that nothing was charged.')),
   },
-  { additionalProperties: true },
+  { title: 'RunErrorResponse', additionalProperties: true },
 )
 
 /** A request that fails before there is a run gets the plain error. */
@@ -192,6 +196,7 @@ export const PaymentRequiredResponse = Type.Object(
     accepts: Type.Array(open('x402 version 1 payment requirements.')),
   },
   {
+    title: 'X402PaymentRequiredResponse',
     additionalProperties: true,
     description: 'x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body.',
   },
@@ -208,39 +213,46 @@ export const GovernanceRefusal = Type.Object(
     smallest_change: Type.Optional(Type.Array(open('The least that would have to be different.'))),
   },
   {
+    title: 'GovernanceRefusal',
     additionalProperties: true,
     description: 'Refused by budget or policy, before any payment; with Retry-After it is a rate limit.',
   },
 )
 
-export const LoopSuccessResponse = Type.Object({
-  status: Type.Literal('success'),
-  paid: Type.Literal(true),
-  run_id: Type.String(),
-  loop_id: Type.String(),
-  session_id: Type.String(),
-  agent_id: Type.String(),
-  output: Type.String(),
-  actions: Type.Array(open('A proposed action with the decision on it.')),
-  cost_estimate: Type.Object({ estimated_cost_usd: Type.Number(), currency: Type.Literal('USD') }),
-  price_usdc: Usdc,
-  amount: Type.String(),
-  verification: open('What was checked of the output.'),
-  receipt: open('The signed receipt.'),
-  receipt_url: Type.String(),
-  settlement: SettlementSummary,
-})
+export const LoopSuccessResponse = Type.Object(
+  {
+    status: Type.Literal('success'),
+    paid: Type.Literal(true),
+    run_id: Type.String(),
+    loop_id: Type.String(),
+    session_id: Type.String(),
+    agent_id: Type.String(),
+    output: Type.String(),
+    actions: Type.Array(open('A proposed action with the decision on it.')),
+    cost_estimate: Type.Object({ estimated_cost_usd: Type.Number(), currency: Type.Literal('USD') }),
+    price_usdc: Usdc,
+    amount: Type.String(),
+    verification: open('What was checked of the output.'),
+    receipt: open('The signed receipt.'),
+    receipt_url: Type.String(),
+    settlement: SettlementSummary,
+  },
+  { title: 'LoopSuccessResponse' },
+)
 
-export const TopUpResponse = Type.Object({
-  status: Type.Literal('completed'),
-  run_id: Type.String(),
-  wallet_id: Type.String(),
-  amount: Type.String(),
-  amount_usdc: Usdc,
-  settlement: SettlementSummary,
-  receipt: open('The signed receipt.'),
-  receipt_url: Type.String(),
-})
+export const TopUpResponse = Type.Object(
+  {
+    status: Type.Literal('completed'),
+    run_id: Type.String(),
+    wallet_id: Type.String(),
+    amount: Type.String(),
+    amount_usdc: Usdc,
+    settlement: SettlementSummary,
+    receipt: open('The signed receipt.'),
+    receipt_url: Type.String(),
+  },
+  { title: 'TopUpResponse' },
+)
 
 export const LoopsQuery = Type.Object(
   {
@@ -253,22 +265,25 @@ export const LoopsQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const RecentLoopsResponse = Type.Object({
-  loops: Type.Array(
-    Type.Object({
-      loop_id: Type.String(),
-      run_id: Type.String(),
-      agent_id: Type.String(),
-      session_id: Type.String(),
-      created_at: Type.String(),
-      paid: Type.Boolean(),
-      price_usdc: Usdc,
-      grade: nullable(Type.String()),
-      output_hash: nullable(Type.String()),
-    }),
-  ),
-  count: Type.Integer(),
-})
+export const RecentLoopsResponse = Type.Object(
+  {
+    loops: Type.Array(
+      Type.Object({
+        loop_id: Type.String(),
+        run_id: Type.String(),
+        agent_id: Type.String(),
+        session_id: Type.String(),
+        created_at: Type.String(),
+        paid: Type.Boolean(),
+        price_usdc: Usdc,
+        grade: nullable(Type.String()),
+        output_hash: nullable(Type.String()),
+      }),
+    ),
+    count: Type.Integer(),
+  },
+  { title: 'RecentLoopsResponse' },
+)
 
 export const RunsQuery = Type.Object(
   {
@@ -297,20 +312,26 @@ const RunItem = {
   receipt_url: nullable(Type.String()),
 }
 
-export const RunsResponse = Type.Object({
-  runs: Type.Array(Type.Object(RunItem)),
-  has_more: Type.Boolean(),
-  next_after: nullable(Type.String()),
-})
+export const RunsResponse = Type.Object(
+  {
+    runs: Type.Array(Type.Object(RunItem)),
+    has_more: Type.Boolean(),
+    next_after: nullable(Type.String()),
+  },
+  { title: 'RunsResponse' },
+)
 
 export const RunParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) })
 
-export const RunRecord = Type.Object({
-  ...RunItem,
-  answer: nullable(
-    Type.Object(
-      { status: Type.Integer(), body: Type.Object({}, { additionalProperties: true }) },
-      { description: 'What POST /api/run answered or would have: null while it is not decided.' },
+export const RunRecord = Type.Object(
+  {
+    ...RunItem,
+    answer: nullable(
+      Type.Object(
+        { status: Type.Integer(), body: Type.Object({}, { additionalProperties: true }) },
+        { description: 'What POST /api/run answered or would have: null while it is not decided.' },
+      ),
     ),
-  ),
-})
+  },
+  { title: 'Run' },
+)

@@ -12,7 +12,7 @@ import type { TopUpRequest } from './top-up.ts'
 
 const TopUpBody = Type.Object(
   { ...amountFields, idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })) },
-  { additionalProperties: false },
+  { title: 'TopUpRequest', additionalProperties: false },
 )
 
 export function topUpRoutes(app: App, topUp: (request: TopUpRequest) => Promise<RunResponse>) {

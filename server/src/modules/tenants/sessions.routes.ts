@@ -6,13 +6,16 @@ import type { Tenants } from './tenants.ts'
 
 const SessionRequestBody = Type.Object(
   { api_key: Type.String({ minLength: 1, maxLength: 200 }) },
-  { additionalProperties: false },
+  { title: 'SessionRequest', additionalProperties: false },
 )
-const SessionResponse = Type.Object({
-  csrf_token: Type.String({ description: 'Send it back as x-csrf-token with every write.' }),
-  tenant_id: Type.String(),
-  expires_at: Type.Optional(Type.String({ format: 'date-time' })),
-})
+const SessionResponse = Type.Object(
+  {
+    csrf_token: Type.String({ description: 'Send it back as x-csrf-token with every write.' }),
+    tenant_id: Type.String(),
+    expires_at: Type.Optional(Type.String({ format: 'date-time' })),
+  },
+  { title: 'SessionResponse' },
+)
 
 export function sessionRoutes(app: App, tenants: Tenants) {
   const { sessions } = tenants

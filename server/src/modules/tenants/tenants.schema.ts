@@ -17,53 +17,65 @@ const Scopes = Type.Array(oneOf(keyScopes), { minItems: 1, maxItems: keyScopes.l
 
 export const OnboardRequest = Type.Object(
   { org_name: OrgName, email: Email, use_case: Type.Optional(UseCase), idempotency_key: IdempotencyKey },
-  { additionalProperties: false },
+  { title: 'OnboardRequest', additionalProperties: false },
 )
 
-export const OnboardResponse = Type.Object({
-  tenant_id: Type.String(),
-  api_key: Type.String({ description: 'Shown once; only its hash is kept.' }),
-  key_prefix: Type.String(),
-  plan: PlanName,
-  next_steps: Type.Array(Type.String()),
-})
+export const OnboardResponse = Type.Object(
+  {
+    tenant_id: Type.String(),
+    api_key: Type.String({ description: 'Shown once; only its hash is kept.' }),
+    key_prefix: Type.String(),
+    plan: PlanName,
+    next_steps: Type.Array(Type.String()),
+  },
+  { title: 'OnboardResponse' },
+)
 
-export const OnboardingGuide = Type.Object({
-  endpoint: Type.String(),
-  required: Type.Array(Type.String()),
-  optional: Type.Array(Type.String()),
-  steps: Type.Array(Type.String()),
-})
+export const OnboardingGuide = Type.Object(
+  {
+    endpoint: Type.String(),
+    required: Type.Array(Type.String()),
+    optional: Type.Array(Type.String()),
+    steps: Type.Array(Type.String()),
+  },
+  { title: 'OnboardingGuide' },
+)
 
-export const MeResponse = Type.Object({
-  orgId: Type.String(),
-  org_name: Type.String(),
-  email: Type.String(),
-  plan: PlanName,
-  tenant_id: Type.String(),
-  role: oneOf(['admin', 'owner', 'operator', 'agent', 'viewer'] as const),
-  auth: oneOf(['key', 'session'] as const),
-  scopes: Type.Array(Type.String()),
-  key_id: Type.String(),
-})
+export const MeResponse = Type.Object(
+  {
+    orgId: Type.String(),
+    org_name: Type.String(),
+    email: Type.String(),
+    plan: PlanName,
+    tenant_id: Type.String(),
+    role: oneOf(['admin', 'owner', 'operator', 'agent', 'viewer'] as const),
+    auth: oneOf(['key', 'session'] as const),
+    scopes: Type.Array(Type.String()),
+    key_id: Type.String(),
+  },
+  { title: 'MeResponse' },
+)
 
 const Features = Type.Record(Type.String(), Type.Boolean())
 
-export const MyPlanResponse = Type.Object({
-  plan: PlanName,
-  features: Features,
-  limits: Type.Record(Type.String(), Type.Number()),
-  usage: Type.Object({
-    runs: Type.Integer(),
-    spend_usdc: Type.Number(),
-    webhook_subscriptions: Type.Integer(),
-    api_keys: Type.Integer(),
-    since: Type.String({ format: 'date-time' }),
-  }),
-  renews_at: nullableText,
-})
+export const MyPlanResponse = Type.Object(
+  {
+    plan: PlanName,
+    features: Features,
+    limits: Type.Record(Type.String(), Type.Number()),
+    usage: Type.Object({
+      runs: Type.Integer(),
+      spend_usdc: Type.Number(),
+      webhook_subscriptions: Type.Integer(),
+      api_keys: Type.Integer(),
+      since: Type.String({ format: 'date-time' }),
+    }),
+    renews_at: nullableText,
+  },
+  { title: 'MyPlanResponse' },
+)
 
-export const PlanResponse = Type.Object({ plan: PlanName, features: Features })
+export const PlanResponse = Type.Object({ plan: PlanName, features: Features }, { title: 'PlanResponse' })
 
 export const TenantCreate = Type.Object(
   {
@@ -73,7 +85,7 @@ export const TenantCreate = Type.Object(
     plan: Type.Optional(PlanName),
     idempotency_key: IdempotencyKey,
   },
-  { additionalProperties: false },
+  { title: 'TenantCreate', additionalProperties: false },
 )
 
 export const TenantUpdate = Type.Object(
@@ -85,7 +97,7 @@ export const TenantUpdate = Type.Object(
     status: Type.Optional(Status),
     billing_customer_id: Type.Optional(Type.Union([Type.String({ pattern: '^[A-Za-z0-9_]{1,64}$' }), Type.Null()])),
   },
-  { additionalProperties: false, minProperties: 1 },
+  { title: 'TenantUpdate', additionalProperties: false, minProperties: 1 },
 )
 
 const tenantFields = {
@@ -100,20 +112,26 @@ const tenantFields = {
   updated_at: Type.String({ format: 'date-time' }),
 }
 
-export const TenantRecord = Type.Object(tenantFields)
-export const TenantCreated = Type.Object({
-  ...tenantFields,
-  key_id: Type.String(),
-  api_key: Type.String({ description: 'Shown once; only its hash is kept.' }),
-  key_prefix: Type.String(),
-})
+export const TenantRecord = Type.Object(tenantFields, { title: 'Tenant' })
+export const TenantCreated = Type.Object(
+  {
+    ...tenantFields,
+    key_id: Type.String(),
+    api_key: Type.String({ description: 'Shown once; only its hash is kept.' }),
+    key_prefix: Type.String(),
+  },
+  { title: 'TenantCreated' },
+)
 
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 export const TenantsQuery = Type.Object(
   { limit, cursor: cursorParameter('ten'), plan: Type.Optional(PlanName), status: Type.Optional(Status) },
   { additionalProperties: false },
 )
-export const TenantsResponse = Type.Object({ tenants: Type.Array(TenantRecord), ...pageFields })
+export const TenantsResponse = Type.Object(
+  { tenants: Type.Array(TenantRecord), ...pageFields },
+  { title: 'TenantsResponse' },
+)
 
 export const KeyCreate = Type.Object(
   {
@@ -122,7 +140,7 @@ export const KeyCreate = Type.Object(
     expires_at: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
     idempotency_key: IdempotencyKey,
   },
-  { additionalProperties: false },
+  { title: 'ApiKeyCreate', additionalProperties: false },
 )
 
 const keyFields = {
@@ -137,20 +155,20 @@ const keyFields = {
   replaced_by: nullableText,
 }
 
-export const KeyRecord = Type.Object(keyFields)
+export const KeyRecord = Type.Object(keyFields, { title: 'ApiKey' })
 const createdFields = { ...keyFields, api_key: Type.String({ description: 'Shown once; only its hash is kept.' }) }
-export const KeyCreated = Type.Object(createdFields)
+export const KeyCreated = Type.Object(createdFields, { title: 'ApiKeyCreated' })
 export const KeysQuery = Type.Object({ limit, cursor: cursorParameter('key') }, { additionalProperties: false })
-export const KeysResponse = Type.Object({ keys: Type.Array(KeyRecord), ...pageFields })
+export const KeysResponse = Type.Object({ keys: Type.Array(KeyRecord), ...pageFields }, { title: 'ApiKeysResponse' })
 
 export const KeyRotate = Type.Object(
   {
     overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 30 * 24 * 60 * 60 })),
     idempotency_key: IdempotencyKey,
   },
-  { additionalProperties: false },
+  { title: 'ApiKeyRotate', additionalProperties: false },
 )
-export const KeyRotated = Type.Object({ ...createdFields, replaces: KeyRecord })
+export const KeyRotated = Type.Object({ ...createdFields, replaces: KeyRecord }, { title: 'ApiKeyRotated' })
 
 export const TenantParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 export const KeyParams = Type.Object({ key_id: Type.String({ maxLength: 64 }) })

@@ -21,12 +21,16 @@ const Events = Type.Array(Type.String({ maxLength: 80 }), {
 
 export const WebhookCreate = Type.Object(
   { url: Url, events: Events, idempotency_key: IdempotencyKey },
-  { additionalProperties: false },
+  { title: 'WebhookCreate', additionalProperties: false },
 )
 
 export const WebhookUpdate = Type.Object(
   { is_active: Type.Optional(Type.Boolean()), url: Type.Optional(Url), events: Type.Optional(Events) },
-  { additionalProperties: true, description: 'Other properties are accepted and change nothing.' },
+  {
+    title: 'WebhookUpdate',
+    additionalProperties: true,
+    description: 'Other properties are accepted and change nothing.',
+  },
 )
 
 const subscriptionFields = {
@@ -44,59 +48,74 @@ const subscriptionFields = {
 
 const SigningSecret = Type.String({ description: 'whsec_ and base64; shown once, encrypted at rest.' })
 
-export const WebhookSubscription = Type.Object(subscriptionFields)
-export const WebhookCreated = Type.Object({ ...subscriptionFields, signingSecret: SigningSecret })
-export const SecretRotated = Type.Object({
-  ...subscriptionFields,
-  signingSecret: SigningSecret,
-  earlier_secret_valid_until: Type.String({ format: 'date-time' }),
-})
+export const WebhookSubscription = Type.Object(subscriptionFields, { title: 'WebhookSubscription' })
+export const WebhookCreated = Type.Object(
+  { ...subscriptionFields, signingSecret: SigningSecret },
+  { title: 'WebhookCreated' },
+)
+export const SecretRotated = Type.Object(
+  {
+    ...subscriptionFields,
+    signingSecret: SigningSecret,
+    earlier_secret_valid_until: Type.String({ format: 'date-time' }),
+  },
+  { title: 'WebhookSecretRotated' },
+)
 
 const limit = Type.Optional(Type.Integer({ minimum: 1, maximum: 100 }))
 
 export const WebhooksQuery = Type.Object({ limit, cursor: cursorParameter('whk') }, { additionalProperties: false })
-export const WebhooksResponse = Type.Object({ subscriptions: Type.Array(WebhookSubscription), ...pageFields })
-export const WebhookDeleted = Type.Object({ id: Type.String(), deleted: Type.Boolean() })
+export const WebhooksResponse = Type.Object(
+  { subscriptions: Type.Array(WebhookSubscription), ...pageFields },
+  { title: 'WebhooksResponse' },
+)
+export const WebhookDeleted = Type.Object({ id: Type.String(), deleted: Type.Boolean() }, { title: 'WebhookDeleted' })
 
 export const SecretRotate = Type.Object(
   {
     overlap_seconds: Type.Optional(Type.Integer({ minimum: 0, maximum: 7 * 24 * 60 * 60 })),
     idempotency_key: IdempotencyKey,
   },
-  { additionalProperties: false },
+  { title: 'WebhookSecretRotate', additionalProperties: false },
 )
 
 /** The body of POSTs that take nothing but an idempotency key. */
 export const EmptyRequest = Type.Object({ idempotency_key: IdempotencyKey }, { additionalProperties: false })
 
-export const TestSent = Type.Object({ event_id: Type.String(), type: Type.String() })
+export const TestSent = Type.Object({ event_id: Type.String(), type: Type.String() }, { title: 'WebhookTestSent' })
 
 const State = Type.Union([Type.Literal('pending'), Type.Literal('delivered'), Type.Literal('exhausted')])
 
-export const Delivery = Type.Object({
-  id: Type.String(),
-  event_id: Type.String({ description: 'What the target sees as webhook-id.' }),
-  type: Type.String(),
-  seq: Type.Integer(),
-  state: State,
-  attempts: Type.Integer(),
-  last_status: nullableInteger,
-  last_error: nullableText,
-  last_ms: nullableInteger,
-  last_attempt_at: nullableTime,
-  next_attempt_at: nullableTime,
-  history: Type.Array(
-    Type.Object({ at: Type.String(), status: nullableInteger, error: nullableText, ms: Type.Integer() }),
-  ),
-  created_at: Type.String({ format: 'date-time' }),
-  delivered_at: nullableTime,
-})
+export const Delivery = Type.Object(
+  {
+    id: Type.String(),
+    event_id: Type.String({ description: 'What the target sees as webhook-id.' }),
+    type: Type.String(),
+    seq: Type.Integer(),
+    state: State,
+    attempts: Type.Integer(),
+    last_status: nullableInteger,
+    last_error: nullableText,
+    last_ms: nullableInteger,
+    last_attempt_at: nullableTime,
+    next_attempt_at: nullableTime,
+    history: Type.Array(
+      Type.Object({ at: Type.String(), status: nullableInteger, error: nullableText, ms: Type.Integer() }),
+    ),
+    created_at: Type.String({ format: 'date-time' }),
+    delivered_at: nullableTime,
+  },
+  { title: 'WebhookDelivery' },
+)
 
 export const DeliveriesQuery = Type.Object(
   { limit, cursor: cursorParameter('dlv'), state: Type.Optional(State) },
   { additionalProperties: false },
 )
-export const DeliveriesResponse = Type.Object({ deliveries: Type.Array(Delivery), ...pageFields })
+export const DeliveriesResponse = Type.Object(
+  { deliveries: Type.Array(Delivery), ...pageFields },
+  { title: 'WebhookDeliveriesResponse' },
+)
 
 export const WebhookParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 export const DeliveryParams = Type.Object({
