@@ -17,7 +17,9 @@ test('a titled schema becomes one component, wherever it stands', () => {
 
 test('two different schemas of one title are refused', () => {
   const other = { ...receipt, properties: { id: { type: 'integer' } } }
-  expect(() => extractComponents({ first: receipt, second: other })).toThrow("Two different schemas have the title 'Receipt'.")
+  expect(() => extractComponents({ first: receipt, second: other })).toThrow(
+    "Two different schemas have the title 'Receipt'.",
+  )
 })
 
 test('a property that is called title stays a property', () => {

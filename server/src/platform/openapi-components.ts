@@ -7,9 +7,9 @@ type Schema = Record<string, unknown> & { title?: unknown; description?: unknown
  */
 export function extractComponents(
   paths: unknown,
-  predefined: Record<string, Schema> = {},
+  predefined: Record<string, object> = {},
 ): { paths: unknown; schemas: Record<string, Schema> } {
-  const schemas = { ...predefined }
+  const schemas = { ...predefined } as Record<string, Schema>
   const visit = (value: unknown): unknown => {
     if (Array.isArray(value)) return value.map(visit)
     if (typeof value !== 'object' || value === null) return value

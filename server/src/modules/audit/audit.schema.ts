@@ -27,7 +27,7 @@ export const AuditQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const AuditEventRecord = Type.Object(
+export const AuditEvent = Type.Object(
   {
     id: Type.String(),
     seq: Type.Integer({ description: 'Place in the chain of the tenant, from 1 on, without gaps' }),
@@ -47,7 +47,7 @@ export const AuditEventRecord = Type.Object(
 
 export const AuditResponse = Type.Object(
   {
-    events: Type.Array(AuditEventRecord),
+    events: Type.Array(AuditEvent),
     checkpoint: Type.Union(
       [
         Type.Object({

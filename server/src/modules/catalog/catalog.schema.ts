@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 
 const Usdc = Type.Number({ minimum: 0 })
 
-export const PriceRecord = Type.Object(
+export const AgentPrice = Type.Object(
   {
     agent_id: Type.String(),
     display_name: Type.String(),
@@ -28,7 +28,7 @@ export const AgentsResponse = Type.Object(
   {
     agents: Type.Array(
       Type.Intersect([
-        PriceRecord,
+        AgentPrice,
         Type.Object({
           status,
           stats: Type.Object({
@@ -44,11 +44,11 @@ export const AgentsResponse = Type.Object(
   { title: 'AgentsResponse' },
 )
 
-export const LaneRecord = Type.Intersect(
-  [PriceRecord, Type.Object({ status, model: Type.Union([Type.String(), Type.Null()]) })],
+export const Lane = Type.Intersect(
+  [AgentPrice, Type.Object({ status, model: Type.Union([Type.String(), Type.Null()]) })],
   { title: 'Lane' },
 )
-export const LanesResponse = Type.Object({ lanes: Type.Array(LaneRecord) }, { title: 'LanesResponse' })
+export const LanesResponse = Type.Object({ lanes: Type.Array(Lane) }, { title: 'LanesResponse' })
 
 const laneFields = {
   display_name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
@@ -153,9 +153,9 @@ export const PricingSurfaceResponse = Type.Object(
       typical_range_usdc: Type.Object({ min: Usdc, max: Usdc }),
       note: Type.String(),
     }),
-    agents: Type.Array(PriceRecord),
-    lanes: Type.Array(PriceRecord),
-    default: PriceRecord,
+    agents: Type.Array(AgentPrice),
+    lanes: Type.Array(AgentPrice),
+    default: AgentPrice,
     discovery: Type.Object({
       free_endpoints: Type.Array(Type.Object({ path: Type.String(), purpose: Type.String() })),
       note: Type.String(),

@@ -58,7 +58,7 @@ export function approvalsRoutes(app: App, approvals: Approvals) {
         tags,
         summary: 'One approval',
         params: schema.ApprovalParams,
-        response: { 200: schema.ApprovalRecord },
+        response: { 200: schema.Approval },
       },
       config: { auth: 'tenant', scope: 'read' },
     },

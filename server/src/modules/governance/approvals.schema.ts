@@ -13,7 +13,7 @@ export const ApprovalsQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const ApprovalRecord = Type.Object(
+export const Approval = Type.Object(
   {
     id: Type.String(),
     approval_id: Type.String(),
@@ -52,7 +52,7 @@ export const ApprovalRecord = Type.Object(
 
 export const ApprovalsListResponse = Type.Object(
   {
-    approvals: Type.Array(ApprovalRecord),
+    approvals: Type.Array(Approval),
     ...pageFields,
     see: Type.Optional(Type.String({ description: 'Where the approvals of this domain are.' })),
   },
@@ -72,7 +72,7 @@ export const ApprovalResolutionRequest = Type.Object(
 
 export const ApprovalResolutionResponse = Type.Object(
   {
-    approval: ApprovalRecord,
+    approval: Approval,
     run: nullable(
       Type.Object({
         run_id: Type.String(),

@@ -28,7 +28,7 @@ export function decisionsRoutes(app: App, decisions: Decisions) {
         tags,
         summary: 'Why one thing was refused, rule by rule',
         params: schema.DecisionParams,
-        response: { 200: schema.DecisionRecord },
+        response: { 200: schema.Decision },
       },
       config: { auth: 'tenant', scope: 'read' },
     },

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
 import { Id, nullable, oneOf, openObject } from './schema-helpers.ts'
 
-export const DecisionRecord = Type.Object(
+export const Decision = Type.Object(
   {
     decision_id: Type.String(),
     kind: oneOf('run', 'loop', 'preauth'),
@@ -37,7 +37,7 @@ export const DecisionsQuery = Type.Object(
 
 export const DecisionsResponse = Type.Object(
   {
-    decisions: Type.Array(DecisionRecord),
+    decisions: Type.Array(Decision),
     ...pageFields,
   },
   { title: 'DecisionsResponse' },

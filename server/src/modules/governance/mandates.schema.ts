@@ -43,7 +43,7 @@ export const MandatesQuery = Type.Object(
   { additionalProperties: false },
 )
 
-export const MandateRecord = Type.Object(
+export const Mandate = Type.Object(
   {
     id: Type.String(),
     mandate_id: Type.String(),
@@ -63,7 +63,7 @@ export const MandateRecord = Type.Object(
 
 export const MandatesResponse = Type.Object(
   {
-    mandates: Type.Array(MandateRecord),
+    mandates: Type.Array(Mandate),
     ...pageFields,
   },
   { title: 'MandatesResponse' },

@@ -45,7 +45,7 @@ export const PolicyUpdate = Type.Object(shared, {
 
 export const PolicyParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) })
 
-export const PolicyRecord = Type.Object(
+export const Policy = Type.Object(
   {
     id: Type.String(),
     name: Type.String(),
@@ -75,7 +75,7 @@ export const PageQuery = Type.Object(
 
 export const PoliciesResponse = Type.Object(
   {
-    policies: Type.Array(PolicyRecord),
+    policies: Type.Array(Policy),
     ...pageFields,
   },
   { title: 'PoliciesResponse' },

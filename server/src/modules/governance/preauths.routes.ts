@@ -85,7 +85,7 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
         tags,
         summary: 'One pre-authorisation; its token while it can be used',
         params: schema.PreauthParams,
-        response: { 200: schema.PreauthRecord },
+        response: { 200: schema.Preauth },
       },
       config: { auth: 'tenant', scope: 'read' },
     },

@@ -42,7 +42,7 @@ export const PreauthCreate = Type.Object(
   { title: 'PreauthCreate', additionalProperties: false },
 )
 
-export const PreauthRecord = Type.Object(
+export const Preauth = Type.Object(
   {
     preauth_id: Type.String(),
     run_id: Type.String({
@@ -159,7 +159,7 @@ export const PreauthsQuery = Type.Object(
 
 export const PreauthsResponse = Type.Object(
   {
-    preauths: Type.Array(PreauthRecord),
+    preauths: Type.Array(Preauth),
     ...pageFields,
   },
   { title: 'PreauthsResponse' },

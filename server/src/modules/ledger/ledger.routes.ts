@@ -62,7 +62,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
         tags,
         summary: 'Open a wallet',
         body: schema.WalletCreate,
-        response: { 201: schema.WalletRecord, 409: ErrorResponse },
+        response: { 201: schema.Wallet, 409: ErrorResponse },
       },
       config: writes,
     },
@@ -77,7 +77,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
         tags,
         summary: 'One wallet with its balances',
         params,
-        response: { 200: schema.WalletRecord },
+        response: { 200: schema.Wallet },
       },
       config: reads,
     },
@@ -109,7 +109,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
           'Who puts it there may release it, who it is for may give it back, either may dispute it; undisputed, it comes back at `expires_at`.',
         params,
         body: schema.EscrowCreate,
-        response: { 201: schema.EscrowRecord, 409: ErrorResponse },
+        response: { 201: schema.Escrow, 409: ErrorResponse },
       },
       config: writes,
     },
@@ -126,7 +126,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
 
 function escrowRoutes(app: App, escrow: Escrow) {
   const tags = ['Wallets']
-  const ended = { 200: schema.EscrowRecord, 409: ErrorResponse, 410: ErrorResponse }
+  const ended = { 200: schema.Escrow, 409: ErrorResponse, 410: ErrorResponse }
   app.get(
     '/api/escrow/:id',
     {
@@ -135,7 +135,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
         tags,
         summary: 'One escrow, for either side of it',
         params,
-        response: { 200: schema.EscrowRecord },
+        response: { 200: schema.Escrow },
       },
       config: reads,
     },
@@ -207,7 +207,7 @@ function escrowRoutes(app: App, escrow: Escrow) {
         summary: 'Decide a disputed escrow',
         params,
         body: schema.EscrowResolve,
-        response: { 200: schema.EscrowRecord, 409: ErrorResponse },
+        response: { 200: schema.Escrow, 409: ErrorResponse },
       },
       config: operates,
     },
@@ -236,7 +236,7 @@ function payoutRoutes(app: App, payouts: Payouts) {
           'The amount is set aside at once. Where the key of PAY_TO_ADDRESS is at hand (the embedded chain, or FACILITATOR_PRIVATE_KEY with CHAIN_RPC_URL) it is transferred on the chain, exactly once; elsewhere the payout waits as `manual` until an operator confirms the transaction that paid it.',
         params,
         body: schema.WithdrawRequest,
-        response: { 201: schema.PayoutRecord, 409: ErrorResponse },
+        response: { 201: schema.Payout, 409: ErrorResponse },
       },
       config: operates,
     },
@@ -268,7 +268,7 @@ function payoutRoutes(app: App, payouts: Payouts) {
   app.get(
     '/api/admin/payouts/:id',
     {
-      schema: { operationId: 'getPayout', tags, summary: 'One payout', params, response: { 200: schema.PayoutRecord } },
+      schema: { operationId: 'getPayout', tags, summary: 'One payout', params, response: { 200: schema.Payout } },
       config: operates,
     },
     async (request) => payouts.get(request.params.id),
@@ -282,7 +282,7 @@ function payoutRoutes(app: App, payouts: Payouts) {
         summary: 'Say in which transaction a manual payout was made',
         params,
         body: schema.PayoutConfirm,
-        response: { 200: schema.PayoutRecord, 409: ErrorResponse },
+        response: { 200: schema.Payout, 409: ErrorResponse },
       },
       config: operates,
     },
@@ -297,7 +297,7 @@ function payoutRoutes(app: App, payouts: Payouts) {
         summary: 'Give up a manual withdrawal that nobody has paid',
         params,
         body: schema.PayoutCancel,
-        response: { 200: schema.PayoutRecord, 409: ErrorResponse },
+        response: { 200: schema.Payout, 409: ErrorResponse },
       },
       config: operates,
     },

@@ -69,7 +69,7 @@ export const LedgerResponse = Type.Object(
 const balances = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) =>
   Type.Object({ available: type, pending: type, escrowed: type, reserved: type })
 
-export const WalletRecord = Type.Object(
+export const Wallet = Type.Object(
   {
     wallet_id: Type.String(),
     name: Type.String(),
@@ -94,14 +94,11 @@ export const WalletCreate = Type.Object(
   { ...strict, title: 'WalletCreate' },
 )
 export const WalletsQuery = Type.Object({ limit, cursor: cursorParameter('wal') }, strict)
-export const WalletsResponse = Type.Object(
-  { wallets: Type.Array(WalletRecord), ...pageFields },
-  { title: 'WalletsResponse' },
-)
+export const WalletsResponse = Type.Object({ wallets: Type.Array(Wallet), ...pageFields }, { title: 'WalletsResponse' })
 
 const escrowState = literals('held', 'released', 'refunded', 'disputed', 'expired')
 
-export const EscrowRecord = Type.Object(
+export const Escrow = Type.Object(
   {
     escrow_id: Type.String(),
     wallet_id: Type.String(),
@@ -145,10 +142,7 @@ export const EscrowsQuery = Type.Object(
   { limit, cursor: cursorParameter('esc'), state: Type.Optional(escrowState) },
   strict,
 )
-export const EscrowsResponse = Type.Object(
-  { escrows: Type.Array(EscrowRecord), ...pageFields },
-  { title: 'EscrowsResponse' },
-)
+export const EscrowsResponse = Type.Object({ escrows: Type.Array(Escrow), ...pageFields }, { title: 'EscrowsResponse' })
 export const EscrowEnd = Type.Object(
   { reason: Type.Optional(reason), idempotency_key },
   { ...strict, title: 'EscrowEnd' },
@@ -161,7 +155,7 @@ export const EscrowResolve = Type.Object(
 
 const payoutState = literals('pending', 'paid', 'cancelled')
 
-export const PayoutRecord = Type.Object(
+export const Payout = Type.Object(
   {
     payout_id: Type.String(),
     kind: literals('withdrawal', 'refund'),
@@ -190,10 +184,7 @@ export const PayoutsQuery = Type.Object(
   { limit, cursor: cursorParameter('pay'), state: Type.Optional(payoutState) },
   strict,
 )
-export const PayoutsResponse = Type.Object(
-  { payouts: Type.Array(PayoutRecord), ...pageFields },
-  { title: 'PayoutsResponse' },
-)
+export const PayoutsResponse = Type.Object({ payouts: Type.Array(Payout), ...pageFields }, { title: 'PayoutsResponse' })
 export const PayoutConfirm = Type.Object(
   { transaction: Type.String({ pattern: '^0x[0-9a-fA-F]{64}$' }), idempotency_key },
   { ...strict, title: 'PayoutConfirm' },

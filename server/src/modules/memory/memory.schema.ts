@@ -22,7 +22,7 @@ const fields = {
   expires_at: Time,
 }
 
-export const MemoryRecord = Type.Object(fields, { title: 'Memory' })
+export const Memory = Type.Object(fields, { title: 'Memory' })
 
 export const MemoryParams = Type.Object({ id })
 
@@ -39,7 +39,7 @@ export const MemoryQuery = Type.Object(
 
 export const MemoriesResponse = Type.Object(
   {
-    memories: Type.Array(MemoryRecord),
+    memories: Type.Array(Memory),
     ...pageFields,
   },
   { title: 'MemoriesResponse' },

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
-import { SettlementRecord, SettlementsQuery, SettlementsResponse, SettleRequest } from './payments.schema.ts'
+import { Settlement, SettlementsQuery, SettlementsResponse, SettleRequest } from './payments.schema.ts'
 import type { SettlementsService } from './settlements.ts'
 
 export function paymentsRoutes(app: App, settlements: SettlementsService) {
@@ -15,7 +15,7 @@ export function paymentsRoutes(app: App, settlements: SettlementsService) {
         description:
           'Asks the chain and, where the payment is unused, sends it again. A finished settlement is answered as it is.',
         body: SettleRequest,
-        response: { 200: SettlementRecord, 404: ErrorResponse, 409: ErrorResponse },
+        response: { 200: Settlement, 404: ErrorResponse, 409: ErrorResponse },
       },
       config: { auth: 'optional', scope: 'run' },
     },
@@ -29,7 +29,7 @@ export function paymentsRoutes(app: App, settlements: SettlementsService) {
         tags: ['Settlement'],
         summary: 'One settlement',
         params: Type.Object({ id: Type.String() }),
-        response: { 200: SettlementRecord },
+        response: { 200: Settlement },
       },
       config: { auth: 'optional', scope: 'read' },
     },

@@ -4,7 +4,7 @@ import { cursorParameter, pageFields } from '../../platform/paging.ts'
 const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const states = ['pending', 'settled', 'failed', 'unknown', 'refunded'].map((state) => Type.Literal(state))
 
-export const SettlementRecord = Type.Object(
+export const Settlement = Type.Object(
   {
     settlement_id: Type.String(),
     run_id: Type.String(),
@@ -68,7 +68,7 @@ export const SettlementsQuery = Type.Object(
 
 export const SettlementsResponse = Type.Object(
   {
-    settlements: Type.Array(SettlementRecord),
+    settlements: Type.Array(Settlement),
     ...pageFields,
   },
   { title: 'SettlementsResponse' },

@@ -17,7 +17,7 @@ export const ReceiptLog = Type.Object(
   { title: 'ReceiptLog', description: 'Where the receipt stands in the public log, with the proof.' },
 )
 
-export const ReceiptRecord = Type.Object(
+export const Receipt = Type.Object(
   {
     schema: Type.Literal('run-receipt/v1'),
     receipt_id: Type.String(),
@@ -66,7 +66,7 @@ export const ReceiptsQuery = Type.Object(
 
 export const ReceiptsResponse = Type.Object(
   {
-    receipts: Type.Array(ReceiptRecord),
+    receipts: Type.Array(Receipt),
     ...pageFields,
   },
   { title: 'ReceiptsResponse' },

@@ -323,7 +323,7 @@ export const RunsResponse = Type.Object(
 
 export const RunParams = Type.Object({ id: Type.String({ minLength: 1, maxLength: 80 }) })
 
-export const RunRecord = Type.Object(
+export const Run = Type.Object(
   {
     ...RunItem,
     answer: nullable(

@@ -112,7 +112,7 @@ const tenantFields = {
   updated_at: Type.String({ format: 'date-time' }),
 }
 
-export const TenantRecord = Type.Object(tenantFields, { title: 'Tenant' })
+export const Tenant = Type.Object(tenantFields, { title: 'Tenant' })
 export const TenantCreated = Type.Object(
   {
     ...tenantFields,
@@ -128,10 +128,7 @@ export const TenantsQuery = Type.Object(
   { limit, cursor: cursorParameter('ten'), plan: Type.Optional(PlanName), status: Type.Optional(Status) },
   { additionalProperties: false },
 )
-export const TenantsResponse = Type.Object(
-  { tenants: Type.Array(TenantRecord), ...pageFields },
-  { title: 'TenantsResponse' },
-)
+export const TenantsResponse = Type.Object({ tenants: Type.Array(Tenant), ...pageFields }, { title: 'TenantsResponse' })
 
 export const KeyCreate = Type.Object(
   {
@@ -155,11 +152,11 @@ const keyFields = {
   replaced_by: nullableText,
 }
 
-export const KeyRecord = Type.Object(keyFields, { title: 'ApiKey' })
+export const ApiKey = Type.Object(keyFields, { title: 'ApiKey' })
 const createdFields = { ...keyFields, api_key: Type.String({ description: 'Shown once; only its hash is kept.' }) }
 export const KeyCreated = Type.Object(createdFields, { title: 'ApiKeyCreated' })
 export const KeysQuery = Type.Object({ limit, cursor: cursorParameter('key') }, { additionalProperties: false })
-export const KeysResponse = Type.Object({ keys: Type.Array(KeyRecord), ...pageFields }, { title: 'ApiKeysResponse' })
+export const KeysResponse = Type.Object({ keys: Type.Array(ApiKey), ...pageFields }, { title: 'ApiKeysResponse' })
 
 export const KeyRotate = Type.Object(
   {
@@ -168,7 +165,7 @@ export const KeyRotate = Type.Object(
   },
   { title: 'ApiKeyRotate', additionalProperties: false },
 )
-export const KeyRotated = Type.Object({ ...createdFields, replaces: KeyRecord }, { title: 'ApiKeyRotated' })
+export const KeyRotated = Type.Object({ ...createdFields, replaces: ApiKey }, { title: 'ApiKeyRotated' })
 
 export const TenantParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 export const KeyParams = Type.Object({ key_id: Type.String({ maxLength: 64 }) })
