@@ -5,7 +5,7 @@ import type pg from 'pg'
 import { Type } from 'typebox'
 import { Check } from 'typebox/value'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import type { StepDefinition } from '../src/platform/step.ts'
+import type { StepDefinition } from '../src/platform/sql-step.ts'
 import { createTestDatabase } from './harness.ts'
 
 /**

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness.ts'
 import { createSteps, type StepRefused } from './batch.ts'
 import type { Database } from './db.ts'
-import { defineStep } from './step.ts'
+import { defineStep } from './sql-step.ts'
 
 const countOneStep = defineStep(
   'count_one',

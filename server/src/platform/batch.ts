@@ -4,7 +4,7 @@ import type { TSchema } from 'typebox'
 import type { Tx } from './db.ts'
 import { stringifyWithBigints } from './json.ts'
 import type { Metrics } from './metrics.ts'
-import type { StepAnswer, StepDefinition, StepInput } from './step.ts'
+import type { StepAnswer, StepDefinition, StepInput } from './sql-step.ts'
 
 /**
  * Group commit. A step is an SQL function for one item; all items that are waiting are sent in one call and committed

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { nullableText, timestamp } from './schema.ts'
-import { defineStep } from './step.ts'
+import { defineStep } from './sql-step.ts'
 
 /** A guest's event, without a tenant, has no subscribers and is not written. */
 export const EventInput = Type.Object({

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/adapters/postgres/embedded.ts'
-import { runSteps } from '../../src/modules/runs/run.ts'
+import { runSteps } from '../../src/modules/runs/paid-unit.ts'
 import { openDatabase } from '../../src/platform/db.ts'
 import { readChallenge, signPayment, silent, spawnService } from '../harness.ts'
 

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
+import { appliesTo, evaluatePolicy, type Policy } from '../../src/modules/governance/evaluate-policy.ts'
 import type { CounterState } from '../../src/modules/governance/limit-counters.ts'
 import type { PaymentFacts } from '../../src/modules/governance/payment-facts.ts'
-import { appliesTo, evaluatePolicy, type Policy } from '../../src/modules/governance/policy.ts'
 import type { Constraints } from '../../src/modules/governance/policy-constraints.ts'
 import { type RuleInput, readRule } from '../../src/modules/governance/policy-rules.ts'
 import { type Mode, type Outcome, worstOutcome } from '../../src/modules/governance/rule-result.ts'

@@ -1,7 +1,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest'
 import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
 import type { Lane, LaneResult, LaneTask } from '../../src/modules/runs/lane.ts'
-import type { RunStep } from '../../src/modules/runs/run.ts'
+import type { RunStep } from '../../src/modules/runs/paid-unit.ts'
 import { type Payer, readChallenge, signPayment, startService, type TestService } from '../harness.ts'
 
 /** Memories reach the lane and nothing else; the memory of a run is written in the transaction that completes it, or not at all. */

@@ -6,7 +6,7 @@ import { join, resolve } from 'node:path'
 import { setTimeout as pause } from 'node:timers/promises'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/adapters/postgres/embedded.ts'
-import { runSteps } from '../../src/modules/runs/run.ts'
+import { runSteps } from '../../src/modules/runs/paid-unit.ts'
 import { clients, type Payer, readChallenge, signPayment, silent } from '../harness.ts'
 
 /**

@@ -7,7 +7,7 @@ import { setTimeout as pause } from 'node:timers/promises'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { afterEach, expect, test } from 'vitest'
 import { checkBooks } from '../../src/modules/ledger/check-books.ts'
-import { checkChain } from '../../src/modules/payments/check-chain.ts'
+import { checkChain } from '../../src/modules/payments/check-chain-balance.ts'
 import { readChallenge, readJson, signPayment, startService, type TestService } from '../harness.ts'
 import { computeBalances, readTransfers } from './external-chain.ts'
 

@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { ledgerCheck } from '../../src/commands/ledger-check.ts'
 import { checkBooks, checkBooksIn } from '../../src/modules/ledger/check-books.ts'
-import { checkChain } from '../../src/modules/payments/check-chain.ts'
+import { checkChain } from '../../src/modules/payments/check-chain-balance.ts'
 import { failingLane, startWorld, type World } from './world.ts'
 
 /** A ledger with one of every kind of transaction; each test tampers with one row, and the check must find it. */

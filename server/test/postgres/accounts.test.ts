@@ -3,8 +3,8 @@ import { chownSync, existsSync, mkdirSync, readdirSync, realpathSync, rmSync, st
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { afterEach, expect, test } from 'vitest'
-import { chooseAccount, findInaccessiblePath } from '../../src/adapters/postgres/account.ts'
 import { findNativeDir } from '../../src/adapters/postgres/binaries.ts'
+import { chooseAccount, findInaccessiblePath } from '../../src/adapters/postgres/os-account.ts'
 import { createSandbox, query } from './helpers.ts'
 
 // Only root can switch users, and only Linux exposes the owner of a process as the owner of a file.

@@ -2,8 +2,8 @@ import { existsSync, readFileSync, realpathSync } from 'node:fs'
 import { chmod, cp, lstat, mkdir, readdir, rename, rm, symlink } from 'node:fs/promises'
 import { createRequire } from 'node:module'
 import { basename, dirname, join, relative, resolve } from 'node:path'
-import { type Account, findInaccessiblePath } from './account.ts'
 import type { Log } from './log.ts'
+import { type Account, findInaccessiblePath } from './os-account.ts'
 
 export type Binaries = { postgres: string; initdb: string; major: number }
 

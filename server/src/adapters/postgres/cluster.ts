@@ -4,9 +4,9 @@ import { chmodSync, chownSync, lstatSync, readdirSync, readFileSync, realpathSyn
 import { lchown, mkdir, open, readdir, rename, rm, rmdir, symlink } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { promisify } from 'node:util'
-import { type Account, findInaccessiblePath } from './account.ts'
 import type { Binaries } from './binaries.ts'
 import type { Log } from './log.ts'
+import { type Account, findInaccessiblePath } from './os-account.ts'
 import { isAlive } from './processes.ts'
 import { serverEnvironment } from './server-environment.ts'
 

@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto'
 import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { type Account, findInaccessiblePath } from './account.ts'
+import { type Account, findInaccessiblePath } from './os-account.ts'
 import { PORT } from './settings.ts'
 
 /** The kernel limits a socket path to 108 bytes including the final zero on Linux, 104 on macOS. */

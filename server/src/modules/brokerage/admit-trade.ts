@@ -21,7 +21,7 @@ import { decideVerdict, runRiskChecks, type Verdict } from './risk-checks.ts'
 import type { RiskFacts } from './risk-facts.ts'
 import { applyTenantPolicy, type DefaultPolicies, type TenantPolicy, type TradePolicy } from './trade-policies.ts'
 import { checkAgainstInstrument, parseTradeRequest, type TradeRequest, type TradeRequestBody } from './trade-request.ts'
-import type { TradeRun } from './trade-run.ts'
+import type { TradeRun } from './trade-run-record.ts'
 import { buildTradeTerms, quantityToEstimateE8 } from './trade-terms.ts'
 import type { Venues } from './venues.ts'
 

@@ -9,7 +9,7 @@ import type { InstrumentType } from './broker.ts'
 import { lockRun, markApproved } from './brokerage.store.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
 import { orderSideOf, type Side } from './trade-request.ts'
-import type { TradeRun } from './trade-run.ts'
+import type { TradeRun } from './trade-run-record.ts'
 
 /**
  * Beside `run_id` and `approved_by`, the fields repeat what the approver was shown. One that differs from the run stops

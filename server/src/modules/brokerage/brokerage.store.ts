@@ -5,7 +5,7 @@ import type { Fill, InstrumentType } from './broker.ts'
 import { notionalMicro } from './broker.ts'
 import { reviveStoredJson } from './stored-json.ts'
 import type { RhReceipt } from './trade-receipt.ts'
-import type { ExecutionQuote, RunState, TradeRun } from './trade-run.ts'
+import type { ExecutionQuote, RunState, TradeRun } from './trade-run-record.ts'
 
 type RunRow = {
   id: string

@@ -11,7 +11,7 @@ import { createReadPositions } from './positions.ts'
 import { createOutcomeRecorder, type OutcomeRecorderDeps } from './record-outcome.ts'
 import { createRunTrade, type RunTradeDeps } from './run-trade.ts'
 import type { RhReceipt } from './trade-receipt.ts'
-import { isUuid } from './trade-run.ts'
+import { isUuid } from './trade-run-record.ts'
 import { toTradeRunResponse } from './trade-run-response.ts'
 
 export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder'> &

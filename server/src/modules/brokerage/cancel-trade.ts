@@ -4,7 +4,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import { conflict, notFound } from '../../platform/problem.ts'
 import { findRun, lockRun, requestStop } from './brokerage.store.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
-import { isFinal, isUuid, type TradeRun } from './trade-run.ts'
+import { isFinal, isUuid, type TradeRun } from './trade-run-record.ts'
 
 export type CancelDeps = {
   db: Db

@@ -3,7 +3,7 @@ import type { Db } from '../../platform/db.ts'
 import type { Broker, BrokerOrder, OrderRequest, Quote } from './broker.ts'
 import { lockRun, markSent, readKillSwitch, releaseRun } from './brokerage.store.ts'
 import type { OutcomeRecorder, RunOutcome } from './record-outcome.ts'
-import { brokerClientOrderId, isFinal, type TradeRun } from './trade-run.ts'
+import { brokerClientOrderId, isFinal, type TradeRun } from './trade-run-record.ts'
 import { driftBps, worstPriceE8 } from './trade-terms.ts'
 import type { Venues } from './venues.ts'
 

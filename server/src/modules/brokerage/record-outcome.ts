@@ -5,7 +5,7 @@ import type { AuditEvent, OutboxEvent } from '../../platform/outbox.ts'
 import type { Fill } from './broker.ts'
 import { findNewestReceiptHash, insertFills, insertReceipt, insertRun, markFinished } from './brokerage.store.ts'
 import { createReceipt, type ReceiptStatus, type RhReceipt, type SignReceipt, sumFills } from './trade-receipt.ts'
-import { brokerClientOrderId, type TradeRun } from './trade-run.ts'
+import { brokerClientOrderId, type TradeRun } from './trade-run-record.ts'
 
 export type LedgerPosting = {
   tenantId: string

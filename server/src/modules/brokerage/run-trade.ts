@@ -3,7 +3,7 @@ import type { IdempotentResponse } from '../../platform/idempotency.ts'
 import type { AdmitTrade, RunRequest } from './admit-trade.ts'
 import { findRun } from './brokerage.store.ts'
 import type { ExecuteTrade } from './execute-trade.ts'
-import { isFinal, type TradeRun } from './trade-run.ts'
+import { isFinal, type TradeRun } from './trade-run-record.ts'
 
 export type RunTradeDeps = {
   db: Db

@@ -1,6 +1,6 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import { type Fill, numberFromE8 } from './broker.ts'
-import type { TradeRun } from './trade-run.ts'
+import type { TradeRun } from './trade-run-record.ts'
 
 /** GET /api/rh/runs/:id: the state of a run with its checks, fills and receipts. */
 export const toTradeRunResponse = (run: TradeRun, fills: readonly Fill[], receiptIds: readonly string[]) => ({

@@ -15,10 +15,10 @@ import {
   requiredHolds,
   requiredReview,
 } from './assessment-outcome.ts'
+import { requireOverrideMatches } from './authorize.ts'
+import type { Mandate } from './evaluate-mandate.ts'
 import { evaluateRules } from './evaluate-rules.ts'
 import type { OverrideRow } from './grants.store.ts'
-import type { Mandate } from './mandate.ts'
-import { requireOverrideMatches } from './overrides.ts'
 import type { PaymentFacts } from './payment-facts.ts'
 import { type RuleResult, worstOutcome } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'

@@ -28,11 +28,11 @@ import {
   requiredHolds,
   requiredReview,
 } from './assessment-outcome.ts'
-import { spendsFrom } from './budget.ts'
+import { requireOverrideMatches } from './authorize.ts'
 import { type Grants, readGrants, requirePreauthMatches } from './check-grants.ts'
+import { spendsFrom } from './evaluate-budget.ts'
 import { evaluateRules, type RequestedPolicies, type RulesEvaluation } from './evaluate-rules.ts'
 import { isWaitingToRun } from './grants.store.ts'
-import { requireOverrideMatches } from './overrides.ts'
 import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { evaluateRequestBudget } from './request-budget.ts'
 import { type RuleResult, worstOutcome } from './rule-result.ts'

@@ -5,7 +5,7 @@ import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { type IdempotentResponse, readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withReplayHeader } from '../../platform/stored-response.ts'
 import * as schema from './authorize.schema.ts'
-import type { AuthorizeInput } from './overrides.ts'
+import type { AuthorizeInput } from './authorize.ts'
 
 const tags = ['Control']
 

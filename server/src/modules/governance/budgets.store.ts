@@ -1,5 +1,5 @@
 import type { Tx } from '../../platform/db.ts'
-import type { BudgetScope, OnBreach } from './budget.ts'
+import type { BudgetScope, OnBreach } from './evaluate-budget.ts'
 import type { BudgetWindow } from './windows.ts'
 
 export type BudgetRow = {

@@ -4,6 +4,8 @@ import type { Db } from '../../platform/db.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
+import { findUsableOverride } from './authorize.ts'
+import type { Mandate } from './evaluate-mandate.ts'
 import {
   type ApprovalRow,
   findApproval,
@@ -15,8 +17,6 @@ import {
   readVotes,
   toMandate,
 } from './grants.store.ts'
-import type { Mandate } from './mandate.ts'
-import { findUsableOverride } from './overrides.ts'
 import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { readPreauthToken } from './preauth-token.ts'
 

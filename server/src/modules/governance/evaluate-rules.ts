@@ -1,10 +1,10 @@
 import type { Tx } from '../../platform/db.ts'
-import { budgetDemand, evaluateBudget, spendsFrom } from './budget.ts'
+import { budgetDemand, evaluateBudget, spendsFrom } from './evaluate-budget.ts'
+import { evaluateMandate, type Mandate, mandateDemands } from './evaluate-mandate.ts'
+import { appliesTo, evaluatePolicy, type Policy, policyDemands } from './evaluate-policy.ts'
 import { readCounters } from './limit-counters.store.ts'
 import type { CounterDemand, CounterState } from './limit-counters.ts'
-import { evaluateMandate, type Mandate, mandateDemands } from './mandate.ts'
 import type { PaymentFacts } from './payment-facts.ts'
-import { appliesTo, evaluatePolicy, type Policy, policyDemands } from './policy.ts'
 import { type Mode, type RuleResult, stricterMode } from './rule-result.ts'
 import type { TenantRules } from './rules-cache.store.ts'
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { nullable, nullableText } from '../../platform/schema.ts'
-import { defineStep } from '../../platform/step.ts'
+import { defineStep } from '../../platform/sql-step.ts'
 
 /** A bigint of micro-USDC or a count, as decimal text. */
 const amountText = Type.String({ pattern: '^\\d+$' })

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { Approvals, Mandates, Overrides, Preauths } from '../../platform/generated/db.ts'
-import type { Mandate, MandateConstraint } from './mandate.ts'
+import type { Mandate, MandateConstraint } from './evaluate-mandate.ts'
 import { keySuccessors, readKeys } from './rules-cache.store.ts'
 
 export type ApprovalRow = Selectable<Approvals>

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { MandateConstraintSchema } from './mandate.ts'
+import { MandateConstraintSchema } from './evaluate-mandate.ts'
 import { nullable, oneOf } from './schema-helpers.ts'
 
 const time = Type.String({ format: 'date-time' })

@@ -1,7 +1,7 @@
 import type { Selectable } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import type { Policies } from '../../platform/generated/db.ts'
-import type { PolicyContent } from './policy.ts'
+import type { PolicyContent } from './evaluate-policy.ts'
 
 export type PolicyRow = Selectable<Policies>
 

@@ -6,6 +6,7 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import { contentHash, type IdentityType, type PolicyContent, velocityOf, velocityScope } from './evaluate-policy.ts'
 import { defineLimit, markRulesChanged, removeLimits } from './limit-counters.store.ts'
 import {
   countPolicies,
@@ -16,7 +17,6 @@ import {
   type PolicyRow,
   writePolicy,
 } from './policies.store.ts'
-import { contentHash, type IdentityType, type PolicyContent, velocityOf, velocityScope } from './policy.ts'
 import {
   type Constraints,
   checkConstraints,

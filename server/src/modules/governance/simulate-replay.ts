@@ -1,5 +1,5 @@
+import { appliesTo, evaluatePolicy, type Policy, policyDemands } from './evaluate-policy.ts'
 import type { CounterDemand } from './limit-counters.ts'
-import { appliesTo, evaluatePolicy, type Policy, policyDemands } from './policy.ts'
 import { applyMode, type Outcome, type RuleResult, worstOutcome } from './rule-result.ts'
 import type { PastDecision } from './simulate.store.ts'
 

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { nullableText, oneOf, timestamp } from '../../platform/schema.ts'
-import { defineStep, type StepInput } from '../../platform/step.ts'
+import { defineStep, type StepInput } from '../../platform/sql-step.ts'
 
 /** Returns true when the alert is new, false when an alert with the same cause exists. */
 export const raiseAlertStep = defineStep(

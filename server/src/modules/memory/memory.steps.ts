@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { nullableText, timestamp } from '../../platform/schema.ts'
-import { defineStep, type StepInput } from '../../platform/step.ts'
+import { defineStep, type StepInput } from '../../platform/sql-step.ts'
 
 export const writeMemoryStep = defineStep(
   'write_memory',

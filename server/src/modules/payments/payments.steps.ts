@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { EventInput } from '../../platform/outbox.steps.ts'
 import { timestamp } from '../../platform/schema.ts'
-import { defineStep } from '../../platform/step.ts'
+import { defineStep } from '../../platform/sql-step.ts'
 
 /** Answers the state that the settlement is in afterwards: `unknown`, or the final one if it has ended meanwhile. */
 export const noteUnknownStep = defineStep(

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { nullableText, oneOf, timestamp } from '../../platform/schema.ts'
-import { defineStep, type StepInput } from '../../platform/step.ts'
+import { defineStep, type StepInput } from '../../platform/sql-step.ts'
 import { receiptKinds } from './receipt-kinds.ts'
 
 export const issueReceiptStep = defineStep(

@@ -1,7 +1,7 @@
 import { sha256 } from '../../platform/canonical.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
 import type { Lane, LaneResult } from './lane.ts'
-import type { Failure, Run, RunResult } from './run.ts'
+import type { Failure, Run, RunResult } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** Does the work of an admitted run before its deadline and verifies the output. Never throws: a run must come to an end. */

@@ -4,8 +4,8 @@ import { toLimitHoldItem } from '../governance/limit-hold-item.ts'
 import { policyIds } from '../governance/rule-result.ts'
 import { accounts, buildEscrowHold } from '../ledger/ledger.ts'
 import type { PaidRequest } from './paid-request.ts'
+import type { PaidUnit, Run, RunBody } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
-import type { PaidUnit, Run, RunBody } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
 
 const KEY_LIFE_MS = 24 * 60 * 60 * 1000

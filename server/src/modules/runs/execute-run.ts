@@ -3,13 +3,13 @@ import { conflict, invalid, Problem, unavailable } from '../../platform/problem.
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assessment.ts'
 import { doWork } from './do-work.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
+import { findResponseToFirstRequest, findStoredResponse, readStoredResponse } from './find-stored-response.ts'
 import { abandonRun, finishFromWallet, finishRun, toKeepItem } from './finish-run.ts'
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
+import type { Failure, Run, RunResponse, RunResult } from './paid-unit.ts'
 import { checkWallet, checkX402Payment, type PaymentMethod, walletTooLowResponse } from './payment-method.ts'
-import type { Failure, Run, RunResponse, RunResult } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { findResponseToFirstRequest, findStoredResponse, readStoredResponse } from './stored-response.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
 const MAX_REASSESSMENTS = 8

@@ -1,10 +1,11 @@
 import { StepRefused } from '../../platform/batch.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
-import type { Failure, PaidUnit, Run, RunResponse, RunResult, UnitResult } from './run.ts'
+import { readStoredResponse } from './find-stored-response.ts'
+import type { Failure, PaidUnit, Run, RunResponse, RunResult, UnitResult } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 import { buildCompletion, buildFailure } from './run-responses.ts'
 import type { StoredAnswer } from './runs.store.ts'
-import { readStoredResponse, settlementUnknownResponse } from './stored-response.ts'
+import { settlementUnknownResponse } from './settlement-unknown.ts'
 
 /** How long the request may take to settle before the reconciler asks the chain. */
 const SETTLE_GRACE_MS = 30_000

@@ -1,7 +1,7 @@
 import type { Caller } from '../../platform/auth-context.ts'
 import { hashJson } from '../../platform/canonical.ts'
 import type { ReceivedPayment } from '../payments/x402.ts'
-import type { RunBody } from './run.ts'
+import type { RunBody } from './paid-unit.ts'
 
 /** A request for a run or a loop, parsed and normalised; nothing has been checked yet. */
 export type PaidRequest = {

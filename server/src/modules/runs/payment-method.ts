@@ -2,11 +2,11 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid, unauthorized } from '../../platform/problem.ts'
 import type { Offer } from '../governance/assessment.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
+import { findStoredResponse } from './find-stored-response.ts'
 import type { PaidRequest } from './paid-request.ts'
+import type { RunResponse } from './paid-unit.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
-import type { RunResponse } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { findStoredResponse } from './stored-response.ts'
 
 /** What pays for a run: an x402 payment that has been checked, or a wallet of the tenant. */
 export type PaymentMethod =

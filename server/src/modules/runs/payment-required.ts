@@ -1,7 +1,7 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Refusal } from '../payments/payments.ts'
 import { buildChallenge } from '../payments/x402.ts'
-import type { RunResponse } from './run.ts'
+import type { RunResponse } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** A request with its price. */

@@ -1,5 +1,6 @@
 import { abandonRun, finishRun } from './finish-run.ts'
-import type { RunResponse, UnitResult } from './run.ts'
+import type { RunResponse, UnitResult } from './paid-unit.ts'
+import { toOpenSettlement, toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import {
   claimDueSettlements,
@@ -10,7 +11,6 @@ import {
   type RunRow,
   type SettlementRow,
 } from './runs.store.ts'
-import { toOpenSettlement, toPaidUnit } from './stored-run.ts'
 
 const BATCH_SIZE = 50
 const KEYS_BATCH_SIZE = 5_000

@@ -3,11 +3,11 @@ import { accounts, transfer } from '../ledger/ledger.ts'
 import type { PayoutRow } from '../ledger/wallets.store.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
-import { draftReceipt, settlementSummary } from './receipt-draft.ts'
-import type { PaidUnit } from './run.ts'
+import { draftReceipt, settlementSummary } from './draft-receipt.ts'
+import type { PaidUnit } from './paid-unit.ts'
+import { toOpenSettlement, toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { claimFailedSettlements, findRun, type SettlementRow, scheduleChainCheck } from './runs.store.ts'
-import { toOpenSettlement, toPaidUnit } from './stored-run.ts'
 
 export type RefundDeps = Pick<RunDeps, 'clock' | 'ids' | 'log' | 'steps' | 'payments'> & {
   db: Db

@@ -1,6 +1,6 @@
 import { paymentResponseHeaders } from '../payments/x402.ts'
-import { paymentMethodOf } from './receipt-draft.ts'
-import type { PaidUnit, RunTerms } from './run.ts'
+import { paymentMethodOf } from './draft-receipt.ts'
+import type { PaidUnit, RunTerms } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 import type { RunRow, SettlementRow } from './runs.store.ts'
 

@@ -12,7 +12,7 @@ import type { PaymentTerms } from '../payments/facilitator.ts'
 import type { Payments } from '../payments/payments.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import type { Lane } from './lane.ts'
-import type { RunBody, RunStep } from './run.ts'
+import type { RunBody, RunStep } from './paid-unit.ts'
 import type { RunSteps } from './runs.store.ts'
 import type { VerifyOutputInput } from './verify-output.ts'
 

@@ -8,7 +8,7 @@ import { invalid } from '../../platform/problem.ts'
 import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { readPayment } from '../payments/x402.ts'
 import { hashRequest, type PaidRequest } from './paid-request.ts'
-import type { RunBody, RunResponse } from './run.ts'
+import type { RunBody, RunResponse } from './paid-unit.ts'
 import {
   GovernanceRefusal,
   LoopRequest,

@@ -1,5 +1,5 @@
 import { Type } from 'typebox'
-import { defineStep } from '../../platform/step.ts'
+import { defineStep } from '../../platform/sql-step.ts'
 import type { AssessmentSummary } from '../governance/assessment.ts'
 
 // The inputs get their schemas when the steps of a run are rewritten.

@@ -6,7 +6,7 @@ import { createSteps, type Step } from '../../platform/batch.ts'
 import { isUnavailable, type Tx } from '../../platform/db.ts'
 import type { Runs, Settlements } from '../../platform/generated/db.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import type { StepAnswer } from '../../platform/step.ts'
+import type { StepAnswer } from '../../platform/sql-step.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
 import {
   abandonRunStep,

@@ -5,7 +5,7 @@ import type { DB } from '../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { notFound } from '../../platform/problem.ts'
-import type { RunResult } from './run.ts'
+import type { RunResult } from './paid-unit.ts'
 import { findRunRecord, listLoops, listRuns, type RunsQuery } from './runs.store.ts'
 
 /** Reads a tenant's runs and loops. `execute-run.ts` executes them. */

@@ -1,6 +1,6 @@
 import { usdcFromMicro } from '../../platform/money.ts'
-import { draftReceipt, type SettlementSummary } from './receipt-draft.ts'
-import type { TopUp, UnitResult } from './run.ts'
+import { draftReceipt, type SettlementSummary } from './draft-receipt.ts'
+import type { TopUp, UnitResult } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** The response body, the signed receipt and the event of a completed top-up. */

@@ -6,7 +6,7 @@ import { sendStoredResponse } from '../../platform/stored-response.ts'
 import { amountFields, readAmount } from '../ledger/ledger.ts'
 import { readPayment } from '../payments/x402.ts'
 import { hashRequest } from './paid-request.ts'
-import type { RunResponse } from './run.ts'
+import type { RunResponse } from './paid-unit.ts'
 import { GovernanceRefusal, PaymentRequiredResponse, RunFailure, TopUpResponse } from './runs.schema.ts'
 import type { TopUpRequest } from './top-up.ts'
 

@@ -4,14 +4,14 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict } from '../../platform/problem.ts'
 import { accounts, transfer } from '../ledger/ledger.ts'
 import { claimLocks, toKeyRow, toRunRow, toSettlementRow } from './draft-run.ts'
+import { findResponseToFirstRequest, findStoredResponse } from './find-stored-response.ts'
 import { finishRun, toKeepItem } from './finish-run.ts'
 import { readPaymentQuote } from './offer.ts'
 import type { RequestIdentity } from './paid-request.ts'
+import type { RunResponse, TopUp, TopUpResult } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
-import type { RunResponse, TopUp, TopUpResult } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { findResponseToFirstRequest, findStoredResponse } from './stored-response.ts'
 
 export type TopUpRequest = RequestIdentity & {
   caller: TenantCaller

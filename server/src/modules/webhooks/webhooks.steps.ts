@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { nullable, nullableText, oneOf, timestamp } from '../../platform/schema.ts'
-import { defineStep, type StepInput } from '../../platform/step.ts'
+import { defineStep, type StepInput } from '../../platform/sql-step.ts'
 
 /** `next_attempt_at: null` on a failed attempt means that there is none: the delivery is exhausted. */
 export const finishDeliveryStep = defineStep(

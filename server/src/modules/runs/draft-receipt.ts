@@ -1,6 +1,6 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import { NETWORK } from '../payments/x402.ts'
-import type { PaidUnit } from './run.ts'
+import type { PaidUnit } from './paid-unit.ts'
 
 /** A top-up fills a wallet and is paid by x402; a run that names a wallet is paid from it. */
 export const paymentMethodOf = (unit: PaidUnit) => (unit.kind !== 'topup' && unit.terms.wallet_id ? 'wallet' : 'x402')

@@ -2,10 +2,11 @@ import type { StepRefused } from '../../platform/batch.ts'
 import { differentBody, stillInFlight } from '../../platform/idempotency.ts'
 import { conflict } from '../../platform/problem.ts'
 import type { RequestIdentity } from './paid-request.ts'
+import type { RunResponse, RunTerms } from './paid-unit.ts'
 import { replayHeaders } from './response-headers.ts'
-import type { RunResponse, RunTerms } from './run.ts'
 import type { RunDeps } from './run-deps.ts'
 import { findByKey, findByNonce, findRun, findSettlementOf, type RunRow, type SettlementRow } from './runs.store.ts'
+import { settlementUnknownResponse } from './settlement-unknown.ts'
 
 type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl'>
 
@@ -61,23 +62,3 @@ function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: Settl
     headers: { ...replayHeaders(deps, run, settlement), 'idempotent-replayed': 'true' },
   }
 }
-
-/** Never a 402: asked to pay again, a client would sign a second payment while the first may still arrive. */
-export const settlementUnknownResponse = (runId: string, requestId: string): RunResponse => ({
-  status: 503,
-  headers: { 'retry-after': '2', 'cache-control': 'no-store' },
-  body: JSON.stringify({
-    error: 'error',
-    message:
-      'The work is done, but it is not known yet whether the payment arrived. Do not sign another: send the same payment again.',
-    code: 'unavailable',
-    run_id: runId,
-    status: 'settling',
-    stage: 'settle',
-    charged: null,
-    settlement: null,
-    retryable: true,
-    next_action: 'Send the same request with the same payment again.',
-    request_id: requestId,
-  }),
-})

@@ -1,6 +1,6 @@
 import type { ExactPayment, PaymentTerms } from '../payments/facilitator.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
-import type { PaidUnit, RunTerms } from './run.ts'
+import type { PaidUnit, RunTerms } from './paid-unit.ts'
 import type { RunRow, SettlementRow } from './runs.store.ts'
 
 /** Rebuilds the unit that `draftRun` or a top-up wrote into this row. */
