@@ -1,10 +1,9 @@
 import { Type } from 'typebox'
+import { nullable, oneOf } from '../../platform/schema.ts'
 import { INTERVAL_MS } from './history.ts'
 import { WINDOW_STATUSES } from './window-score.ts'
 
 const Time = Type.String({ format: 'date-time' })
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(schema: T) => Type.Union([schema, Type.Null()])
-const oneOf = (values: readonly string[]) => Type.Union(values.map((value) => Type.Literal(value)))
 const Source = oneOf(['live', 'preview'])
 const State = oneOf(['open', 'closed', 'halted', 'holiday'])
 const Status = oneOf(Object.keys(WINDOW_STATUSES))

@@ -1,9 +1,8 @@
-import { type TSchema, Type } from 'typebox'
+import { Type } from 'typebox'
+import { nullable, oneOf } from '../../platform/schema.ts'
 import { INSTRUMENT_TYPES } from './broker.ts'
 import { SIDES } from './trade-request.ts'
 
-const oneOf = <T extends string>(values: readonly T[]) => Type.Union(values.map((value) => Type.Literal(value)))
-const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Type.Null()])
 const dateTime = Type.String({ format: 'date-time' })
 const uuid = Type.String({ format: 'uuid' })
 const openObject = (description: string) => Type.Object({}, { additionalProperties: true, description: description })

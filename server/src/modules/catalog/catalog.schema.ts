@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import { nullableNumber } from '../../platform/schema.ts'
 
 const Usdc = Type.Number({ minimum: 0 })
 
@@ -21,7 +22,6 @@ export const AgentPrice = Type.Object(
   { title: 'AgentPrice' },
 )
 
-const nullableNumber = Type.Union([Type.Number(), Type.Null()])
 const status = Type.Union([Type.Literal('active'), Type.Literal('paused')])
 
 export const AgentsResponse = Type.Object(

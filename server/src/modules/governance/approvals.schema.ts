@@ -1,14 +1,15 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { Id, IdempotencyKey, nullable, oneOf, openObject } from './schema-helpers.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
+import { Id, IdempotencyKey, openObject } from './schema-helpers.ts'
 
 export const ApprovalsQuery = Type.Object(
   {
-    status: Type.Optional(oneOf('pending', 'approved', 'rejected', 'all')),
+    status: Type.Optional(oneOf(['pending', 'approved', 'rejected', 'all'])),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('apr'),
-    domain: Type.Optional(oneOf('core', 'rh', 'cb')),
+    domain: Type.Optional(oneOf(['core', 'rh', 'cb'])),
   },
   { additionalProperties: false },
 )
@@ -17,8 +18,8 @@ export const Approval = Type.Object(
   {
     id: Type.String(),
     approval_id: Type.String(),
-    status: oneOf('pending', 'approved', 'rejected'),
-    resolution: nullable(oneOf('approved', 'rejected', 'expired')),
+    status: oneOf(['pending', 'approved', 'rejected']),
+    resolution: nullable(oneOf(['approved', 'rejected', 'expired'])),
     action: Type.String(),
     domain: Type.Literal('core'),
     agent_id: Type.String(),
@@ -37,7 +38,7 @@ export const Approval = Type.Object(
     approvals: Type.Array(
       Type.Object({
         key_id: Type.String(),
-        decision: oneOf('approve', 'reject'),
+        decision: oneOf(['approve', 'reject']),
         reason: nullable(Type.String()),
         at: Type.String(),
       }),
@@ -62,7 +63,7 @@ export const ApprovalsListResponse = Type.Object(
 export const ApprovalResolutionRequest = Type.Object(
   {
     approval_id: Id,
-    decision: oneOf('approve', 'reject'),
+    decision: oneOf(['approve', 'reject']),
     reason: Type.Optional(Type.String({ maxLength: 500 })),
     action_hash: Type.Optional(Type.String({ maxLength: 80, description: 'Must be that of the action, when given.' })),
     idempotency_key: IdempotencyKey,

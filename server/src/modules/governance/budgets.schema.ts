@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
-import { nullable, oneOf } from './schema-helpers.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
 import { budgetWindows } from './windows.ts'
 
 const Usdc = Type.Number()
 const Amount = Type.Number({ minimum: 0, maximum: 1_000_000_000 })
-const ScopeType = oneOf('tenant', 'agent', 'session', 'mandate')
+const ScopeType = oneOf(['tenant', 'agent', 'session', 'mandate'])
 export const BudgetId = Type.String({ pattern: '^[A-Za-z0-9_.:-]{1,80}$' })
 const Shares = Type.Array(Type.Number({ exclusiveMinimum: 0, maximum: 100 }), {
   maxItems: 20,
@@ -20,10 +20,10 @@ export const BudgetUpdateRequest = Type.Object(
         { additionalProperties: false },
       ),
     ),
-    window: Type.Optional(oneOf(...budgetWindows)),
+    window: Type.Optional(oneOf([...budgetWindows])),
     limit_usdc: Type.Optional(Amount),
     soft_limit_usdc: Type.Optional(nullable(Amount)),
-    on_breach: Type.Optional(oneOf('block', 'downgrade', 'review')),
+    on_breach: Type.Optional(oneOf(['block', 'downgrade', 'review'])),
     alert_thresholds: Type.Optional(Shares),
     currency: Type.Optional(Type.String({ maxLength: 12 })),
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
@@ -44,14 +44,14 @@ export const BudgetConfigResponse = Type.Object(
       Type.Object({
         budget_id: Type.String(),
         scope: Type.Object({ type: ScopeType, id: Type.String() }),
-        window: oneOf(...budgetWindows),
+        window: oneOf([...budgetWindows]),
         limit_usdc: Usdc,
         soft_limit_usdc: nullable(Usdc),
         spent_usdc: Usdc,
         reserved_usdc: Usdc,
         remaining_usdc: Usdc,
         resets_at: nullable(Type.String()),
-        on_breach: oneOf('block', 'downgrade', 'review'),
+        on_breach: oneOf(['block', 'downgrade', 'review']),
         alert_thresholds: Type.Array(Type.Number()),
         version: Type.Integer(),
         created_at: Type.String(),

@@ -1,18 +1,19 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { Id, nullable, oneOf, openObject } from './schema-helpers.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
+import { Id, openObject } from './schema-helpers.ts'
 
 export const Decision = Type.Object(
   {
     decision_id: Type.String(),
-    kind: oneOf('run', 'loop', 'preauth'),
+    kind: oneOf(['run', 'loop', 'preauth']),
     run_id: Type.String(),
     preauth_id: nullable(Type.String()),
     agent_id: Type.String(),
     merchant: Type.String(),
     amount: Type.String(),
     amount_usdc: Type.Number(),
-    outcome: oneOf('blocked', 'rejected', 'review_required'),
+    outcome: oneOf(['blocked', 'rejected', 'review_required']),
     error: Type.String(),
     message: Type.String(),
     overridable: Type.Boolean({ description: 'Whether POST /api/authorize may override it.' }),
@@ -29,7 +30,7 @@ export const DecisionsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('dec'),
-    outcome: Type.Optional(oneOf('blocked', 'rejected', 'review_required')),
+    outcome: Type.Optional(oneOf(['blocked', 'rejected', 'review_required'])),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
   },
   { additionalProperties: false },

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
 import { MandateConstraintSchema } from './evaluate-mandate.ts'
-import { nullable, oneOf } from './schema-helpers.ts'
 
 const time = Type.String({ format: 'date-time' })
 
@@ -38,7 +38,7 @@ export const MandatesQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('man'),
-    status: Type.Optional(oneOf('active', 'revoked')),
+    status: Type.Optional(oneOf(['active', 'revoked'])),
   },
   { additionalProperties: false },
 )
@@ -52,7 +52,7 @@ export const Mandate = Type.Object(
     holder_key_id: nullable(Type.String()),
     constraints: Type.Array(Type.Object({}, { additionalProperties: true })),
     content_hash: Type.String(),
-    status: oneOf('active', 'revoked'),
+    status: oneOf(['active', 'revoked']),
     starts_at: Type.String(),
     expires_at: Type.String(),
     created_at: Type.String(),
@@ -76,7 +76,7 @@ export const RemainingStatement = Type.Object(
     schema: Type.Literal('mandate-remaining/v1'),
     mandate_id: Type.String(),
     content_hash: Type.String(),
-    status: oneOf('active', 'revoked', 'not_started', 'expired'),
+    status: oneOf(['active', 'revoked', 'not_started', 'expired']),
     agent_id: nullable(Type.String()),
     as_of: Type.String(),
     starts_at: Type.String(),

@@ -1,26 +1,26 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
 import { ConstraintsSchema } from './policy-constraints.ts'
 import { RuleSchema } from './policy-rules.ts'
-import { nullable, oneOf } from './schema-helpers.ts'
 
 const Name = Type.String({ minLength: 1, maxLength: 200 })
 const AgentId = Type.String({ minLength: 1, maxLength: 200 })
 const Rules = Type.Array(RuleSchema, { maxItems: 200 })
-const ModeSchema = oneOf('enforce', 'warn', 'shadow')
+const ModeSchema = oneOf(['enforce', 'warn', 'shadow'])
 
 const shared = {
   name: Type.Optional(Name),
   rules: Type.Optional(Rules),
   constraints: Type.Optional(ConstraintsSchema),
   mode: Type.Optional(ModeSchema),
-  status: Type.Optional(oneOf('active', 'inactive')),
+  status: Type.Optional(oneOf(['active', 'inactive'])),
   audit_trail_required: Type.Optional(Type.Boolean()),
 }
 
 const draft = {
   ...shared,
-  identity_type: Type.Optional(oneOf('tenant', 'api_key', 'agent')),
+  identity_type: Type.Optional(oneOf(['tenant', 'api_key', 'agent'])),
   api_key: Type.Optional(
     Type.String({ minLength: 1, maxLength: 200, description: 'One of the tenant’s keys. Neither stored nor shown.' }),
   ),
@@ -50,9 +50,9 @@ export const Policy = Type.Object(
     id: Type.String(),
     name: Type.String(),
     version: Type.Integer(),
-    status: oneOf('active', 'inactive', 'deleted'),
+    status: oneOf(['active', 'inactive', 'deleted']),
     mode: ModeSchema,
-    identity_type: oneOf('tenant', 'api_key', 'agent'),
+    identity_type: oneOf(['tenant', 'api_key', 'agent']),
     agent_id: nullable(Type.String()),
     key_prefix: nullable(Type.String()),
     audit_trail_required: Type.Boolean(),
@@ -166,7 +166,7 @@ export const SimulateResponse = Type.Object(
           would_run: Type.Boolean(),
           policy_results: Type.Array(Type.Object({}, { additionalProperties: true })),
         }),
-        change: oneOf('none', 'newly_blocked', 'newly_review', 'newly_allowed'),
+        change: oneOf(['none', 'newly_blocked', 'newly_review', 'newly_allowed']),
       }),
     ),
   },

@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { Id, IdempotencyKey, nullable, oneOf, openObject } from './schema-helpers.ts'
+import { nullable, oneOf } from '../../platform/schema.ts'
+import { Id, IdempotencyKey, openObject } from './schema-helpers.ts'
 
 const Atomic = Type.String({
   pattern: '^(0|[1-9][0-9]{0,15})$',
@@ -48,8 +49,8 @@ export const Preauth = Type.Object(
     run_id: Type.String({
       description: 'Under which `/api/runs` shows it, and which a run that uses the token takes over.',
     }),
-    decision: oneOf('approved', 'rejected', 'review_required'),
-    status: oneOf(...statuses),
+    decision: oneOf(['approved', 'rejected', 'review_required']),
+    status: oneOf([...statuses]),
     token: nullable(
       Type.String({
         description: 'EdDSA JWT, single use; its key is in the public key set with the purpose `preauth`.',
@@ -83,8 +84,8 @@ export const Preauth = Type.Object(
 export const PreauthCreated = Type.Object(
   {
     preauth_id: Type.String(),
-    decision: oneOf('approved', 'review_required'),
-    status: oneOf(...statuses),
+    decision: oneOf(['approved', 'review_required']),
+    status: oneOf([...statuses]),
     token: nullable(Type.String()),
     reserved: Type.String(),
     remaining: nullable(Type.String({ description: 'What the tightest limit leaves, in atomic units.' })),
@@ -114,7 +115,7 @@ export const PreauthClose = Type.Object(
   {
     preauth_id: Type.Optional(Id),
     token: Type.Optional(Token),
-    outcome: oneOf('settled', 'failed', 'voided'),
+    outcome: oneOf(['settled', 'failed', 'voided']),
     actual_amount: Type.Optional(Atomic),
     actual_amount_usdc: Type.Optional(Usdc),
     transaction: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
@@ -133,7 +134,7 @@ export const PreauthClosed = Type.Object(
     preauth_id: Type.String(),
     run_id: Type.String(),
     status: Type.Literal('closed'),
-    outcome: oneOf('settled', 'failed', 'voided'),
+    outcome: oneOf(['settled', 'failed', 'voided']),
     charged: Type.String(),
     released: Type.String(),
     late: Type.Boolean(),
@@ -151,7 +152,7 @@ export const PreauthsQuery = Type.Object(
   {
     limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
     cursor: cursorParameter('pa'),
-    status: Type.Optional(oneOf(...statuses)),
+    status: Type.Optional(oneOf([...statuses])),
     agent_id: Type.Optional(Type.String({ maxLength: 200 })),
   },
   { additionalProperties: false },

@@ -1,8 +1,7 @@
 import { Type } from 'typebox'
 import type { App } from '../../platform/http-app.ts'
+import { nullable } from '../../platform/schema.ts'
 import type { Benchmark } from './benchmark.ts'
-
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 
 const BenchmarkResponse = Type.Object(
   {

@@ -1,9 +1,8 @@
 import { Type } from 'typebox'
+import { nullableNumber, nullableText } from '../../platform/schema.ts'
 import { Alert } from './alerts.schema.ts'
 import { type AnalyticsWindow, analyticsWindows } from './analytics.ts'
 
-const nullableNumber = Type.Union([Type.Number(), Type.Null()])
-const nullableText = Type.Union([Type.String(), Type.Null()])
 const Time = Type.String({ format: 'date-time' })
 
 const sums = {

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
+import { nullable } from '../../platform/schema.ts'
 import { amountFields } from './amounts.ts'
 
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const literals = (...names: string[]) => Type.Union(names.map((name) => Type.Literal(name)))
 const strict = { additionalProperties: false }
 const id = Type.String({ minLength: 1, maxLength: 80 })

@@ -1,8 +1,8 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
+import { nullableText } from '../../platform/schema.ts'
 import { limits } from './run-memory.ts'
 
-const nullableText = Type.Union([Type.String(), Type.Null()])
 const Time = Type.String({ format: 'date-time' })
 // PostgreSQL text cannot hold a NUL.
 const name = (maxLength: number, description?: string) =>

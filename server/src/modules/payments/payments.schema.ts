@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
+import { nullable } from '../../platform/schema.ts'
 
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 const states = ['pending', 'settled', 'failed', 'unknown', 'refunded'].map((state) => Type.Literal(state))
 
 export const Settlement = Type.Object(

@@ -1,10 +1,10 @@
 import { Type } from 'typebox'
+import { nullable } from '../../platform/schema.ts'
 
 const agentId = Type.String({ minLength: 1, maxLength: 80 })
 const task = Type.String({ minLength: 1, maxLength: 32_000 })
 const limit = Type.Number({ minimum: 0, maximum: 1_000_000 })
 const shortText = Type.String({ minLength: 1, maxLength: 200 })
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 
 const Constraints = Type.Object(
   {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { cursorParameter } from '../../platform/paging.ts'
+import { nullable } from '../../platform/schema.ts'
 
 const Usdc = Type.Number({ minimum: 0 })
 const shortText = Type.String({ minLength: 1, maxLength: 200 })
@@ -113,7 +114,6 @@ export const LoopRequest = Type.Object(
 )
 
 const open = (description: string) => Type.Object({}, { additionalProperties: true, description })
-const nullable = <T extends Parameters<typeof Type.Union>[0][number]>(type: T) => Type.Union([type, Type.Null()])
 
 const SettlementSummary = Type.Object({
   settlement_id: Type.String(),

@@ -1,11 +1,8 @@
 import { Type } from 'typebox'
 import { keyScopes } from '../../platform/auth-context.ts'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
+import { nullableText, oneOf } from '../../platform/schema.ts'
 import { planNames } from './plans.ts'
-
-const nullableText = Type.Union([Type.String(), Type.Null()])
-const oneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Union(values.map((value) => Type.Literal(value as T[number])))
 
 const OrgName = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
 const Email = Type.String({ format: 'email', maxLength: 254 })

@@ -1,11 +1,11 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
+import { nullable, nullableText, timestamp } from '../../platform/schema.ts'
 import { eventTypes } from './event-types.ts'
 import { MAX_URL_LENGTH } from './target-url.ts'
 
-const nullableText = Type.Union([Type.String(), Type.Null()])
-const nullableInteger = Type.Union([Type.Integer(), Type.Null()])
-const nullableTime = Type.Union([Type.String({ format: 'date-time' }), Type.Null()])
+const nullableInteger = nullable(Type.Integer())
+const nullableTime = nullable(timestamp)
 const IdempotencyKey = Type.Optional(Type.String({ maxLength: 255 }))
 
 const Url = Type.String({
