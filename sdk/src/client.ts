@@ -1,5 +1,8 @@
 import type { paths } from './generated/api.ts'
 
+/** The resources, requests and responses of the API by name: `Receipt`, `Run`, `Policy`, … */
+export type * from './generated/api.ts'
+
 /**
  * A typed client of the Countersign API. Paths, parameters, bodies and responses come from `openapi.json`, so a call that
  * does not match it does not compile. Runs in a browser and in Node. For payments see `pay.ts`, for verification

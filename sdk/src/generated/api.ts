@@ -2083,6 +2083,15 @@ export interface paths {
 export type webhooks = Record<string, never>;
 export interface components {
     schemas: {
+        Agent: components["schemas"]["AgentPrice"] & {
+            status: "active" | "paused";
+            stats: {
+                runs: number;
+                success_rate: number | null;
+                p50_ms: number | null;
+                p95_ms: number | null;
+            };
+        };
         AgentPrice: {
             agent_id: string;
             display_name: string;
@@ -2099,15 +2108,7 @@ export interface components {
             margin_percent: number;
         };
         AgentsResponse: {
-            agents: (components["schemas"]["AgentPrice"] & {
-                status: "active" | "paused";
-                stats: {
-                    runs: number;
-                    success_rate: number | null;
-                    p50_ms: number | null;
-                    p95_ms: number | null;
-                };
-            })[];
+            agents: components["schemas"]["Agent"][];
         };
         AnalyticsResponse: {
             window: {
@@ -2411,28 +2412,29 @@ export interface components {
                     [key: string]: string;
                 };
             };
-            rows: {
-                rank: number;
-                symbol: string;
-                underlying: string;
-                chain: string;
-                meme_symbol: string | null;
-                window_score: number;
-                window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
-                basis_bps: number;
-                meme_momentum_24h_pct: number | null;
-                float_locked_pct: number | null;
-                primary_market: {
-                    creation: "open" | "closed";
-                    last_mint_at: string | null;
-                    last_mint_block: number | null;
-                    last_mint_size: number | null;
-                };
-                source: "live" | "preview";
-                /** Format: date-time */
-                as_of: string;
-            }[];
+            rows: components["schemas"]["BasisBoardRow"][];
             preview: boolean;
+        };
+        BasisBoardRow: {
+            rank: number;
+            symbol: string;
+            underlying: string;
+            chain: string;
+            meme_symbol: string | null;
+            window_score: number;
+            window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
+            basis_bps: number;
+            meme_momentum_24h_pct: number | null;
+            float_locked_pct: number | null;
+            primary_market: {
+                creation: "open" | "closed";
+                last_mint_at: string | null;
+                last_mint_block: number | null;
+                last_mint_size: number | null;
+            };
+            source: "live" | "preview";
+            /** Format: date-time */
+            as_of: string;
         };
         BasisContractResponse: {
             service: string;
@@ -2467,6 +2469,17 @@ export interface components {
             coverage_seed: unknown[];
             note: string;
         };
+        BasisHistoryPoint: {
+            /** Format: date-time */
+            as_of: string;
+            wrapper_price: number;
+            reference_price: number;
+            basis_bps: number;
+            near_reference_usd: number;
+            underlying_state: "open" | "closed" | "halted" | "holiday";
+            window_score: number;
+            window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
+        };
         BasisHistoryResponse: {
             symbol: string;
             chain: string;
@@ -2475,17 +2488,7 @@ export interface components {
             from: string;
             /** Format: date-time */
             to: string;
-            points: {
-                /** Format: date-time */
-                as_of: string;
-                wrapper_price: number;
-                reference_price: number;
-                basis_bps: number;
-                near_reference_usd: number;
-                underlying_state: "open" | "closed" | "halted" | "holiday";
-                window_score: number;
-                window_status: "insufficient_data" | "reference_suspended" | "aligned" | "supply_responding" | "window_wide" | "window_open" | "drifting";
-            }[];
+            points: components["schemas"]["BasisHistoryPoint"][];
             source: "live" | "preview";
             preview: boolean;
         };
@@ -2523,13 +2526,14 @@ export interface components {
             source: "live" | "preview";
             preview: boolean;
         };
+        BasisSymbol: {
+            symbol: string;
+            underlying: string;
+            issuer: string;
+            chains: string[];
+        };
         BasisSymbolsResponse: {
-            symbols: {
-                symbol: string;
-                underlying: string;
-                issuer: string;
-                chains: string[];
-            }[];
+            symbols: components["schemas"]["BasisSymbol"][];
             count: number;
         };
         BenchmarkResponse: {
@@ -2552,29 +2556,30 @@ export interface components {
                 price_per_verified_success_usdc: number | null;
             }[];
         };
+        Budget: {
+            budget_id: string;
+            scope: {
+                type: "tenant" | "agent" | "session" | "mandate";
+                id: string;
+            };
+            window: "run" | "day" | "week" | "month" | "total";
+            limit_usdc: number;
+            soft_limit_usdc: number | null;
+            spent_usdc: number;
+            reserved_usdc: number;
+            remaining_usdc: number;
+            resets_at: string | null;
+            on_breach: "block" | "downgrade" | "review";
+            alert_thresholds: number[];
+            version: number;
+            created_at: string;
+            updated_at: string;
+        };
         BudgetConfigResponse: {
             tenant_id: string;
             /** @enum {string} */
             currency: "USDC";
-            budgets: {
-                budget_id: string;
-                scope: {
-                    type: "tenant" | "agent" | "session" | "mandate";
-                    id: string;
-                };
-                window: "run" | "day" | "week" | "month" | "total";
-                limit_usdc: number;
-                soft_limit_usdc: number | null;
-                spent_usdc: number;
-                reserved_usdc: number;
-                remaining_usdc: number;
-                resets_at: string | null;
-                on_breach: "block" | "downgrade" | "review";
-                alert_thresholds: number[];
-                version: number;
-                created_at: string;
-                updated_at: string;
-            }[];
+            budgets: components["schemas"]["Budget"][];
         };
         /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
         BudgetUpdateRequest: {
@@ -2896,29 +2901,31 @@ export interface components {
         LanesResponse: {
             lanes: components["schemas"]["Lane"][];
         };
+        LedgerAccount: {
+            account: string;
+            type: "asset" | "liability" | "revenue" | "expense" | "equity" | "other";
+            asset: string;
+            balance: string;
+        };
+        LedgerEntry: {
+            id: string;
+            transaction_id: string;
+            account: string;
+            direction: "debit" | "credit";
+            /** @description Atomic units of the asset. */
+            amount: string;
+            asset: string;
+            status: "pending" | "posted" | "voided";
+            code: string;
+            ref: string;
+            created_at: string;
+            /** @description What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe. */
+            balance_after: string;
+        };
         LedgerResponse: {
-            entries: {
-                id: string;
-                transaction_id: string;
-                account: string;
-                direction: "debit" | "credit";
-                /** @description Atomic units of the asset. */
-                amount: string;
-                asset: string;
-                status: "pending" | "posted" | "voided";
-                code: string;
-                ref: string;
-                created_at: string;
-                /** @description What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe. */
-                balance_after: string;
-            }[];
+            entries: components["schemas"]["LedgerEntry"][];
             /** @description Every account of the tenant with what it stands at now. */
-            accounts: {
-                account: string;
-                type: "asset" | "liability" | "revenue" | "expense" | "equity" | "other";
-                asset: string;
-                balance: string;
-            }[];
+            accounts: components["schemas"]["LedgerAccount"][];
             /** @description Worked out from the entries when asked. */
             invariants: {
                 /** @description Debits and credits are equal, in every asset. */
@@ -2928,6 +2935,17 @@ export interface components {
             };
             has_more: boolean;
             next_cursor: string | null;
+        };
+        Loop: {
+            loop_id: string;
+            run_id: string;
+            agent_id: string;
+            session_id: string;
+            created_at: string;
+            paid: boolean;
+            price_usdc: number;
+            grade: string | null;
+            output_hash: string | null;
         };
         LoopRequest: {
             input: string;
@@ -3359,16 +3377,17 @@ export interface components {
             status?: "active" | "inactive";
             audit_trail_required?: boolean;
         };
+        PolicyVersion: {
+            version: number;
+            content_hash: string;
+            content: {
+                [key: string]: unknown;
+            };
+            changed_by: string;
+            created_at: string;
+        };
         PolicyVersionsResponse: {
-            versions: {
-                version: number;
-                content_hash: string;
-                content: {
-                    [key: string]: unknown;
-                };
-                changed_by: string;
-                created_at: string;
-            }[];
+            versions: components["schemas"]["PolicyVersion"][];
             has_more: boolean;
             next_cursor: string | null;
         };
@@ -3608,35 +3627,36 @@ export interface components {
                 [key: string]: string;
             };
         };
-        ProvidersResponse: {
-            providers: {
-                id: string;
-                name: string;
-                resource: string;
-                description: string;
-                category: string;
+        Provider: {
+            id: string;
+            name: string;
+            resource: string;
+            description: string;
+            category: string;
+            network: string;
+            tags: string[];
+            trusted: boolean;
+            trust: {
+                score: number;
+                receipts: number;
+                success_rate: number | null;
+                last_seen_at: string | null;
+            };
+            pricing: {
+                scheme: string;
+                from_usdc: number;
+                to_usdc: number;
+            };
+            accepts: {
+                scheme: string;
                 network: string;
-                tags: string[];
-                trusted: boolean;
-                trust: {
-                    score: number;
-                    receipts: number;
-                    success_rate: number | null;
-                    last_seen_at: string | null;
-                };
-                pricing: {
-                    scheme: string;
-                    from_usdc: number;
-                    to_usdc: number;
-                };
-                accepts: {
-                    scheme: string;
-                    network: string;
-                    asset: string;
-                    pay_to: string;
-                }[];
-                updated_at: string;
+                asset: string;
+                pay_to: string;
             }[];
+            updated_at: string;
+        };
+        ProvidersResponse: {
+            providers: components["schemas"]["Provider"][];
         };
         /** @description A signed public receipt. It holds hashes, never the task or the output. */
         Receipt: {
@@ -3730,17 +3750,7 @@ export interface components {
             next_cursor: string | null;
         };
         RecentLoopsResponse: {
-            loops: {
-                loop_id: string;
-                run_id: string;
-                agent_id: string;
-                session_id: string;
-                created_at: string;
-                paid: boolean;
-                price_usdc: number;
-                grade: string | null;
-                output_hash: string | null;
-            }[];
+            loops: components["schemas"]["Loop"][];
             count: number;
         };
         /** @description Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. */
@@ -4337,16 +4347,17 @@ export interface components {
                 [key: string]: unknown;
             };
         };
+        RunSummary: {
+            run_id: string;
+            outcome: string;
+            action: string;
+            agent_id: string;
+            price_usdc: number;
+            created_at: string;
+            receipt_url: string | null;
+        };
         RunsResponse: {
-            runs: {
-                run_id: string;
-                outcome: string;
-                action: string;
-                agent_id: string;
-                price_usdc: number;
-                created_at: string;
-                receipt_url: string | null;
-            }[];
+            runs: components["schemas"]["RunSummary"][];
             has_more: boolean;
             next_after: string | null;
         };
@@ -4784,6 +4795,7 @@ export interface components {
     headers: never;
     pathItems: never;
 }
+export type Agent = components['schemas']['Agent'];
 export type AgentPrice = components['schemas']['AgentPrice'];
 export type AgentsResponse = components['schemas']['AgentsResponse'];
 export type AnalyticsResponse = components['schemas']['AnalyticsResponse'];
@@ -4803,11 +4815,15 @@ export type AuthorizeRequest = components['schemas']['AuthorizeRequest'];
 export type AuthorizeResponse = components['schemas']['AuthorizeResponse'];
 export type BasisAttestation = components['schemas']['BasisAttestation'];
 export type BasisBoard = components['schemas']['BasisBoard'];
+export type BasisBoardRow = components['schemas']['BasisBoardRow'];
 export type BasisContractResponse = components['schemas']['BasisContractResponse'];
+export type BasisHistoryPoint = components['schemas']['BasisHistoryPoint'];
 export type BasisHistoryResponse = components['schemas']['BasisHistoryResponse'];
 export type BasisQuote = components['schemas']['BasisQuote'];
+export type BasisSymbol = components['schemas']['BasisSymbol'];
 export type BasisSymbolsResponse = components['schemas']['BasisSymbolsResponse'];
 export type BenchmarkResponse = components['schemas']['BenchmarkResponse'];
+export type Budget = components['schemas']['Budget'];
 export type BudgetConfigResponse = components['schemas']['BudgetConfigResponse'];
 export type BudgetUpdateRequest = components['schemas']['BudgetUpdateRequest'];
 export type CapabilitiesResponse = components['schemas']['CapabilitiesResponse'];
@@ -4836,7 +4852,10 @@ export type Lane = components['schemas']['Lane'];
 export type LaneCreate = components['schemas']['LaneCreate'];
 export type LaneUpdate = components['schemas']['LaneUpdate'];
 export type LanesResponse = components['schemas']['LanesResponse'];
+export type LedgerAccount = components['schemas']['LedgerAccount'];
+export type LedgerEntry = components['schemas']['LedgerEntry'];
 export type LedgerResponse = components['schemas']['LedgerResponse'];
+export type Loop = components['schemas']['Loop'];
 export type LoopRequest = components['schemas']['LoopRequest'];
 export type LoopSuccessResponse = components['schemas']['LoopSuccessResponse'];
 export type Mandate = components['schemas']['Mandate'];
@@ -4864,6 +4883,7 @@ export type PoliciesResponse = components['schemas']['PoliciesResponse'];
 export type Policy = components['schemas']['Policy'];
 export type PolicyCreate = components['schemas']['PolicyCreate'];
 export type PolicyUpdate = components['schemas']['PolicyUpdate'];
+export type PolicyVersion = components['schemas']['PolicyVersion'];
 export type PolicyVersionsResponse = components['schemas']['PolicyVersionsResponse'];
 export type Preauth = components['schemas']['Preauth'];
 export type PreauthClose = components['schemas']['PreauthClose'];
@@ -4877,6 +4897,7 @@ export type PredictiveAlertCreate = components['schemas']['PredictiveAlertCreate
 export type PredictiveAlertRead = components['schemas']['PredictiveAlertRead'];
 export type PredictiveAlertsResponse = components['schemas']['PredictiveAlertsResponse'];
 export type PricingSurfaceResponse = components['schemas']['PricingSurfaceResponse'];
+export type Provider = components['schemas']['Provider'];
 export type ProvidersResponse = components['schemas']['ProvidersResponse'];
 export type Receipt = components['schemas']['Receipt'];
 export type ReceiptLog = components['schemas']['ReceiptLog'];
@@ -4912,6 +4933,7 @@ export type RunErrorResponse = components['schemas']['RunErrorResponse'];
 export type RunPolicy = components['schemas']['RunPolicy'];
 export type RunRequest = components['schemas']['RunRequest'];
 export type RunSuccessResponse = components['schemas']['RunSuccessResponse'];
+export type RunSummary = components['schemas']['RunSummary'];
 export type RunsResponse = components['schemas']['RunsResponse'];
 export type SessionRequest = components['schemas']['SessionRequest'];
 export type SessionResponse = components['schemas']['SessionResponse'];

@@ -1,6 +1,7 @@
-import type { ApiRequest, ApiResponse } from '@countersign/sdk'
+import type { ApiRequest, Approval } from '@countersign/sdk'
 
-export type Approval = ApiResponse<'/api/approvals', 'get'>['approvals'][number]
+export type { Approval } from '@countersign/sdk'
+
 type DecisionBody = ApiRequest<'/api/approvals', 'post'>['body']
 export type Decision = DecisionBody['decision']
 

@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@countersign/sdk'
+import type { Budget } from '@countersign/sdk'
 import { useQuery } from '@tanstack/react-query'
 import { type FormEvent, useState } from 'react'
 import { ACCOUNT_KEY, api } from '../api.ts'
@@ -11,8 +11,6 @@ import { formatUsdc, NO_VALUE } from '../format.ts'
 import { type BudgetScope, type BudgetUpdate, toBudgetUpdate } from './budget-update.ts'
 import { mayControl } from './permissions.ts'
 import type { Me } from './sign-in.ts'
-
-type Budget = ApiResponse<'/api/budgets', 'get'>['budgets'][number]
 
 const scopes = ['tenant', 'agent', 'session', 'mandate'] as const satisfies readonly BudgetScope[]
 const windows = ['day', 'week', 'month', 'total', 'run'] as const satisfies readonly BudgetUpdate['window'][]

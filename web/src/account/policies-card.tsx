@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@countersign/sdk'
+import type { Policy } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { ACCOUNT_KEY, api } from '../api.ts'
 import { ActionButton } from '../components/action-button.tsx'
@@ -8,8 +8,6 @@ import { type Column, Table } from '../components/table.tsx'
 import { Badge, Card, Timestamp } from '../components/ui.tsx'
 import { mayControl } from './permissions.ts'
 import type { Me } from './sign-in.ts'
-
-type Policy = ApiResponse<'/api/policies', 'get'>['policies'][number]
 
 export function PoliciesCard({ me }: { me: Me }) {
   const pagination = usePagination('')

@@ -1,9 +1,9 @@
-import type { ApiResponse } from '@countersign/sdk'
+import type { Receipt } from '@countersign/sdk'
 import type { ReactNode } from 'react'
 import { Id, Timestamp } from '../components/ui.tsx'
 import { formatUsdc } from '../format.ts'
 
-export type Receipt = ApiResponse<'/api/receipts/{id}', 'get'>
+export type { Receipt } from '@countersign/sdk'
 
 /** The contents of a receipt as names and values; undefined values are not shown. */
 export function describeReceipt(receipt: Receipt): [string, ReactNode][] {

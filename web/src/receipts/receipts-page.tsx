@@ -1,4 +1,4 @@
-import type { ApiResponse } from '@countersign/sdk'
+import type { Receipt } from '@countersign/sdk'
 import { keepPreviousData, useQuery } from '@tanstack/react-query'
 import { api, useLanes } from '../api.ts'
 import { Field, FilterForm, Select } from '../components/form-fields.tsx'
@@ -10,8 +10,6 @@ import { NO_VALUE } from '../format.ts'
 import { navigate, type Route, routeHref } from '../route.ts'
 import { ReceiptPage } from './receipt-page.tsx'
 import { listLaneNames, type ReceiptQuery, toReceiptQuery } from './receipt-query.ts'
-
-type Receipt = ApiResponse<'/api/receipts', 'get'>['receipts'][number]
 
 const kinds = [
   'run',

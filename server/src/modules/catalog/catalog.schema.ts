@@ -27,18 +27,21 @@ const status = Type.Union([Type.Literal('active'), Type.Literal('paused')])
 export const AgentsResponse = Type.Object(
   {
     agents: Type.Array(
-      Type.Intersect([
-        AgentPrice,
-        Type.Object({
-          status,
-          stats: Type.Object({
-            runs: Type.Number(),
-            success_rate: nullableNumber,
-            p50_ms: nullableNumber,
-            p95_ms: nullableNumber,
+      Type.Intersect(
+        [
+          AgentPrice,
+          Type.Object({
+            status,
+            stats: Type.Object({
+              runs: Type.Number(),
+              success_rate: nullableNumber,
+              p50_ms: nullableNumber,
+              p95_ms: nullableNumber,
+            }),
           }),
-        }),
-      ]),
+        ],
+        { title: 'Agent' },
+      ),
     ),
   },
   { title: 'AgentsResponse' },
@@ -91,27 +94,30 @@ export const ProvidersQuery = Type.Object(
 export const ProvidersResponse = Type.Object(
   {
     providers: Type.Array(
-      Type.Object({
-        id: Type.String(),
-        name: Type.String(),
-        resource: Type.String(),
-        description: Type.String(),
-        category: Type.String(),
-        network: Type.String(),
-        tags: Type.Array(Type.String()),
-        trusted: Type.Boolean(),
-        trust: Type.Object({
-          score: Type.Number(),
-          receipts: Type.Number(),
-          success_rate: nullableNumber,
-          last_seen_at: Type.Union([Type.String(), Type.Null()]),
-        }),
-        pricing: Type.Object({ scheme: Type.String(), from_usdc: Usdc, to_usdc: Usdc }),
-        accepts: Type.Array(
-          Type.Object({ scheme: Type.String(), network: Type.String(), asset: Type.String(), pay_to: Type.String() }),
-        ),
-        updated_at: Type.String(),
-      }),
+      Type.Object(
+        {
+          id: Type.String(),
+          name: Type.String(),
+          resource: Type.String(),
+          description: Type.String(),
+          category: Type.String(),
+          network: Type.String(),
+          tags: Type.Array(Type.String()),
+          trusted: Type.Boolean(),
+          trust: Type.Object({
+            score: Type.Number(),
+            receipts: Type.Number(),
+            success_rate: nullableNumber,
+            last_seen_at: Type.Union([Type.String(), Type.Null()]),
+          }),
+          pricing: Type.Object({ scheme: Type.String(), from_usdc: Usdc, to_usdc: Usdc }),
+          accepts: Type.Array(
+            Type.Object({ scheme: Type.String(), network: Type.String(), asset: Type.String(), pay_to: Type.String() }),
+          ),
+          updated_at: Type.String(),
+        },
+        { title: 'Provider' },
+      ),
     ),
   },
   { title: 'ProvidersResponse' },

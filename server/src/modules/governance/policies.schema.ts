@@ -92,13 +92,16 @@ export const VersionsQuery = Type.Object(
 export const VersionsResponse = Type.Object(
   {
     versions: Type.Array(
-      Type.Object({
-        version: Type.Integer(),
-        content_hash: Type.String(),
-        content: Type.Object({}, { additionalProperties: true }),
-        changed_by: Type.String(),
-        created_at: Type.String(),
-      }),
+      Type.Object(
+        {
+          version: Type.Integer(),
+          content_hash: Type.String(),
+          content: Type.Object({}, { additionalProperties: true }),
+          changed_by: Type.String(),
+          created_at: Type.String(),
+        },
+        { title: 'PolicyVersion' },
+      ),
     ),
     ...pageFields,
   },

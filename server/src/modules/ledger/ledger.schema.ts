@@ -28,30 +28,36 @@ export const LedgerQuery = Type.Object(
 export const LedgerResponse = Type.Object(
   {
     entries: Type.Array(
-      Type.Object({
-        id: Type.String(),
-        transaction_id: Type.String(),
-        account: Type.String(),
-        direction: literals('debit', 'credit'),
-        amount: Type.String({ description: 'Atomic units of the asset.' }),
-        asset: Type.String(),
-        status: literals('pending', 'posted', 'voided'),
-        code: Type.String(),
-        ref: Type.String(),
-        created_at: Type.String(),
-        balance_after: Type.String({
-          description:
-            'What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe.',
-        }),
-      }),
+      Type.Object(
+        {
+          id: Type.String(),
+          transaction_id: Type.String(),
+          account: Type.String(),
+          direction: literals('debit', 'credit'),
+          amount: Type.String({ description: 'Atomic units of the asset.' }),
+          asset: Type.String(),
+          status: literals('pending', 'posted', 'voided'),
+          code: Type.String(),
+          ref: Type.String(),
+          created_at: Type.String(),
+          balance_after: Type.String({
+            description:
+              'What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe.',
+          }),
+        },
+        { title: 'LedgerEntry' },
+      ),
     ),
     accounts: Type.Array(
-      Type.Object({
-        account: Type.String(),
-        type: literals('asset', 'liability', 'revenue', 'expense', 'equity', 'other'),
-        asset: Type.String(),
-        balance: Type.String(),
-      }),
+      Type.Object(
+        {
+          account: Type.String(),
+          type: literals('asset', 'liability', 'revenue', 'expense', 'equity', 'other'),
+          asset: Type.String(),
+          balance: Type.String(),
+        },
+        { title: 'LedgerAccount' },
+      ),
       { description: 'Every account of the tenant with what it stands at now.' },
     ),
     invariants: Type.Object(

@@ -268,17 +268,20 @@ export const LoopsQuery = Type.Object(
 export const RecentLoopsResponse = Type.Object(
   {
     loops: Type.Array(
-      Type.Object({
-        loop_id: Type.String(),
-        run_id: Type.String(),
-        agent_id: Type.String(),
-        session_id: Type.String(),
-        created_at: Type.String(),
-        paid: Type.Boolean(),
-        price_usdc: Usdc,
-        grade: nullable(Type.String()),
-        output_hash: nullable(Type.String()),
-      }),
+      Type.Object(
+        {
+          loop_id: Type.String(),
+          run_id: Type.String(),
+          agent_id: Type.String(),
+          session_id: Type.String(),
+          created_at: Type.String(),
+          paid: Type.Boolean(),
+          price_usdc: Usdc,
+          grade: nullable(Type.String()),
+          output_hash: nullable(Type.String()),
+        },
+        { title: 'Loop' },
+      ),
     ),
     count: Type.Integer(),
   },
@@ -314,7 +317,7 @@ const RunItem = {
 
 export const RunsResponse = Type.Object(
   {
-    runs: Type.Array(Type.Object(RunItem)),
+    runs: Type.Array(Type.Object(RunItem, { title: 'RunSummary' })),
     has_more: Type.Boolean(),
     next_after: nullable(Type.String()),
   },
