@@ -2,12 +2,12 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-const benches = ['group-commit', 'settlement', 'basis', 'log']
-const selected = process.argv.slice(2)
+const benchmarks = ['group-commit', 'settlement', 'basis', 'log']
+const selectedNames = process.argv.slice(2)
 
-for (const name of selected.length > 0 ? selected : benches) {
-  if (!benches.includes(name)) {
-    console.error(`Unknown benchmark '${name}'. Benchmarks: ${benches.join(', ')}.`)
+for (const name of selectedNames.length > 0 ? selectedNames : benchmarks) {
+  if (!benchmarks.includes(name)) {
+    console.error(`Unknown benchmark '${name}'. Benchmarks: ${benchmarks.join(', ')}.`)
     process.exit(1)
   }
   console.log(`\n== ${name}`)

@@ -46,12 +46,12 @@ const localFacilitator = createLocalFacilitator({
   clock,
 })
 const referenceFacilitator = createReferenceFacilitator(request, generatePrivateKey())
-const facilitators: Record<'reference' | 'ours', Settle> = {
+const facilitators: Record<'reference' | 'local', Settle> = {
   async reference(payment) {
     const result = await referenceFacilitator.settle(payment, terms)
     return result.success ? (result.transaction as Hex) : undefined
   },
-  async ours(payment) {
+  async local(payment) {
     const result = await localFacilitator.settle(payment, terms)
     return result.state === 'settled' ? result.transaction : undefined
   },
@@ -102,19 +102,19 @@ const summarise = (results: Round[]) => ({
 
 /** The facilitators alternate, so that load on the machine affects both. */
 async function compare(payerCount: number) {
-  const results: Record<'reference' | 'ours', Round[]> = { reference: [], ours: [] }
+  const results: Record<'reference' | 'local', Round[]> = { reference: [], local: [] }
   for (let round = 0; round < rounds; round++) {
-    for (const name of ['reference', 'ours'] as const) {
+    for (const name of ['reference', 'local'] as const) {
       results[name].push(await run(facilitators[name], await signPayments(payments, payerCount)))
     }
   }
-  const [reference, ours] = [summarise(results.reference), summarise(results.ours)]
-  const speed = ours['payments/s'] / reference['payments/s']
-  const gas = ours['gas/payment'] / reference['gas/payment']
+  const [reference, local] = [summarise(results.reference), summarise(results.local)]
+  const speed = local['payments/s'] / reference['payments/s']
+  const gas = local['gas/payment'] / reference['gas/payment']
   console.log(`\n${payerCount} payers, ${PARALLEL} payments in parallel`)
-  console.table({ reference, ours })
-  console.log(`ours: ${speed.toFixed(1)} times the payments/s, ${gas.toFixed(2)} times the gas, ${ours.lost} lost`)
-  return { speed, gas, lost: ours.lost }
+  console.table({ reference, local })
+  console.log(`local: ${speed.toFixed(1)} times the payments/s, ${gas.toFixed(2)} times the gas, ${local.lost} lost`)
+  return { speed, gas, lost: local.lost }
 }
 
 console.log(`${payments} payments per round, ${rounds} rounds each, signatures by the ${loadCurve().name} library`)

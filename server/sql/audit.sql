@@ -1,4 +1,4 @@
--- input: {id, tenant_id, type, occurred_at, actor, subject, decision?, policy_ids?, input_hash?, data?}. Guests leave no audit trail.
+-- input: {id, tenant_id, type, occurred_at, actor, subject, decision?, policy_ids?, input_hash?, data?}. Nothing is recorded for guests, who have no tenant.
 create or replace function audit_event(input jsonb) returns void language sql as $$
   with added as (
     insert into audit_events (id, tenant_id, type, occurred_at, actor, subject, decision, policy_ids, input_hash, data)

@@ -1,4 +1,4 @@
--- Takes or keeps the lease to ingest; false while another process holds it.
+-- Acquires or renews the lease to ingest; returns false while another process holds it.
 create or replace function take_basis_turn(candidate text, at timestamptz, ends_at timestamptz) returns boolean language sql as $$
   with acquired as (
     insert into basis_turn as current (holder, until) values (candidate, ends_at)
@@ -8,7 +8,7 @@ create or replace function take_basis_turn(candidate text, at timestamptz, ends_
   select exists (select 1 from acquired)
 $$;
 
--- The last reading of each span of time, oldest first.
+-- The last reading of each time interval, oldest first.
 create or replace function basis_history(for_asset text, from_time timestamptz, until_time timestamptz, step interval, max_rows int)
 returns table (
   bucket timestamptz,

@@ -1,4 +1,4 @@
--- Takes runs that are due for work, each for one worker until its lease ends. The time comes from the caller, so that tests control it.
+-- Claims due runs for one worker until its lease ends. The time comes from the caller, so that tests control it.
 -- A run counts as executing from here on: its next state comes from its order.
 create or replace function claim_rh_runs(at timestamptz, lease interval, max_rows int) returns setof rh_runs language sql as $$
   update rh_runs set state = 'executing', lease_until = claim_rh_runs.at + lease, attempts = attempts + 1, updated_at = claim_rh_runs.at
@@ -20,7 +20,7 @@ create or replace function expired_rh_runs(at timestamptz, max_rows int) returns
   for update skip locked
 $$;
 
--- What a tenant has committed in one instrument since a moment: everything that was executed or still may be.
+-- A tenant's commitments in one instrument since a time: everything that was executed or may still be.
 create or replace function rh_committed_micro(tenant text, instrument text, since timestamptz) returns bigint language sql stable as $$
   select coalesce(sum(notional_micro), 0)::bigint from rh_runs
   where tenant_id = rh_committed_micro.tenant and instrument_type = rh_committed_micro.instrument and created_at >= rh_committed_micro.since

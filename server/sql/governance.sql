@@ -61,7 +61,7 @@ begin
   end if;
 end $$;
 
--- A run that failed uncharged gives its approval and its override back. Its pre-authorisation is closed as failed.
+-- A run that failed without a charge returns its approval and its override. Its pre-authorisation is closed as failed.
 create or replace function restore_grants(run_id text, at timestamptz) returns void language plpgsql as $$
 begin
   update approvals set consumed_by = null, consumed_at = null where consumed_by = restore_grants.run_id;
@@ -77,7 +77,7 @@ create or replace function close_preauth_of(for_run_id text, end_outcome text, c
 $$;
 
 -- Corrects an assessment by the counters as they were when the run was admitted: warnings of rules that only warn, and the
--- soft limits of budgets. counter_states: as `hold_limits` answers.
+-- soft limits of budgets. counter_states: the result of `hold_limits`.
 create or replace function correct_assessment(assessment jsonb, counter_states jsonb) returns jsonb language plpgsql immutable as $$
 declare
   results jsonb;
@@ -109,8 +109,8 @@ begin
     'budget_outcome', case when assessment->>'budget_outcome' in ('pass', 'warning') then case when budget_warned then 'warning' else 'pass' end else assessment->>'budget_outcome' end);
 end $$;
 
--- A refusal is recorded only while every counter still has, or still lacks, the room it had when the refusal was assessed,
--- so that decisions stand in the order in which they were true. Otherwise the caller assesses again.
+-- A refusal is recorded only while every counter still has, or still lacks, the room it had when the refusal was assessed.
+-- Otherwise the recorded decisions could contradict each other, so the caller assesses again.
 -- needs: [{scope, period, amount_micro, room}]
 create or replace function require_same_room(needs jsonb) returns void language plpgsql as $$
 begin
@@ -212,10 +212,10 @@ begin
   return preauth->'policy_results';
 end $$;
 
--- Ends a pre-authorisation once, however often and by whomever it is tried.
+-- Closes a pre-authorisation; closing it again is refused.
 -- input: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, receipt, audit, events[]}
--- matching: how many transfers of the transaction fit; each can stand for one pre-authorisation. One transaction may pay
--- several merchants: those paid at another address have used other transfers of it.
+-- matching: the number of transfers of the transaction that match; each can close one pre-authorisation. One transaction
+-- may pay several merchants, so pre-authorisations for another address are not counted.
 create or replace function close_preauth(input jsonb) returns jsonb language plpgsql as $$
 declare
   preauth preauths;

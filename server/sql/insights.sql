@@ -1,5 +1,5 @@
 -- Sums of runs by tenant, hour and lane. A run's cost is the recorded model cost, or else the lane's estimate in `costs`,
--- {agent_id: micro}. Costs are rounded run by run, so that sums of sums agree.
+-- {agent_id: micro}. Costs are rounded for each run, so that totals do not depend on how they are grouped.
 create or replace function sum_runs(ids text[], costs jsonb)
 returns table (tenant_id text, hour timestamptz, agent_id text, runs bigint, completed bigint, blocked bigint, failed bigint, spend_micro bigint, cost_micro bigint)
 language sql stable as $$

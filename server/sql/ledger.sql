@@ -18,7 +18,7 @@ create or replace function ledger_direct(input jsonb) returns void language sql 
   select ledger_enqueue(input->>'id', input->>'tenant_id')
 $$;
 
--- Posting takes the pending entries back and writes the same ones as posted; voiding only takes them back.
+-- Posting reverses the pending entries and writes the same ones as posted; voiding only reverses them.
 create or replace function ledger_resolve(input jsonb, kind text) returns void language plpgsql as $$
 declare
   pending ledger_transactions;
@@ -73,7 +73,7 @@ begin
   return cardinality(transaction_ids);
 end $$;
 
--- The balance of an account after one of its entries; exact, whether or not the queue has been counted.
+-- The balance of an account after one of its entries; exact even while transactions are still queued.
 create or replace function ledger_balance_at(tenant text, name text, unit text, upto text, upto_line int) returns bigint language sql stable as $$
   with base as (
     select snapshot.transaction_id, snapshot.balance_micro from ledger_snapshots snapshot
@@ -112,7 +112,7 @@ begin
   end loop;
 end $$;
 
--- The one place where the columns of a wallet change. Every caller has taken the lock `wallet:<id>` and writes the
+-- The only function that changes the columns of a wallet. Every caller has taken the lock `wallet:<id>` and writes the
 -- ledger in the same transaction.
 create or replace function move_in_wallet(wallet text, available bigint, reserved bigint, incoming bigint, escrowed bigint) returns void language plpgsql as $$
 declare
@@ -140,7 +140,7 @@ begin
 end $$;
 
 -- Releases an escrow to the wallet it was held for, or refunds it. The caller has locked both wallets.
--- Between two tenants it takes a ledger transaction for each, so that each one's books balance by themselves.
+-- Between two tenants there is a ledger transaction for each, so that the books of each tenant balance on their own.
 -- input: {id, from[], state, reason?, at, ledger[], events[], audits[]}
 create or replace function end_escrow(input jsonb) returns escrows language plpgsql as $$
 declare
@@ -205,7 +205,7 @@ begin
   return true;
 end $$;
 
--- Hands due payouts to one process for the length of its lease; others skip them.
+-- Claims due payouts for one process until its lease ends; other processes skip them.
 create or replace function claim_payouts(at timestamptz, lease interval, max_rows int) returns setof payouts language sql as $$
   update payouts set next_attempt_at = at + lease
   where id in (

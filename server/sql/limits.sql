@@ -1,12 +1,13 @@
 -- One counter for budgets, velocity, mandates and payer exposure; nothing else may write `limits` or `holds`.
 -- Every caller has taken the advisory lock `limit:<scope>` of each counter first, in the order `each_item` gives them.
 
--- Holds an amount in each counter for one run or pre-authorisation, inside that holder's own step: a hold without its holder is a leak.
+-- Holds an amount in each counter for one run or pre-authorisation. Called in the step that writes the holder, because a hold without
+-- a holder would never be released.
 -- demands: [{scope, period, amount_micro, on_success, measure?, on_refusal?, event_id?, tenant_id?} and either `limit_micro`, or
 --     `defined: true` with `enforce`]
 -- A defined limit is read here, in the transaction that counts, so that a stale cache cannot decide.
--- A refusal raises; the step's other writes are undone with it, its neighbours in the batch are not.
--- Answers, for each defined counter, its use before this hold and whether its limits are passed, for rules that only warn.
+-- A refusal raises an error, which undoes this step and no other step of the batch.
+-- Returns, for each defined counter, its use before this hold and whether its limits are passed, for rules that only warn.
 create or replace function hold_limits(holder_id text, demands jsonb, at timestamptz) returns jsonb language plpgsql as $$
 declare
   hold jsonb;
@@ -38,7 +39,7 @@ begin
     on conflict (scope, period) do nothing;
     update limits current
     set reserved_micro = reserved_micro + amount,
-        -- Never below what is used: a limit may have been lowered since, or only warn.
+        -- At least the amount used, which may exceed a limit that was lowered or that only warns.
         limit_micro = greatest(hard_limit, spent_micro + reserved_micro + amount),
         soft_limit_micro = soft_limit
     where current.scope = hold->>'scope' and current.period = hold->>'period' and (not enforced or spent_micro + reserved_micro + amount <= hard_limit)

@@ -14,7 +14,7 @@ begin
   end if;
 end $$;
 
--- Records that the outcome of a settlement is unknown, and when to ask again: in two seconds, then with back-off up to a
+-- Records that the outcome of a settlement is unknown, and when to check it again: in two seconds, then with back-off up to a
 -- minute. The run is escalated when the outcome is still unknown ten minutes after the payment's validity ended.
 -- input: {settlement_id, reason, at, event}
 create or replace function note_unknown(input jsonb) returns jsonb language plpgsql as $$
@@ -38,7 +38,7 @@ begin
   return jsonb_build_object('state', 'unknown');
 end $$;
 
--- Hands due settlements to one reconciler for the length of its lease; others skip them.
+-- Claims due settlements for one reconciler until its lease ends; other reconcilers skip them.
 create or replace function claim_settlements(at timestamptz, lease interval, max_rows int) returns setof settlements language sql as $$
   update settlements set next_attempt_at = at + lease
   where id in (
@@ -48,7 +48,7 @@ create or replace function claim_settlements(at timestamptz, lease interval, max
   returning *
 $$;
 
--- The same for failed settlements: whoever has such an authorisation can still submit it until it expires.
+-- The same for failed settlements: anyone who has such an authorisation can submit it until it expires.
 create or replace function claim_failed_settlements(at timestamptz, lease interval, max_rows int) returns setof settlements language sql as $$
   update settlements set next_attempt_at = at + lease
   where id in (

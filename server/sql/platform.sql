@@ -19,7 +19,7 @@ begin
       results := results || jsonb_build_object('ok', true, 'result', result);
     exception when others then
       get stacked diagnostics error_state = returned_sqlstate, error_message = message_text, error_detail = pg_exception_detail;
-      -- These say that the whole batch failed, not that this item is refused: the caller tries each item alone.
+      -- These errors fail the whole batch and do not mean that this item is refused: the caller tries each item alone.
       if left(error_state, 2) in ('40', '53', '57') then
         raise;
       end if;

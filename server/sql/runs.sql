@@ -1,4 +1,4 @@
--- The three transactions of a run, each a function for one run. Every step may be repeated: it recognises its own admission.
+-- The three transactions of a run, each a function for one run. Every step may be repeated: it compares the admission of the run with its own.
 
 create or replace function claim_key(input jsonb, run_id text, at timestamptz) returns void language plpgsql as $$
 declare
@@ -46,7 +46,7 @@ begin
   end if;
 end $$;
 
--- Ends what `begin_in_wallet` began. escrow: the input of `end_escrow`, for a run that has one.
+-- Completes or reverses the reservation made by `begin_in_wallet`. escrow: the input of `end_escrow`, for a run that has one.
 create or replace function end_in_wallet(paid settlements, kind text, success boolean, escrow jsonb) returns void language plpgsql as $$
 declare
   amount bigint := paid.amount_micro;
@@ -173,7 +173,7 @@ begin
   if run.state not in ('executing', 'settling') then
     perform refuse(409, 'run_not_running', jsonb_build_object('state', run.state));
   end if;
-  -- Anybody who has seen the payment can still submit it to the chain, so the reconciler keeps watching it.
+  -- Anyone who has seen the payment can still submit it to the chain, so the reconciler keeps watching it.
   update settlements set state = 'failed', reason = input->>'reason', updated_at = at,
     next_attempt_at = case when method = 'x402' then at + interval '60 seconds' end
   where run_id = run.id returning * into failed_settlement;

@@ -1,13 +1,13 @@
--- input: {id, tenant_id, type, data, created_at}. A guest's event has no possible subscriber and is not written.
+-- input: {id, tenant_id, type, data, created_at}. A guest's event is not written, because it cannot have subscribers.
 create or replace function emit_event(input jsonb) returns void language sql as $$
   insert into events (id, tenant_id, type, data, created_at)
   select input->>'id', input->>'tenant_id', input->>'type', input->'data', (input->>'created_at')::timestamptz
   where input->>'tenant_id' is not null
 $$;
 
--- Hands due deliveries to one worker for the length of its lease; others skip them. Each subscription gives at most
--- `per_subscription` less what the worker already has under way for it (`busy`), so that one backlog cannot crowd out another.
--- The walk goes from one waiting subscription to the next, never over the backlog itself.
+-- Claims due deliveries for one worker until its lease ends; other workers skip them. A worker gets at most `per_subscription`
+-- deliveries of one subscription, including those it is already sending (`busy`), so that one backlog cannot crowd out another.
+-- The query steps from one waiting subscription to the next and never scans the backlog itself.
 create or replace function claim_deliveries(at timestamptz, lease interval, max_rows int, per_subscription int, lane_standing text, busy jsonb, worker text)
 returns setof webhook_deliveries language sql as $$
   with recursive waiting as (

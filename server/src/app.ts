@@ -74,7 +74,7 @@ import { createOutbox } from './platform/outbox.ts'
 import { openSecretFolder } from './platform/secrets.ts'
 import { staticFileRoutes } from './platform/static-files.ts'
 
-/** The composition root: with `app/` the only code that knows both modules and adapters. */
+/** The composition root: with `app/` the only code that imports both modules and adapters. */
 export type Overrides = {
   /** A `work` process does the background work and serves no requests. */
   role?: 'serve' | 'work'
@@ -111,7 +111,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const closers: (() => Promise<unknown>)[] = []
   const close = async () => {
     for (const closer of closers.splice(0).reverse())
-      await closer().catch((error) => log.warn({ err: error }, 'a part could not be closed'))
+      await closer().catch((error) => log.warn({ err: error }, 'a component could not be closed'))
   }
 
   const assemble = async () => {

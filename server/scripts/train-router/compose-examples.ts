@@ -164,7 +164,7 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
     for (let i = 0; i < PER_PHRASING; i++) {
       const family = random.pick(data.families)
       examples.push({
-        text: composer.dress(composer.expand(phrasing, family), family),
+        text: composer.addVariation(composer.expand(phrasing, family), family),
         lane,
         family: family.family,
         weight: 1,
@@ -196,7 +196,7 @@ export function composeTraining(data: RoutingData, seed = 20_261_116): Example[]
     const taskFamily = data.families.find((candidate) => candidate.family === family)!
     examples.push({ text: task, lane, family, weight: 3, authored: true })
     for (let i = 1; i < PER_AUTHORED; i++)
-      examples.push({ text: composer.dress(task, taskFamily), lane, family, weight: 1, authored: false })
+      examples.push({ text: composer.addVariation(task, taskFamily), lane, family, weight: 1, authored: false })
   }
   for (const { task } of data.ambiguous) {
     for (let i = 0; i < PER_AMBIGUOUS; i++) {
@@ -303,15 +303,16 @@ function createComposer(data: RoutingData, random: Random) {
 
   /** Adds what real tasks have: politeness, lower case, further wishes, pasted text, and attempts to instruct the router. */
   const addVariation = (text: string, family: Family): string => {
-    let varied = `${random.pick(PREFIXES)}${text}`
-    if (varied.length < 400) varied += fill(random.pick(SUFFIXES), family)
-    if (random.below(4) === 0) varied = varied.toLowerCase()
+    let variedText = `${random.pick(PREFIXES)}${text}`
+    if (variedText.length < 400) variedText += fill(random.pick(SUFFIXES), family)
+    if (random.below(4) === 0) variedText = variedText.toLowerCase()
     if (random.below(7) === 0)
-      varied = random.below(2) === 0 ? `${varied} ${random.pick(injections)}` : `${random.pick(injections)} ${varied}`
-    if (random.below(14) === 0) varied = `${varied}\n\n${random.pick(pieces.prose)}`
-    return varied
+      variedText =
+        random.below(2) === 0 ? `${variedText} ${random.pick(injections)}` : `${random.pick(injections)} ${variedText}`
+    if (random.below(14) === 0) variedText = `${variedText}\n\n${random.pick(pieces.prose)}`
+    return variedText
   }
-  return { expand, dress: addVariation }
+  return { expand, addVariation }
 }
 
 const randomWord = (random: Random) =>

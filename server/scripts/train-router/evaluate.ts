@@ -56,11 +56,11 @@ export function summarise(predictions: readonly LabelledPrediction[]): Evaluatio
 function calibrationError(predictions: readonly LabelledPrediction[]): number {
   let error = 0
   for (let bin = 0; bin < BINS; bin++) {
-    const binned = predictions.filter((row) => Math.min(BINS - 1, Math.floor(row.confidence * BINS)) === bin)
-    if (binned.length === 0) continue
-    const confidence = binned.reduce((sum, row) => sum + row.confidence, 0) / binned.length
-    const accuracy = binned.filter((row) => row.predicted === row.lane).length / binned.length
-    error += (binned.length / predictions.length) * Math.abs(confidence - accuracy)
+    const rows = predictions.filter((row) => Math.min(BINS - 1, Math.floor(row.confidence * BINS)) === bin)
+    if (rows.length === 0) continue
+    const confidence = rows.reduce((sum, row) => sum + row.confidence, 0) / rows.length
+    const accuracy = rows.filter((row) => row.predicted === row.lane).length / rows.length
+    error += (rows.length / predictions.length) * Math.abs(confidence - accuracy)
   }
   return error
 }

@@ -102,9 +102,9 @@ function computeLogits(
 function shuffle(order: number[], random: ReturnType<typeof createRandom>): void {
   for (let i = order.length - 1; i > 0; i--) {
     const j = random.below(i + 1)
-    const swapped = order[i]!
+    const previous = order[i]!
     order[i] = order[j]!
-    order[j] = swapped
+    order[j] = previous
   }
 }
 

@@ -75,7 +75,7 @@ export function composeBrokerage(
   const rhAuth = createRhAuth({
     db,
     clock,
-    // In development the key may be a generated one; in production tokens are not encrypted with a key nobody has stored.
+    // In production tokens are encrypted only with a configured key, because a generated one may be lost.
     keys: config.NODE_ENV === 'production' && !config.ENCRYPTION_KEY ? undefined : keys,
     settings: {
       clientId: config.RH_OAUTH_CLIENT_ID,

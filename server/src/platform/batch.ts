@@ -36,7 +36,7 @@ type ItemResult = { ok: true; result: unknown } | { ok: false; sqlstate: string;
 const MAX_BATCH = 64
 const MAX_WAITING = 10_000
 
-/** `maxBatch` is for the bench, which measures what sharing a commit gains. */
+/** `maxBatch` is set only by the benchmark of group commit. */
 export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, maxBatch = MAX_BATCH) {
   return function createStep<Input extends TSchema, Answer extends TSchema>(
     definition: StepDefinition<Input, Answer>,
@@ -84,8 +84,8 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
   }
 }
 
-/** A step inside a transaction that has more to write. It takes its locks in the same order as every batch. */
-export async function takeStep<Input extends TSchema, Answer extends TSchema>(
+/** Calls a step inside the caller's transaction. Locks are taken in the same order as by a batch, to avoid deadlocks. */
+export async function callStepWithLocks<Input extends TSchema, Answer extends TSchema>(
   tx: Tx,
   definition: StepDefinition<Input, Answer>,
   input: StepInput<StepDefinition<Input, Answer>>,
@@ -99,7 +99,7 @@ export async function takeStep<Input extends TSchema, Answer extends TSchema>(
   throw toError(result)
 }
 
-/** A step without locks or a refusal of its own, inside the caller's transaction. */
+/** Calls a step that needs no locks and raises no refusal, inside the caller's transaction. */
 export async function callStep<Input extends TSchema, Answer extends TSchema>(
   tx: Tx,
   definition: StepDefinition<Input, Answer>,

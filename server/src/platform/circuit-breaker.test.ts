@@ -57,7 +57,7 @@ test('an abandoned probe lets the next call probe at once', () => {
   expect([breaker.allowsCall(), breaker.allowsCall()]).toEqual([true, false])
 })
 
-test('a probe without an outcome blocks others until its timeout, or for ever when there is none', () => {
+test('a probe without an outcome blocks others until its timeout, or indefinitely without a timeout', () => {
   const timed = openBreaker({ probeTimeoutMs: 10_000 })
   timed.clock.advance(10_000)
   timed.breaker.allowsCall()

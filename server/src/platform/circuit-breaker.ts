@@ -19,7 +19,7 @@ export type CircuitBreakerOptions = {
   failureThreshold: number
   /** How long no call is allowed after the last failure. */
   coolDownMs: number
-  /** When a probe reports no outcome for this long, another one is allowed. Without it, a probe is always waited for. */
+  /** When a probe reports no outcome for this long, another one is allowed. By default there is no such limit. */
   probeTimeoutMs?: number
 }
 

@@ -1,4 +1,4 @@
-/** The one source of time. Tests pass a clock that stands still until they move it. */
+/** The one source of time. Tests pass a clock that they set themselves. */
 export type Clock = { now(): Date }
 
 export const systemClock: Clock = { now: () => new Date() }

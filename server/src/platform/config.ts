@@ -1,5 +1,5 @@
 /**
- * The one table of settings. It feeds the start, `/api/env-check` and `docs/settings.md`.
+ * All settings, for the start of the service, `/api/env-check` and `docs/settings.md`.
  * An invalid value stops the start with a message that names the variable.
  */
 export type SettingGroup =

@@ -37,7 +37,7 @@ export function openDatabase(connection: Connection, options: { max: number; log
     statement_timeout: 30_000,
     idle_in_transaction_session_timeout: 30_000,
   }
-  // An 'error' event without a listener would end the process when a connection dies while its client is idle in use.
+  // An 'error' event without a listener would end the process when the connection of a checked-out client is lost.
   const logErrors = (client: pg.ClientBase) =>
     client.on('error', (error) => options.log.debug({ err: error }, 'a database connection in use was lost'))
   const pool = new pg.Pool(settings)

@@ -4,7 +4,7 @@ import { extractComponents } from './openapi-components.ts'
 
 const ERROR_RESPONSE = 'ErrorResponse'
 
-/** Errors answer `{error, message}` everywhere; the rest is additive. */
+/** The body of every error response: `error` and `message` are always present. */
 export const ErrorResponse = Type.Object(
   {
     error: Type.Union(
@@ -26,8 +26,8 @@ export const ErrorResponse = Type.Object(
   },
 )
 
-/** An answer that is not JSON, as the description tells it; the serialiser leaves text and bytes alone. */
-export const answersAs = (type: string, description: string) => ({
+/** A response that is not JSON, in the form that OpenAPI describes it. */
+export const describeNonJsonResponse = (type: string, description: string) => ({
   description,
   content: { [type]: { schema: Type.String(type === 'application/octet-stream' ? { format: 'binary' } : {}) } },
 })
@@ -52,7 +52,7 @@ export const openapiInfo = (publicUrl: () => string) => ({
   },
 })
 
-const meanings: Record<number, string> = {
+const errorDescriptions: Record<number, string> = {
   400: 'The request is not valid.',
   401: 'A valid credential is missing.',
   403: 'The credential lacks the right.',
@@ -64,14 +64,14 @@ const meanings: Record<number, string> = {
   503: 'A part that is needed cannot be reached at the moment.',
 }
 
-type Described = {
+type RouteDescription = {
   schema: FastifySchema
   url: string
   route: { method: string | string[]; config?: FastifyContextConfig }
 }
 
-/** Every route can answer the errors that its credential, its body and its parameters imply; the description says so once. */
-export function describeErrors({ schema, url, route }: Described) {
+/** Adds the error responses that follow from a route's authentication, body and parameters, so that routes need not list them. */
+export function describeErrors({ schema, url, route }: RouteDescription) {
   if (!schema) return { schema: { hide: true } as FastifySchema, url }
   const auth = route.config?.auth ?? 'none'
   const statuses = new Set<number>([500, 503])
@@ -82,11 +82,11 @@ export function describeErrors({ schema, url, route }: Described) {
   if (auth === 'tenant' || auth === 'optional') statuses.add(403)
   if (schema.params) statuses.add(404)
   if (!route.config?.unmetered) statuses.add(429)
-  const given = (schema.response ?? {}) as Record<string, unknown>
+  const declaredResponses = (schema.response ?? {}) as Record<string, unknown>
   const errors = Object.fromEntries(
     [...statuses]
-      .filter((status) => !(status in given))
-      .map((status) => [status, { ...ErrorResponse, description: meanings[status] }]),
+      .filter((status) => !(status in declaredResponses))
+      .map((status) => [status, { ...ErrorResponse, description: errorDescriptions[status] }]),
   )
   const security = {
     none: undefined,
@@ -98,14 +98,14 @@ export function describeErrors({ schema, url, route }: Described) {
     schema: {
       ...schema,
       ...(schema.querystring ? { querystring: withOptionalDefaults(schema.querystring) } : {}),
-      response: { ...given, ...errors },
+      response: { ...declaredResponses, ...errors },
       ...(security && { security }),
     } as FastifySchema,
     url,
   }
 }
 
-/** What has a default need not be sent. */
+/** A property with a default is not required. */
 function withOptionalDefaults(schema: unknown) {
   const { properties = {}, required = [] } = schema as { properties?: Record<string, object>; required?: string[] }
   return { ...(schema as object), required: required.filter((name) => !('default' in (properties[name] ?? {}))) }
@@ -117,8 +117,8 @@ type Document = {
   paths: Record<string, Record<string, { requestBody?: Body }>>
 }
 
-// Members that only refine what the address already says; a body of nothing else may be left out.
-const refinements = new Set([
+// Fields without which a request is still complete; a body that has only such fields may be omitted.
+const optionalFields = new Set([
   'idempotency_key',
   'reason',
   'name',
@@ -128,7 +128,7 @@ const refinements = new Set([
   'rh_account_id',
 ])
 
-/** The OpenAPI description: named schemas as components, and bodies that may be left out marked as optional. */
+/** The OpenAPI description: named schemas as components, and bodies that may be omitted marked as optional. */
 export function describeApi(app: { swagger(): object }): object {
   const document = app.swagger() as Document
   for (const { requestBody } of Object.values(document.paths).flatMap((path) => Object.values(path)))
@@ -140,6 +140,6 @@ export function describeApi(app: { swagger(): object }): object {
 function markOptionalBody(body: Body | undefined) {
   const schema = body?.content?.['application/json']?.schema
   if (!body || !schema?.properties) return
-  const refined = Object.keys(schema.properties).every((name) => refinements.has(name))
-  if (refined && (schema.required ?? []).length === 0) body.required = false
+  const hasOnlyOptionalFields = Object.keys(schema.properties).every((name) => optionalFields.has(name))
+  if (hasOnlyOptionalFields && (schema.required ?? []).length === 0) body.required = false
 }

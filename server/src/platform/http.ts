@@ -31,7 +31,7 @@ export type HttpDeps = {
 
 const BODY_LIMIT = 256 * 1024
 const REQUEST_TIMEOUT_MS = 60_000
-// Sent twice, any of these could be read one way by us and another way by a proxy.
+// If one of these is sent twice, this service and a proxy might use different values.
 const singleHeaders = new Set([
   'x-api-key',
   'x-admin-key',
@@ -72,7 +72,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     if (perMinute > 0) applyAllowance(this.reply, await deps.limiter.take(subject, perMinute))
   })
 
-  // Callbacks instead of promises: a route with neither authentication nor rate limit pays for neither.
+  // Callbacks instead of promises, so that routes without authentication and rate limit have no overhead.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
     request.startedAt = performance.now()
@@ -138,7 +138,7 @@ function useStrictBodies(app: App) {
       done(error instanceof StrictJsonError ? invalid(error.message) : (error as Error))
     }
   })
-  // Only for routes with a body schema: the others do not pay for the hook.
+  // Only for routes with a body schema, so that the others run no hook.
   app.addHook('onRoute', (route) => {
     if (!route.schema?.body) return
     const useEmptyBody: preValidationHookHandler = (request, _reply, done) => {

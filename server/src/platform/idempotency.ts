@@ -107,7 +107,7 @@ export const stillInFlight = (by = 'idempotency key') =>
 
 async function lockKey(tx: Tx, name: string) {
   const { rows } = await sql<{
-    got: boolean
-  }>`select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as got`.execute(tx)
-  if (!rows[0]!.got) throw stillInFlight()
+    locked: boolean
+  }>`select pg_try_advisory_xact_lock(hashtextextended(${name}, 0)) as locked`.execute(tx)
+  if (!rows[0]!.locked) throw stillInFlight()
 }

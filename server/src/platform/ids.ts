@@ -8,7 +8,7 @@ const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(
 
 /**
  * UUIDv7 with a 12-bit counter in `rand_a`, so that ids of one millisecond stay in order.
- * When the clock stands still or goes back, the last time is reused and the counter increases.
+ * When the clock has not advanced, the last time is reused and the counter increases.
  */
 export function createIds(clock: Clock): Ids {
   let lastTime = 0

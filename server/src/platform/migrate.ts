@@ -25,12 +25,13 @@ export async function migrate(database: Pick<Database, 'connect'>): Promise<{ ap
       `create table if not exists migrations (name text primary key, sha256 text not null, applied_at timestamptz not null default now())`,
     )
     const { rows } = await client.query<{ name: string; sha256: string }>('select name, sha256 from migrations')
-    const done = new Map(rows.map((row) => [row.name, row.sha256]))
+    const appliedHashes = new Map(rows.map((row) => [row.name, row.sha256]))
     for (const file of sqlFiles('migrations')) {
       const sha256 = digest(file.text)
-      const earlier = done.get(file.name)
-      if (earlier === sha256) continue
-      if (earlier) throw new Error(`The migration ${file.name} was changed after it had been applied; write a new one.`)
+      const appliedHash = appliedHashes.get(file.name)
+      if (appliedHash === sha256) continue
+      if (appliedHash)
+        throw new Error(`The migration ${file.name} was changed after it had been applied; write a new one.`)
       await inTransaction(client, file.text, file.name, sha256)
       applied.push(file.name)
     }
@@ -38,7 +39,7 @@ export async function migrate(database: Pick<Database, 'connect'>): Promise<{ ap
       .map((file) => file.text)
       .join('\n')
     const sha256 = digest(text)
-    if (done.get('sql') !== sha256) {
+    if (appliedHashes.get('sql') !== sha256) {
       await inTransaction(client, `${dropFunctions(text)}\n${text}`, 'sql', sha256)
       applied.push('sql')
     }

@@ -3,7 +3,7 @@ import { extractComponents } from './openapi-components.ts'
 
 const receipt = { title: 'Receipt', type: 'object', properties: { id: { type: 'string' } } }
 
-test('a titled schema becomes one component, wherever it stands', () => {
+test('a titled schema becomes one component, wherever it is used', () => {
   const { paths, schemas } = extractComponents({
     list: { schema: { type: 'array', items: receipt } },
     one: { schema: { ...receipt, description: 'The newest.' } },

@@ -2,8 +2,8 @@ type Schema = Record<string, unknown> & { title?: unknown; description?: unknown
 
 /**
  * Moves every schema that has a `title` to `components.schemas` under that name and leaves a `$ref` in its place, so that
- * a resource is one type for everybody who generates code from the description. Two different schemas of one name are an
- * error. A reference may have a description of its own; `predefined` components keep theirs.
+ * generated clients have one type for each resource. Two different schemas of one name are an error. A reference may have
+ * a description of its own; `predefined` components keep theirs.
  */
 export function extractComponents(
   paths: unknown,

@@ -21,7 +21,7 @@ test('a list whose rows have no id names its own cursor', () => {
   })
 })
 
-test('reading a page leaves the rows that were read as they are', () => {
+test('cutting a page does not change the rows', () => {
   const { rows: page } = toPage(rows, 3)
   page.reverse()
   expect(rows[0]).toEqual({ id: 'run_3' })

@@ -1,13 +1,13 @@
 import { Type } from 'typebox'
 
 /**
- * The query parameter that continues a list: the id that ended the previous page. Anything else is refused: compared as
- * it is, it would restart or end the list, and the caller would not notice.
+ * The query parameter that continues a list: the last id of the previous page. Any other value is refused, because
+ * it would restart or end the list without the caller noticing.
  */
 export const cursorParameter = (prefix: string, description = 'next_cursor of the page before') =>
   Type.Optional(Type.String({ pattern: `^${prefix}_[\\w-]{1,64}$`, description }))
 
-/** The fields that stand beside the rows in the response of a list. */
+/** The paging fields of a list response. */
 export const pageFields = { has_more: Type.Boolean(), next_cursor: Type.Union([Type.String(), Type.Null()]) }
 
 type Page<Row> = { rows: Row[]; has_more: boolean; next_cursor: string | null }

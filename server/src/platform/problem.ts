@@ -51,7 +51,7 @@ export const unauthorized = (message = 'A valid X-API-Key is required.') =>
 
 export const forbidden = (message: string) => new Problem('error', message, { status: 403, code: 'forbidden' })
 
-/** The same message for an unknown id and for another tenant's: the response must not tell them apart. */
+/** The message is the same for an unknown id and for another tenant's id, so that ids cannot be probed. */
 export const notFound = (noun: string) => new Problem('error', `No such ${noun}.`, { status: 404, code: 'not_found' })
 
 export const conflict = (message: string, options: Partial<ProblemOptions> = {}) =>

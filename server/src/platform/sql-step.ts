@@ -1,7 +1,7 @@
 import type { Static, TSchema } from 'typebox'
 
 /**
- * An SQL function of `server/sql` that takes one JSON value, with the schema of what it takes and of what it answers.
+ * An SQL function of `server/sql` that takes one JSON value, with the schemas of its input and of its result.
  * `server/test/steps.test.ts` calls every definition and fails when SQL reads a key that the schema lacks, or never reads
  * one that it has, because a misspelt key would otherwise become a silent NULL.
  */

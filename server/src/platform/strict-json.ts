@@ -1,6 +1,6 @@
 /**
  * JSON.parse keeps the last of two equal keys, turns 1e400 into Infinity, rounds integers past 2^53 and
- * spends half a second on five megabytes of brackets. Money must not pass through that: one scan refuses all four.
+ * spends half a second on five megabytes of brackets. For payments none of that is acceptable: one scan refuses all four.
  */
 const MAX_DEPTH = 32
 const MAX_KEYS = 5_000

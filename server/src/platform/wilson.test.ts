@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest'
 import { wilsonInterval } from './wilson.ts'
 
-test('without trials nothing is known', () => {
+test('without trials the interval is 0..1', () => {
   expect(wilsonInterval(0, 0)).toEqual({ low: 0, high: 1 })
 })
 
@@ -11,13 +11,13 @@ test('the bounds are those of the published formula', () => {
   expect(high).toBeCloseTo(0.7634, 4)
 })
 
-test('a perfect or a hopeless record keeps a width and stays within 0..1', () => {
+test('with only successes or only failures the interval keeps a width and stays within 0..1', () => {
   const perfect = wilsonInterval(1, 12)
   expect(perfect.low).toBeCloseTo(0.7575, 4)
   expect(perfect.high).toBeCloseTo(1, 10)
-  const hopeless = wilsonInterval(0, 12)
-  expect(hopeless.low).toBe(0)
-  expect(hopeless.high).toBeCloseTo(0.2425, 4)
+  const failingInterval = wilsonInterval(0, 12)
+  expect(failingInterval.low).toBe(0)
+  expect(failingInterval.high).toBeCloseTo(0.2425, 4)
 })
 
 test('more trials narrow the interval', () => {

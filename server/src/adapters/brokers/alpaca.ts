@@ -127,7 +127,7 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
 
     async estimate(_type, symbol) {
       const quote = await fetchLatestQuote(symbol)
-      if (!quote) return { ok: false, reason: 'unavailable', message: 'Alpaca gave no quote.' }
+      if (!quote) return { ok: false, reason: 'unavailable', message: 'Alpaca returned no quote.' }
       return { ok: true, slippageBps: spreadBps(parseE8(quote.bp), parseE8(quote.ap)) }
     },
 
@@ -148,8 +148,8 @@ export function createAlpacaBroker(options: AlpacaOptions): Broker {
       }
       // The order was sent before, perhaps by a worker that died: the existing order is the result.
       if (response.kind === 'response' && response.status === 422 && /unique/i.test(formatRefusal(response.body))) {
-        const existing = await findOrder(order.clientOrderId)
-        if (existing.outcome === 'found') return { outcome: 'placed', order: existing.order }
+        const existingOrder = await findOrder(order.clientOrderId)
+        if (existingOrder.outcome === 'found') return { outcome: 'placed', order: existingOrder.order }
         return { outcome: 'unknown', reason: 'Alpaca has an order with this client order id and does not return it.' }
       }
       return toFailedPlaceOutcome(response, formatRefusal)

@@ -2,7 +2,7 @@ import { type Fill, type PlaceOutcome, parseDecimal } from '../../modules/broker
 
 /**
  * The result of an HTTP request to a broker. `not_sent`: the request certainly did not arrive. `lost`: it may have
- * arrived, and only the broker can tell.
+ * arrived, and only the broker knows.
  */
 export type BrokerResponse =
   | { kind: 'response'; status: number; body: unknown; retryAfterSeconds: number | null }

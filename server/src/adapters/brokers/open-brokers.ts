@@ -23,7 +23,7 @@ export type BrokerDeps = { db: Db; clock: Clock; calendar: Calendar; readBasis: 
 
 const OPENING_CASH_MICRO = 100_000_000_000n
 const ADVANCE_BATCH_SIZE = 100
-/** On paper, crypto trades at the Coinbase stand-in and everything else at the Robinhood one, so that both integrations have data. */
+/** Paper crypto trades go to the simulated Coinbase, all others to the simulated Robinhood, so that both integrations have data. */
 const PAPER_TYPES: readonly InstrumentType[] = ['equity', 'perp', 'rwa', 'earn', 'spend']
 const COINBASE_PAPER_TYPES: readonly InstrumentType[] = ['crypto']
 

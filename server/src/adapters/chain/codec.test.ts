@@ -51,8 +51,8 @@ test('multicall results are decoded, and truncated data is refused', () => {
     results.map(({ success, returnData }) => ({ success, data: returnData })),
   )
   expect(() => decodeAggregate3(returnData, 2)).toThrow('number of results')
-  expect(() => decodeAggregate3(returnData.slice(0, -128), 3)).toThrow('cut off')
-  expect(() => decodeAggregate3('0x', 1)).toThrow('cut off')
+  expect(() => decodeAggregate3(returnData.slice(0, -128), 3)).toThrow('truncated')
+  expect(() => decodeAggregate3('0x', 1)).toThrow('truncated')
 })
 
 test('the text of a revert is decoded, and other data is not mistaken for one', () => {

@@ -93,17 +93,17 @@ export function decodeAggregate3(returnData: string, expected: number): CallResu
   const hex = returnData.startsWith('0x') ? returnData.slice(2) : returnData
   const readNumber = (byte: number) => {
     const text = hex.slice(byte * 2, byte * 2 + 64)
-    if (text.length !== 64) throw new Error('The multicall answer is cut off.')
+    if (text.length !== 64) throw new Error('The multicall result is truncated.')
     return Number(BigInt(`0x${text}`))
   }
   const base = readNumber(0) + 32
-  if (readNumber(base - 32) !== expected) throw new Error('The multicall answer has the wrong number of results.')
+  if (readNumber(base - 32) !== expected) throw new Error('The multicall result has the wrong number of entries.')
   return Array.from({ length: expected }, (_, index) => {
     const item = base + readNumber(base + index * 32)
     const bytes = item + readNumber(item + 32)
     const length = readNumber(bytes)
     const data = hex.slice((bytes + 32) * 2, (bytes + 32 + length) * 2)
-    if (data.length !== length * 2) throw new Error('The multicall answer is cut off.')
+    if (data.length !== length * 2) throw new Error('The multicall result is truncated.')
     return { success: readNumber(item) === 1, data: `0x${data}` }
   })
 }

@@ -5,7 +5,7 @@
  * - when the journal cannot be written, the EVM is discarded and rebuilt from the journal;
  * - block numbers and time only increase, across restarts too; there is no transaction pool; gas is free.
  * Contracts deployed by transactions last until the process ends: a restart rebuilds only the token's state, and of the
- * used authorisations only those that have not expired. The journal answers for the older ones.
+ * used authorisations only those that have not expired. Requests about older ones are answered from the journal.
  */
 
 import type { Hex } from '../../modules/payments/facilitator.ts'
@@ -130,7 +130,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
       return outcome.value
     } catch (error) {
       if (error instanceof RpcError) throw error
-      // The EVM may now hold a transaction that the journal does not: discard it, the journal decides.
+      // The EVM may now hold a transaction that the journal does not: discard the EVM, because the journal is authoritative.
       running = undefined
       if (error instanceof JournalTakenOver) closedReason = error.message
       log.warn({ err: error }, 'embedded chain could not write its journal and will be rebuilt from it')
@@ -199,7 +199,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     return lock.read(async () => {
       const evm = await getEvm()
       if (stateAvailability(method, params, evm.firstBlock) === 'too_old') {
-        throw new RpcError(-32000, `The state of blocks before ${evm.firstBlock} is not kept.`)
+        throw new RpcError(-32000, `The state of blocks before ${evm.firstBlock} is not available.`)
       }
       const journalAnswer = await answerFromJournal(journal, evm, method, params)
       return journalAnswer === undefined ? evm.send(method, limitParams(method, params)) : journalAnswer

@@ -150,7 +150,7 @@ function journalContract(
       const next = await facilitator.settle(await signPayment(owner, terms, { clock }), terms)
       expect(next).toMatchObject({ state: 'settled' })
       expect((next as typeof settlement).block!).toBeGreaterThan(headBefore)
-      await expect(second.request('eth_call', [{ to: USDC, data: '0x' }, '0x1'])).rejects.toThrow('not kept')
+      await expect(second.request('eth_call', [{ to: USDC, data: '0x' }, '0x1'])).rejects.toThrow('not available')
       await second.close()
 
       // The first payment has expired, so a start no longer loads it; the journal still reports it as used.

@@ -12,7 +12,7 @@ export function createRemoteChain({ url, timeoutMs = DEFAULT_TIMEOUT_MS }: { url
       id += 1
       const body = await post(url, { jsonrpc: '2.0', id, method, params }, timeoutMs)
       if (body.error) throw new RpcError(body.error.code ?? -32603, body.error.message ?? 'no message', body.error.data)
-      if (!('result' in body)) throw new ChainUnreachable(`The node answered ${method} with no result.`)
+      if (!('result' in body)) throw new ChainUnreachable(`The node returned no result for ${method}.`)
       return body.result
     },
   }
@@ -32,9 +32,10 @@ async function post(url: string, call: object, timeoutMs: number): Promise<Body>
     })
     body = await response.json()
   } catch (cause) {
-    throw new ChainUnreachable('The node gave no answer.', { cause })
+    throw new ChainUnreachable('The node did not respond.', { cause })
   }
-  if (typeof body !== 'object' || body === null) throw new ChainUnreachable('The node gave no JSON-RPC answer.')
+  if (typeof body !== 'object' || body === null)
+    throw new ChainUnreachable('The node did not return a JSON-RPC response.')
   const rpcBody = body as Body
   // Some nodes put a JSON-RPC error under a 4xx or 5xx; without one, the status alone says nothing about the call.
   if (!response.ok && !rpcBody.error) throw new ChainUnreachable(`The node answered with status ${response.status}.`)

@@ -141,7 +141,7 @@ async function remoteMint(url: string, to: Hex, amountMicro: bigint): Promise<He
     body: JSON.stringify({ address: to, amount_usdc }),
     signal: AbortSignal.timeout(10_000),
   }).catch((cause) => {
-    throw new ChainUnreachable('The owner of the embedded chain gave no answer.', { cause })
+    throw new ChainUnreachable('The owner of the embedded chain did not respond.', { cause })
   })
   if (!response.ok) throw new ChainUnreachable(`The owner of the embedded chain answered ${response.status}.`)
   return ((await response.json()) as { transaction: Hex }).transaction

@@ -27,7 +27,7 @@ export function checkTerms(payment: ExactPayment, terms: PaymentTerms, now: Date
     return { reason: REASON.network, message: `The payment is not for ${terms.network}.` }
   }
   if (!isWellFormed(payment)) {
-    return { reason: REASON.payload, message: 'The authorisation has a field that is not what EIP-3009 wants there.' }
+    return { reason: REASON.payload, message: 'A field of the authorisation does not conform to EIP-3009.' }
   }
   if (authorization.to.toLowerCase() !== terms.payTo.toLowerCase()) {
     return { reason: REASON.recipient, message: `The payment goes to ${authorization.to}, not to ${terms.payTo}.` }
@@ -35,7 +35,7 @@ export function checkTerms(payment: ExactPayment, terms: PaymentTerms, now: Date
   if (authorization.value !== terms.amountMicro) {
     return {
       reason: REASON.value,
-      message: `The payment is of ${authorization.value}, the price is ${terms.amountMicro}.`,
+      message: `The payment is ${authorization.value}, but the price is ${terms.amountMicro}.`,
     }
   }
   if (authorization.validBefore < seconds + EXPIRY_MARGIN_SECONDS) {

@@ -25,15 +25,16 @@ export async function buildWalletCalls(
   signature: Hex,
   { hasCode, allowedFactories }: WalletDeps,
 ): Promise<WalletCalls> {
-  const unwrapped = parseEip6492(signature)
-  if (!unwrapped) return { calls: [{ target: asset, callData: encodeTransferWithBytes(authorization, signature) }] }
-  const transfer = { target: asset, callData: encodeTransferWithBytes(authorization, unwrapped.signature) }
+  const wrappedSignature = parseEip6492(signature)
+  if (!wrappedSignature)
+    return { calls: [{ target: asset, callData: encodeTransferWithBytes(authorization, signature) }] }
+  const transfer = { target: asset, callData: encodeTransferWithBytes(authorization, wrappedSignature.signature) }
   if (await hasCode(authorization.from)) return { calls: [transfer] }
-  if (!allowedFactories.some((factory) => factory.toLowerCase() === unwrapped.factory)) {
-    const message = `Wallets are not deployed through ${unwrapped.factory} here.`
+  if (!allowedFactories.some((factory) => factory.toLowerCase() === wrappedSignature.factory)) {
+    const message = `Wallets are not deployed through ${wrappedSignature.factory} here.`
     return { refusal: { reason: FACTORY_NOT_ALLOWED, message } }
   }
-  return { calls: [{ target: unwrapped.factory, callData: unwrapped.deployment }, transfer] }
+  return { calls: [{ target: wrappedSignature.factory, callData: wrappedSignature.deployment }, transfer] }
 }
 
 function encodeTransferWithBytes(authorization: Authorization, signature: Hex): Hex {

@@ -57,11 +57,11 @@ test('a settlement is reported with transaction, payer, amount and the network n
 })
 
 test('a body that cannot be read is refused without calling the facilitator', async () => {
-  const uncallable = createStub({
+  const unusedFacilitator = createStub({
     verify: () => Promise.reject(new Error('must not be called')),
     settle: () => Promise.reject(new Error('must not be called')),
   })
-  const handlers = createFacilitatorHandlers(uncallable)
+  const handlers = createFacilitatorHandlers(unusedFacilitator)
   for (const body of [undefined, null, {}, [], 'x', { x402Version: 2, paymentPayload: {}, paymentRequirements: {} }]) {
     expect(await handlers.verify(body)).toMatchObject({ isValid: false, invalidReason: 'invalid_payload' })
     expect(await handlers.settle(body)).toMatchObject({ success: false, errorReason: 'invalid_payload' })

@@ -222,9 +222,12 @@ test('verify moves on to the next facilitator when one does not respond, fails o
 
 test('an invalid signature is refused without a remote call', async () => {
   const { facilitator, terms, clock, servers } = await startFacilitators({ verify: () => ({ isValid: true }) })
-  const forged = await signPayment(createPayer(), terms, { clock, from: createPayer().address })
-  expect(await facilitator.verify(forged, terms)).toMatchObject({ valid: false, reason: 'invalid_exact_evm_signature' })
-  expect(await facilitator.settle(forged, terms)).toMatchObject({
+  const forgedPayment = await signPayment(createPayer(), terms, { clock, from: createPayer().address })
+  expect(await facilitator.verify(forgedPayment, terms)).toMatchObject({
+    valid: false,
+    reason: 'invalid_exact_evm_signature',
+  })
+  expect(await facilitator.settle(forgedPayment, terms)).toMatchObject({
     state: 'failed',
     reason: 'invalid_exact_evm_signature',
   })

@@ -82,8 +82,8 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
   }))
   type Server = (typeof servers)[number]
 
-  const recordResult = (server: Server, response: HttpResult, understood: boolean) => {
-    if (response.kind === 'response' && response.status < 500 && understood) return server.breaker.recordSuccess()
+  const recordResult = (server: Server, response: HttpResult, isReadable: boolean) => {
+    if (response.kind === 'response' && response.status < 500 && isReadable) return server.breaker.recordSuccess()
     server.breaker.recordFailure()
     const { url } = server
     deps.log?.warn(
@@ -149,7 +149,7 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
     const precheckResult = await precheck(payment, terms)
     if (!('reason' in precheckResult)) return settleOnce(precheckResult.digest, () => send(payment, terms, isRetry))
     if (PERMANENT_REFUSALS.has(precheckResult.reason)) return { state: 'failed', ...precheckResult }
-    // The payment is outside its validity period. Only the chain can tell whether an earlier attempt was in time.
+    // The payment is outside its validity period. Only the chain shows whether an earlier attempt was in time.
     return { state: 'unknown', ...precheckResult }
   }
 
@@ -164,7 +164,11 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
       const result: SettleResult =
         response.kind === 'response'
           ? readSettle(response.body, payment, terms, isRetry)
-          : { state: 'unknown', reason: REASON.pending, message: `The facilitator gave no answer: ${response.message}` }
+          : {
+              state: 'unknown',
+              reason: REASON.pending,
+              message: `The facilitator did not respond: ${response.message}`,
+            }
       recordResult(server, response, response.kind === 'response' && typeof response.body.success === 'boolean')
       return result
     }
@@ -250,7 +254,7 @@ function readSettled(body: Json, payment: ExactPayment, terms: PaymentTerms): Se
     return {
       state: 'unknown',
       reason: 'facilitator_answer_mismatch',
-      message: "The facilitator's answer is about another payment.",
+      message: "The facilitator's response is about another payment.",
     }
   }
   return {

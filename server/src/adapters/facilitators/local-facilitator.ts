@@ -103,10 +103,12 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
 
   const verify = async (payment: ExactPayment, terms: PaymentTerms): Promise<VerifyResult> => {
     try {
-      const prepared = await prepare(payment, terms)
-      return 'refusal' in prepared ? { valid: false, ...prepared.refusal } : await simulate(prepared.job)
+      const preparedPayment = await prepare(payment, terms)
+      return 'refusal' in preparedPayment
+        ? { valid: false, ...preparedPayment.refusal }
+        : await simulate(preparedPayment.job)
     } catch (cause) {
-      throw new FacilitatorUnavailable('The chain cannot be asked about this payment.', { cause })
+      throw new FacilitatorUnavailable('The chain could not be reached to check this payment.', { cause })
     }
   }
 
@@ -124,11 +126,11 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
       gas: toQuantity(isolated ? WALLET_CALL_GAS : KEY_CALL_GAS),
     }
     const returnData = await request('eth_call', [call, 'latest']).catch((error: unknown) => {
-      // A contract wallet can use up all the gas of the call: that refuses the payment, it is no chain failure.
+      // A contract wallet can use up all the gas of the call: the payment is refused, and the chain has not failed.
       if (!isExecutionFailure(error)) throw error
     })
     if (returnData === undefined)
-      return { valid: false, reason: REASON.simulation, message: 'The transfer took all the gas.' }
+      return { valid: false, reason: REASON.simulation, message: 'The transfer used up all the gas of the call.' }
     const results = decodeAggregate3(returnData as string, multicall.length)
     const [balance, nonceState, transfer] = [results[0]!, results[1]!, results.at(-1)!]
     if (transfer.success) return { valid: true, payer: toLowerHex(from) }
@@ -137,9 +139,10 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
 
   const settle = async (payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
     try {
-      const prepared = await prepare(payment, terms)
-      if (!('refusal' in prepared)) return await settleOnce(prepared.digest, () => submit(prepared.job, payment, terms))
-      const { refusal } = prepared
+      const preparedPayment = await prepare(payment, terms)
+      if (!('refusal' in preparedPayment))
+        return await settleOnce(preparedPayment.digest, () => submit(preparedPayment.job, payment, terms))
+      const { refusal } = preparedPayment
       return refusal.reason === REASON.validBefore
         ? await settleExpired(payment, refusal)
         : { state: 'failed', ...refusal }

@@ -6,16 +6,16 @@ const MAX_REMEMBERED = 10_000
 export type SettleOnce = (digest: string, work: () => Promise<SettleResult>) => Promise<SettleResult>
 
 /**
- * Only `settled` is remembered, since it is the only result that cannot change, and only by the local facilitator: the
- * claim of another facilitator may prove false, and then a retry must reach it again.
+ * Only `settled` is remembered, since it is the only result that cannot change, and only by the local facilitator: a
+ * remote facilitator may wrongly report a settlement, and then a retry must reach it again.
  */
 export function createSettleOnce({ remember }: { remember: boolean }): SettleOnce {
   const inFlight = new Map<string, Promise<SettleResult>>()
   const settled = new Map<string, SettleResult>()
 
   return async (digest, work) => {
-    const existing = settled.get(digest) ?? inFlight.get(digest)
-    if (existing) return existing
+    const existingResult = settled.get(digest) ?? inFlight.get(digest)
+    if (existingResult) return existingResult
     const settlement = work()
     inFlight.set(digest, settlement)
     try {

@@ -35,8 +35,8 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
 
   const openCachedModel = (provider: ProviderSettings, modelName: string) => {
     const key = `${provider.name}\n${modelName}`
-    const existing = models.get(key)
-    if (existing) return existing
+    const cachedModel = models.get(key)
+    if (cachedModel) return cachedModel
     const model = openModel(provider, modelName)
     models.set(key, model)
     return model

@@ -127,7 +127,7 @@ function summariseLane(lane: BenchmarkLane, taskResults: readonly TaskResult[]):
 
 /**
  * The wider of two intervals: Student's, which reflects the spread of the scores, and Wilson's, which keeps a width when
- * all scores are equal. Twelve good outputs of twelve do not prove that the thirteenth will be good.
+ * all scores are equal.
  */
 function confidenceInterval(mean: number, scores: readonly number[]): [number, number] {
   const n = scores.length

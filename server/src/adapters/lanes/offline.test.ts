@@ -59,9 +59,9 @@ test('the analyst tells a trend from scatter, reads named series and computes re
   expect(await runLane('analyst-v1', 'Signups: 112, 118, 97, 140, 155, 149, 162. Real or noise?')).toContain(
     'more than chance at 95 % confidence',
   )
-  const scattered = await runLane('analyst-v1', 'p95 of 12 15 11 240 13 16 14 12 900 13')
-  expect(scattered).toContain('No trend stands out from the scatter.')
-  expect(scattered).toContain('p95 is 603.')
+  const output = await runLane('analyst-v1', 'p95 of 12 15 11 240 13 16 14 12 900 13')
+  expect(output).toContain('No trend stands out from the scatter.')
+  expect(output).toContain('p95 is 603.')
   expect(await runLane('analyst-v1', 'Correlate: spend 10,20,30,40; revenue 14,22,35,41')).toContain(
     'spend and revenue: r = 0.9908 (strong)',
   )
@@ -168,13 +168,13 @@ test('the support lane extracts category, facts and the chargeback risk', async 
 test('the coder reports syntax errors with their line, and smells in valid code', async () => {
   const invalidCode = await runLane('coder-v1', 'Fix:\n```ts\nconst a: number = 1\nlet b = ;\n```')
   expect(invalidCode).toContain('Line 2, column 9')
-  const smelly = await runLane(
+  const output = await runLane(
     'coder-v1',
     'Review:\n```js\nfunction f(a, b) {\n  var x = 1\n  if (a == b && x) console.log(a)\n}\n```',
   )
-  expect(smelly).toContain('the most complex is `f` with 3 paths')
-  expect(smelly).toContain('Line 2: `var` leaks')
-  expect(smelly).toContain("describe('f'")
+  expect(output).toContain('the most complex is `f` with 3 paths')
+  expect(output).toContain('Line 2: `var` leaks')
+  expect(output).toContain("describe('f'")
 })
 
 test('the coder reviews Python, SQL and JSON too', async () => {
@@ -197,12 +197,12 @@ test('the coder finds code after a question, and its test skeleton is valid code
   expect(loop).toContain('The code parses.')
   expect(loop).toContain('Nothing in this loop changes what its condition tests')
   expect(await runLane('coder-v1', 'Is this valid? {"a": 1, "b": [1,2,}')).toContain('A trailing comma is not allowed')
-  const reviewed = await runLane(
+  const output = await runLane(
     'coder-v1',
     'Review:\n```js\nasync function load(ids, url) { for (const id of ids) await get(url, id) }\n```',
   )
-  expect(reviewed).toContain('`await` inside a loop')
-  const skeleton = /```ts\n([\s\S]+?)\n```/.exec(reviewed)![1]!
+  expect(output).toContain('`await` inside a loop')
+  const skeleton = /```ts\n([\s\S]+?)\n```/.exec(output)![1]!
   expect(() => new Function(skeleton)).not.toThrow()
 })
 

@@ -93,10 +93,10 @@ export async function acquireServer({ spec, hostMarker, log, signal }: AcquireDe
 
 /** Logs each message once, although the loop repeats. */
 function createWarnOnce(log: Log): (message: string) => void {
-  const logged = new Set<string>()
+  const loggedMessages = new Set<string>()
   return (message) => {
-    if (!logged.has(message)) log.warn({}, message)
-    logged.add(message)
+    if (!loggedMessages.has(message)) log.warn({}, message)
+    loggedMessages.add(message)
   }
 }
 

@@ -132,7 +132,7 @@ function grantGroupAccess(dataDir: string, account: Account, log: Log): string |
   if (inaccessiblePath !== dataDir || stats.uid !== 0 || (stats.mode & 0o077) !== 0) return inaccessiblePath
   chownSync(dataDir, 0, account.gid)
   chmodSync(dataDir, 0o710)
-  log.info({ folder: dataDir }, `Let the group of ${account.name}, who runs the database, pass through ${dataDir}.`)
+  log.info({ folder: dataDir }, `Gave the group of ${account.name}, which runs the database, access to ${dataDir}.`)
   return findInaccessiblePath(dataDir, account)
 }
 

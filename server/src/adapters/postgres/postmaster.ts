@@ -61,7 +61,8 @@ function readLines(path: string): string[] {
 export function removeStaleLocks({ cluster, socketFolder }: ServerSpec): void {
   for (const path of [pidFilePath(cluster), socketLockPath(socketFolder)]) {
     const pid = readPid(path)
-    if (pid !== undefined && isAlive(pid) && identifyProcess(pid, cluster) === 'stranger') rmSync(path, { force: true })
+    if (pid !== undefined && isAlive(pid) && identifyProcess(pid, cluster) === 'unrelated')
+      rmSync(path, { force: true })
   }
 }
 

@@ -15,18 +15,18 @@ export function isAlive(pid: number): boolean {
 /**
  * What a process id in a lock file refers to. Ids are reused, especially after a reboot and in containers, so the command
  * line decides: `server` is a postmaster of this cluster, `unclear` a postmaster whose command line names no cluster,
- * `stranger` any other process or a zombie.
+ * `unrelated` any other process or a zombie.
  */
-export type ProcessIdentity = 'server' | 'unclear' | 'stranger' | 'gone'
+export type ProcessIdentity = 'server' | 'unclear' | 'unrelated' | 'gone'
 
 export function identifyProcess(pid: number, cluster: string): ProcessIdentity {
   if (!isAlive(pid)) return 'gone'
   const { text, separator } = readCommand(pid)
   const [program = '', ...flags] = text.split(`${separator}-D${separator}`)
-  if (!['postgres', 'postmaster'].includes(basename(program.split(separator)[0]!))) return 'stranger'
+  if (!['postgres', 'postmaster'].includes(basename(program.split(separator)[0]!))) return 'unrelated'
   const folder = flags.join(`${separator}-D${separator}`)
   if (!isAbsolute(folder)) return 'unclear'
-  return `${folder}${separator}`.startsWith(`${cluster}${separator}`) ? 'server' : 'stranger'
+  return `${folder}${separator}`.startsWith(`${cluster}${separator}`) ? 'server' : 'unrelated'
 }
 
 /** Processes titled as children of the cluster's server whose parent is not a server of that cluster. */

@@ -64,7 +64,7 @@ function parseQuote(body: unknown, underlying: string, fetchedAt: Date): ParsedR
   const bid = requirePrice(quote.bp, 'the bid')
   const ask = requirePrice(quote.ap, 'the offer')
   if (ask < bid || ask / bid - 1 > MAX_RELATIVE_SPREAD)
-    throw new PriceSourceError(`bid ${bid} and offer ${ask} are not a market`)
+    throw new PriceSourceError(`bid ${bid} and offer ${ask} are not a valid quote`)
   const publishedAt = requirePastTime(quote.t, 'the time of the quote', fetchedAt)
   return {
     publishedAt,

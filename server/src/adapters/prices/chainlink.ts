@@ -75,8 +75,8 @@ export function createChainlink(options: { endpoint: EvmEndpoint; everySeconds?:
         throw new PriceSourceError('the feed has other decimals than the coverage list says')
       const price = Number(toSigned(rawPrice)) / 10 ** context.decimals
       if (!(price > 0) || !Number.isFinite(price))
-        throw new PriceSourceError(`the feed says ${price}, which is not a price`)
-      if (answeredInRound < roundId) throw new PriceSourceError('the feed carries the answer of an older round')
+        throw new PriceSourceError(`the feed returned ${price}, which is not a price`)
+      if (answeredInRound < roundId) throw new PriceSourceError('the feed returned the price of an older round')
       const publishedAt = parseUpdateTime(updatedAt, response.fetchedAt)
       const reference: Observation = context.includesMultiplier
         ? { kind: 'token_reference', asset: context.asset, price, conf: 0, publishedAt }
@@ -93,8 +93,7 @@ export function createChainlink(options: { endpoint: EvmEndpoint; everySeconds?:
 
 function parseUpdateTime(seconds: bigint, fetchedAt: Date): Date {
   const ms = Number(seconds) * 1000
-  if (seconds === 0n || !Number.isFinite(ms) || ms > 8.64e15)
-    throw new PriceSourceError('the feed does not say when it was updated')
+  if (seconds === 0n || !Number.isFinite(ms) || ms > 8.64e15) throw new PriceSourceError('the feed has no update time')
   if (ms > fetchedAt.getTime() + 60_000)
     throw new PriceSourceError(`the feed is dated ${new Date(ms).toISOString()}, in the future`)
   return new Date(ms)

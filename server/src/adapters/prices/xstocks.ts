@@ -79,8 +79,8 @@ function parseAsset(context: XStocksContext, body: unknown, publishedAt: Date): 
 function parseMultiplier(context: XStocksContext, body: unknown, publishedAt: Date): ParsedResponse {
   const { currentMultiplier, newMultiplier, activationDateTime } = requireObject(body, 'the multiplier')
   const current = requirePositive(currentMultiplier, 'currentMultiplier')
-  const announced = newMultiplier !== null && newMultiplier !== undefined && activationDateTime
-  const next = announced
+  const hasAnnouncedMultiplier = newMultiplier !== null && newMultiplier !== undefined && activationDateTime
+  const next = hasAnnouncedMultiplier
     ? {
         value: requirePositive(newMultiplier, 'newMultiplier'),
         at: requireTime(activationDateTime, 'activationDateTime'),

@@ -1,7 +1,7 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
-import { answersAs, ErrorResponse } from '../../platform/http-openapi.ts'
+import { describeNonJsonResponse, ErrorResponse } from '../../platform/http-openapi.ts'
 import { unauthorized } from '../../platform/problem.ts'
 import { describeApiContract } from './api-contract.ts'
 import {
@@ -183,7 +183,10 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         security,
         summary: 'The raw body of a source, by its hash',
         params: EvidenceParams,
-        response: { 200: answersAs('application/octet-stream', 'The body as the source sent it.'), ...errorResponses },
+        response: {
+          200: describeNonJsonResponse('application/octet-stream', 'The body as the source sent it.'),
+          ...errorResponses,
+        },
       },
     },
     async (request, reply) =>
@@ -206,7 +209,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
         summary: 'New readings as server-sent events',
         querystring: StreamQuery,
         response: {
-          200: answersAs(
+          200: describeNonJsonResponse(
             'text/event-stream',
             'Server-sent events: the present reading of each wrapper, then each new one.',
           ),

@@ -65,7 +65,7 @@ export async function createCatalog(deps: CatalogDeps) {
     },
 
     async createLane(change: LaneChange & { base_price_micro: number }) {
-      if (find(change.agent_id)) throw conflict(`The lane '${change.agent_id}' exists already; PATCH changes it.`)
+      if (find(change.agent_id)) throw conflict(`The lane '${change.agent_id}' already exists; use PATCH to change it.`)
       return write(change)
     },
 
@@ -120,6 +120,6 @@ export async function createCatalog(deps: CatalogDeps) {
 
 const laneRecord = (lane: Lane) => ({ ...priceRecord(lane), status: lane.status, model: lane.model })
 
-/** The lower bound of the success rate with 95 % confidence: three good receipts are not yet a reputation. */
+/** The lower bound of the success rate with 95 % confidence: a few good receipts do not give a high score. */
 const trustScore = (succeeded: number, receipts: number) =>
   receipts === 0 ? 0 : Math.round(wilsonInterval(succeeded / receipts, receipts).low * 10_000) / 10_000

@@ -1,5 +1,5 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { StepRefused, takeStep } from '../../platform/batch.ts'
+import { callStepWithLocks, StepRefused } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { IdempotentResponse } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
@@ -89,7 +89,7 @@ export function createApprovals(deps: ApprovalsDeps) {
         rejected: toAuditAndEvents(deps, row, tenant.keyId, 'rejected', at),
         voted: { audit: toAuditAndEvents(deps, row, tenant.keyId, 'voted', at).audit },
       }
-      await takeStep(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(opened?.locks ?? [])])
+      await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(opened?.locks ?? [])])
       const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
       return { status: 200, body: { approval, run: await readRunHistoryEntry(tx, tenant.tenantId, row.run_id) } }
     })
@@ -103,7 +103,7 @@ export function createApprovals(deps: ApprovalsDeps) {
     }
     const { expired } = await deps.db
       .transaction()
-      .execute((tx) => takeStep(tx, expireApprovalStep, item, approvalLocks(row)))
+      .execute((tx) => callStepWithLocks(tx, expireApprovalStep, item, approvalLocks(row)))
     return expired
   }
 

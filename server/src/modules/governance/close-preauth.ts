@@ -1,5 +1,5 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { StepRefused, takeStep } from '../../platform/batch.ts'
+import { callStepWithLocks, StepRefused } from '../../platform/batch.ts'
 import { hashJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
@@ -207,7 +207,7 @@ export async function closePreauth(
   }
   const locks = [`preauth:${row.id}`, ...row.locks, ...(transaction === null ? [] : [`transaction:${transaction}`])]
   try {
-    const closed = await takeStep(tx, closePreauthStep, item, locks)
+    const closed = await callStepWithLocks(tx, closePreauthStep, item, locks)
     return {
       body: {
         preauth_id: row.id,

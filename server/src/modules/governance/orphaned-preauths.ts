@@ -1,4 +1,4 @@
-import { takeStep } from '../../platform/batch.ts'
+import { callStepWithLocks } from '../../platform/batch.ts'
 import type { Log } from '../../platform/log.ts'
 import { type CloseDeps, canBeClosed, closePreauth, readChainEvidence } from './close-preauth.ts'
 import { escalatePreauthStep } from './governance.steps.ts'
@@ -113,7 +113,9 @@ async function escalate(deps: OrphanSweepDeps, row: PreauthRow, now: Date): Prom
     events: [event('preauth.escalated'), event('run.escalated')],
   }
   const locks = [`preauth:${row.id}`, `run:${row.run_id}`]
-  const { escalated } = await deps.db.transaction().execute((tx) => takeStep(tx, escalatePreauthStep, item, locks))
+  const { escalated } = await deps.db
+    .transaction()
+    .execute((tx) => callStepWithLocks(tx, escalatePreauthStep, item, locks))
   if (escalated) await deps.raiseAlert(toAlert(row, eventData))
   return escalated
 }

@@ -1,5 +1,5 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
-import { StepRefused, takeStep } from '../../platform/batch.ts'
+import { callStepWithLocks, StepRefused } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
@@ -80,11 +80,11 @@ export function createPreauths(deps: PreauthsDeps) {
         const subject = { preauth: { ...row, policy_hash, override_id, policy_results: assessment.results } }
         if (!assessment.review) throw new PreauthRejected(subject, assessment)
         const refusal = draftRefusal(deps, tenant, subject, assessment, at)
-        const recorded = await takeStep(tx, recordRefusalStep, refusal, refusalLocks(assessment))
+        const recorded = await callStepWithLocks(tx, recordRefusalStep, refusal, refusalLocks(assessment))
         return { status: 201, body: toPendingResponse(row, assessment, recorded) }
       }
       const { item, locks } = draftOpenPreauth(deps, row, assessment, terms, at)
-      await takeStep(tx, openPreauthStep, item, locks)
+      await callStepWithLocks(tx, openPreauthStep, item, locks)
       const stored = (await findPreauth(tx, tenant.tenantId, id))!
       return {
         status: 201,

@@ -42,7 +42,7 @@ const bookChecks: BookCheck[] = [
   },
   {
     name: 'resolutions',
-    holds: 'every posting and voiding takes back exactly what was pending, and a posting writes the same',
+    holds: 'every posting and voiding reverses exactly the pending entries, and a posting writes them again as posted',
     examined: sql`select count(*) from ledger_transactions where pending_id is not null`,
     differences: sql`
       with expected as (
@@ -160,7 +160,7 @@ const bookChecks: BookCheck[] = [
   },
   {
     name: 'limits',
-    holds: 'what every limit has reserved is the sum of its open holds',
+    holds: 'the reserved amount of every limit is the sum of its open holds',
     examined: sql`select count(*) from limits`,
     differences: sql`
       select l.scope || ' ' || l.period as subject, coalesce(h.amount, 0)::text as expected, l.reserved_micro::text as found from limits l

@@ -131,7 +131,7 @@ export function createEscrow(deps: EscrowDeps) {
     hold: (caller: TenantCaller, walletId: string, key: string | undefined, body: unknown, request: NewEscrow) =>
       once(`tenant:${caller.tenantId}`, `POST /api/wallets/${walletId}/escrow`, key, body, async (tx) => {
         await findOwnWallet(tx, caller, walletId)
-        if (request.to_wallet_id === walletId) throw invalid('body/to_wallet_id is the wallet that pays.')
+        if (request.to_wallet_id === walletId) throw invalid('body/to_wallet_id must not be the paying wallet.')
         if (request.to_wallet_id !== undefined && !(await findWallet(tx, request.to_wallet_id)))
           throw notFound('wallet')
         await lock(tx, [`wallet:${walletId}`])

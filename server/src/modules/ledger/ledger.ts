@@ -118,11 +118,11 @@ async function balancesAfter(tx: Tx, tenantId: string, rows: readonly EntryRow[]
   const oldest = [...new Map(rows.map((row) => [accountOf(row), row])).values()]
   const oldestBalances = await readBalancesAt(tx, tenantId, oldest)
   const balances = new Map(oldest.map((row, index) => [accountOf(row), oldestBalances[index]!]))
-  const visited = new Set<string>()
+  const visitedAccounts = new Set<string>()
   const after = rows.toReversed().map((row) => {
     const account = accountOf(row)
-    const first = !visited.has(account)
-    visited.add(account)
+    const first = !visitedAccounts.has(account)
+    visitedAccounts.add(account)
     // Pending and voided entries do not change the balance.
     const movedMicro = first || row.status !== 'posted' ? 0n : row.amount_micro
     const balance = balances.get(account)! + movedMicro

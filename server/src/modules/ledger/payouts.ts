@@ -55,7 +55,7 @@ const SWEEP_BATCH_SIZE = 50
 const FIRST_TRY_MS = 30_000
 const ZERO_ADDRESS = `0x${'0'.repeat(40)}`
 
-/** A payout is written down before it is sent: the request with the money set aside, then the transfer, then its outcome. */
+/** A payout is recorded before it is sent: first the request, which reserves the money, then the transfer, then its outcome. */
 export function createPayouts(deps: PayoutsDeps) {
   const { db, clock, ids, rail } = deps
 
@@ -84,14 +84,14 @@ export function createPayouts(deps: PayoutsDeps) {
     })
   }
 
-  /** One attempt. Whatever is not certain is tried again by the sweep. */
+  /** Makes one attempt. The sweep retries when the outcome is not certain. */
   const attempt = async (row: PayoutRow) => {
     try {
       const result = await rail.send({ id: row.id, to: row.to_address, amountMicro: row.amount_micro })
       if (result.state === 'paid') return await finish(row, result.transaction, 'countersign')
       await notePayout(db, row.id, result.reason, clock.now())
     } catch (error) {
-      deps.log.warn({ err: error, payout_id: row.id }, 'a payout could not be made yet')
+      deps.log.warn({ err: error, payout_id: row.id }, 'a payout attempt failed and will be retried')
     }
   }
 
@@ -175,7 +175,7 @@ export function createPayouts(deps: PayoutsDeps) {
       return { payouts: payouts.map(toPayoutRecord), ...paging }
     },
 
-    /** An operator has paid it by hand. Where a chain can be read, it must show the transfer. */
+    /** Confirms a payout that an operator has paid by hand. If a chain is configured, it must show the transfer. */
     async confirm(id: string, body: { transaction: string }) {
       const payout = await getPayoutRow(id)
       const transaction = body.transaction.toLowerCase()

@@ -123,7 +123,7 @@ async function checkBalance(deps: CheckChainDeps): Promise<Check> {
   const { chain, asset, payTo, db } = deps
   const check: Check = {
     name: 'chain: balance',
-    holds: 'our address holds exactly what the books say',
+    holds: 'the balance of our address is the balance in the ledger',
     examined: 1n,
     differences: [],
   }

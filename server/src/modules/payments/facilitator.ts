@@ -21,8 +21,8 @@ export type VerifyResult = { valid: true; payer: Hex } | { valid: false; reason:
 
 /**
  * `settled`: the transfer is on the chain. `failed`: certain that this attempt moved nothing and never will.
- * `unknown`: anything else (time-out, reset, unreadable response). Only the chain can tell, and the payer is not asked to
- * pay again.
+ * `unknown`: anything else (time-out, reset, unreadable response). The outcome is then read from the chain, and the
+ * payer is not asked to pay again.
  */
 export type SettleResult =
   | { state: 'settled'; transaction: Hex; payer: Hex; network: string; amountMicro: bigint; block: bigint | null }
@@ -64,7 +64,7 @@ export type AuthorizationUse = {
 
 export type AuthorizationState = { used: false } | AuthorizationUse
 
-/** The questions that the reconciler asks a chain. Every answer is of the chain's head at the moment of the call. */
+/** The chain queries of the reconciler. Every result is of the chain's head at the time of the call. */
 export type ChainReader = {
   authorization(asset: Hex, payer: Hex, nonce: Hex): Promise<AuthorizationState>
   balanceOf(asset: Hex, owner: Hex): Promise<bigint>

@@ -3,7 +3,7 @@ import { EventInput } from '../../platform/outbox.steps.ts'
 import { timestamp } from '../../platform/schema.ts'
 import { defineStep } from '../../platform/sql-step.ts'
 
-/** Answers the state that the settlement is in afterwards: `unknown`, or the final one if it has ended meanwhile. */
+/** Returns the state of the settlement afterwards: `unknown`, or the final state if it has ended meanwhile. */
 export const noteUnknownStep = defineStep(
   'note_unknown',
   Type.Object({

@@ -57,11 +57,11 @@ export function createPayments(deps: PaymentsDeps) {
     quotes: deps.quotes,
 
     /** Undefined when the payment satisfies the terms; a refusal becomes a 402 with its reason. */
-    async check(received: ReceivedPayment, terms: PaymentTerms): Promise<Refusal | undefined> {
-      const refusal = compareWithTerms(received, terms, deps.clock.now())
+    async check(receivedPayment: ReceivedPayment, terms: PaymentTerms): Promise<Refusal | undefined> {
+      const refusal = compareWithTerms(receivedPayment, terms, deps.clock.now())
       if (refusal) return refusal
       try {
-        const verdict = await deps.facilitator.verify(received.payment, terms)
+        const verdict = await deps.facilitator.verify(receivedPayment.payment, terms)
         return verdict.valid ? undefined : { reason: verdict.reason, message: verdict.message }
       } catch (error) {
         if (error instanceof FacilitatorUnavailable)
@@ -74,7 +74,7 @@ export function createPayments(deps: PaymentsDeps) {
       }
     },
 
-    /** Puts the payment on the chain. A result that does not match the payment is `unknown`: the chain will tell. */
+    /** Puts the payment on the chain. A result that does not match the payment is `unknown` until the chain shows the outcome. */
     async settle({ payment, terms }: OpenSettlement, isRetry = false): Promise<SettleResult> {
       const result = verifyClaim(await deps.facilitator.settle(payment, terms, isRetry), payment, terms)
       if (result.state !== 'settled' || !deps.chain || deps.facilitator.sharesTransactions) return result
@@ -85,7 +85,7 @@ export function createPayments(deps: PaymentsDeps) {
         return {
           state: 'unknown',
           reason: 'not_on_chain_yet',
-          message: 'The facilitator says settled, the chain does not show it yet.',
+          message: 'The facilitator reported a settlement that the chain does not show yet.',
         }
       } catch (error) {
         return { state: 'unknown', reason: 'chain_unreachable', message: (error as Error).message }
@@ -175,7 +175,7 @@ function compareWithTerms({ payment, accepted }: ReceivedPayment, terms: Payment
 
 const toRefusal = (reason: string, message: string): Refusal => ({ reason, message })
 
-/** A facilitator may lie or err: `settled` counts only when payer, network and amount are those of this payment. */
+/** A facilitator may report a wrong result: `settled` counts only when payer, network and amount are those of this payment. */
 function verifyClaim(result: SettleResult, payment: ExactPayment, terms: PaymentTerms): SettleResult {
   if (result.state !== 'settled') return result
   const matches =
@@ -187,7 +187,7 @@ function verifyClaim(result: SettleResult, payment: ExactPayment, terms: Payment
   return {
     state: 'unknown',
     reason: 'facilitator_mismatch',
-    message: 'The facilitator reported a settlement that is not the one asked for.',
+    message: 'The facilitator reported the settlement of another payment.',
   }
 }
 
@@ -198,7 +198,7 @@ function settlementFromChain(use: AuthorizationUse, payment: ExactPayment, terms
     return {
       state: 'unknown',
       reason: 'use_not_found',
-      message: 'The authorisation was used; it is not known yet where.',
+      message: 'The authorisation was used, but its transaction has not been found yet.',
     }
   if (!transfer)
     return { state: 'failed', reason: 'authorization_canceled', message: 'The payer cancelled the authorisation.' }

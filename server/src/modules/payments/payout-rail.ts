@@ -64,7 +64,7 @@ export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign
         extra: { name: 'USD Coin', version: '2' },
       }
       const result = await facilitator.settle(buildPayment(authorization, await sign(authorization), terms), terms)
-      // The chain, not the facilitator's result, says whether the money has left.
+      // Whether the money has left is read from the chain, not from the facilitator's result.
       const use = await chain.authorization(asset, from, nonce)
       if (use.used) return toPayoutResult(use, to, amountMicro)
       return { state: 'open', reason: result.state === 'settled' ? 'not_on_chain_yet' : result.reason }

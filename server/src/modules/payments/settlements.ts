@@ -57,7 +57,7 @@ export function createSettlements({ db, drive, runOfPreauth }: SettlementsDeps) 
     const isVisible = row && (row.tenant_id === null || (caller.kind === 'tenant' && caller.tenantId === row.tenant_id))
     if (!isVisible) throw notFound('settlement')
     if (payment && (row.payment as { signature?: string } | null)?.signature !== payment.signature)
-      throw conflict('This is not the payment of that settlement. It was not used.')
+      throw conflict('The payment does not belong to this settlement; it was not used.')
     return row
   }
 

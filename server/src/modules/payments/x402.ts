@@ -69,7 +69,7 @@ function decodeHeader(name: string, header: string | string[] | undefined): unkn
   try {
     return parseStrictJson(Buffer.from(header, 'base64').toString('utf8'))
   } catch (error) {
-    if (error instanceof StrictJsonError) throw invalid(`${name} is not base64 of JSON.`)
+    if (error instanceof StrictJsonError) throw invalid(`${name} is not base64-encoded JSON.`)
     throw error
   }
 }
@@ -151,7 +151,7 @@ export function buildChallenge({ terms, quote, resource, refusal, extensions }: 
   }
 }
 
-/** The outcome of the payment for clients of both versions. A paid response must not be kept by a cache on the way. */
+/** The outcome of the payment for clients of both versions. Caches must not store a paid response. */
 export function paymentResponseHeaders(result: {
   success: boolean
   transaction: string

@@ -1,5 +1,5 @@
 import type { Check } from '@countersign/proof'
-import { failed, passed, skipped } from './checks.ts'
+import { failedCheck, passedCheck, skippedCheck } from './checks.ts'
 
 export type Transfer = { asset: string; from: string; to: string; value: bigint }
 
@@ -14,18 +14,18 @@ const DEADLINE_MS = 5_000
 /** Checks that the payment a receipt names is on the chain. Without a reachable chain the check is skipped. */
 export async function checkSettlement(findTransfers: FindTransfers | undefined, settlement: unknown): Promise<Check> {
   const claim = readSettlement(settlement)
-  if (!claim) return skipped(NAME, 'The receipt names no transaction on a chain.')
-  if (!findTransfers) return skipped(NAME, 'This service has no chain to ask.')
+  if (!claim) return skippedCheck(NAME, 'The receipt names no transaction on a chain.')
+  if (!findTransfers) return skippedCheck(NAME, 'This service has no chain configured.')
   let transfers: readonly Transfer[] | null
   try {
     transfers = await withDeadline(findTransfers(claim.transaction))
   } catch {
-    return skipped(NAME, 'The chain could not be reached.')
+    return skippedCheck(NAME, 'The chain could not be reached.')
   }
-  if (!transfers) return failed(NAME, `The chain has no transaction ${claim.transaction}.`)
+  if (!transfers) return failedCheck(NAME, `The chain has no transaction ${claim.transaction}.`)
   return transfers.some((transfer) => matches(transfer, claim.members))
-    ? passed(NAME, `The transaction ${claim.transaction} moved exactly this amount from this payer.`)
-    : failed(NAME, `The transaction ${claim.transaction} did not move this amount from this payer.`)
+    ? passedCheck(NAME, `The transaction ${claim.transaction} moved exactly this amount from this payer.`)
+    : failedCheck(NAME, `The transaction ${claim.transaction} did not move this amount from this payer.`)
 }
 
 function readSettlement(settlement: unknown): { transaction: `0x${string}`; members: Members } | undefined {
@@ -38,13 +38,13 @@ function readSettlement(settlement: unknown): { transaction: `0x${string}`; memb
 
 /** Payer and amount are required and must match; asset and payee must match where the receipt names them. */
 function matches(transfer: Transfer, { payer, amount, asset, pay_to }: Members): boolean {
-  const sameAddress = (stated: unknown, actual: string) =>
-    typeof stated === 'string' && stated.toLowerCase() === actual.toLowerCase()
+  const isSameAddress = (receiptAddress: unknown, chainAddress: string) =>
+    typeof receiptAddress === 'string' && receiptAddress.toLowerCase() === chainAddress.toLowerCase()
   return (
-    sameAddress(payer, transfer.from) &&
+    isSameAddress(payer, transfer.from) &&
     amount === transfer.value.toString() &&
-    (asset === undefined || sameAddress(asset, transfer.asset)) &&
-    (pay_to === undefined || sameAddress(pay_to, transfer.to))
+    (asset === undefined || isSameAddress(asset, transfer.asset)) &&
+    (pay_to === undefined || isSameAddress(pay_to, transfer.to))
   )
 }
 

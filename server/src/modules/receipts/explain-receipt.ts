@@ -1,7 +1,7 @@
 import { type Check, hashReceipt, type Jwks, parseCheckpoint, toBase64, verifyReceipt } from '@countersign/proof'
 import type { Db } from '../../platform/db.ts'
 import { checkSettlement, type FindTransfers } from './check-settlement.ts'
-import { failed, passed, skipped } from './checks.ts'
+import { failedCheck, passedCheck, skippedCheck } from './checks.ts'
 import { findNextReceipt, findReceiptByHash, type StoredReceipt } from './receipts.store.ts'
 import type { TransparencyLog } from './transparency-log.ts'
 
@@ -14,7 +14,7 @@ type ExplainDeps = {
 
 type Members = Record<string, unknown>
 
-// A run has up to three receipts; the heads of an audit chain have no end.
+// A run has up to three receipts, but an audit chain may have any number of heads.
 const MAX_LATER_RECEIPTS = 20
 
 export type Explanation = {
@@ -43,8 +43,8 @@ export async function explainReceipt(deps: ExplainDeps, receipt: Members): Promi
   })
   const serverChecks = [
     stored
-      ? passed('record', 'This service has this receipt on record, byte for byte.')
-      : failed('record', 'This service has no such receipt on record.'),
+      ? passedCheck('record', 'This service has this receipt on record, byte for byte.')
+      : failedCheck('record', 'This service has no such receipt on record.'),
     await checkHistory(deps, receiptWithPlace.log),
     await checkSettlement(deps.findTransfers, receipt.settlement),
   ]
@@ -52,7 +52,7 @@ export async function explainReceipt(deps: ExplainDeps, receipt: Members): Promi
     ok: ok && serverChecks.every((check) => check.ok !== false),
     receipt_id: typeof receipt.receipt_id === 'string' ? receipt.receipt_id : null,
     checks: [...checks, ...serverChecks],
-    later: stored ? await laterReceipts(deps.db, stored) : [],
+    later: stored ? await listLaterReceipts(deps.db, stored) : [],
     // The settlement was just checked on the chain, so it is no longer unproven.
     does_not_prove:
       serverChecks.at(-1)!.ok === true
@@ -80,20 +80,23 @@ async function withPlace(deps: ExplainDeps, receipt: Members, stored: StoredRece
 /** A checkpoint that our key signed but that is not in our history would be proof of a fork. */
 async function checkHistory({ log }: ExplainDeps, place: unknown): Promise<Check> {
   const checkpoint = parseCheckpoint((place as Members | null | undefined)?.checkpoint)
-  if (!checkpoint) return skipped('log_history', 'There is no checkpoint to compare with the log.')
+  if (!checkpoint) return skippedCheck('log_history', 'There is no checkpoint to compare with the log.')
   const root = await log.rootAt(checkpoint.size)
-  if (!root) return failed('log_history', `The log has never had ${checkpoint.size} entries.`)
+  if (!root) return failedCheck('log_history', `The log has never had ${checkpoint.size} entries.`)
   return toBase64(root) === toBase64(checkpoint.root)
-    ? passed('log_history', 'The log as it is today extends the checkpoint.')
-    : failed('log_history', 'The log had another root at that size. Keep the checkpoint: it is evidence of a fork.')
+    ? passedCheck('log_history', 'The log as it is today extends the checkpoint.')
+    : failedCheck(
+        'log_history',
+        'The log had another root at that size. Keep the checkpoint: it is evidence of a fork.',
+      )
 }
 
-async function laterReceipts(db: Db, stored: StoredReceipt) {
-  const later: { receipt_id: string; kind: string }[] = []
+async function listLaterReceipts(db: Db, stored: StoredReceipt) {
+  const receipts: { receipt_id: string; kind: string }[] = []
   let next = await findNextReceipt(db, stored)
-  while (next && later.length < MAX_LATER_RECEIPTS) {
-    later.push({ receipt_id: next.id, kind: next.kind })
+  while (next && receipts.length < MAX_LATER_RECEIPTS) {
+    receipts.push({ receipt_id: next.id, kind: next.kind })
     next = await findNextReceipt(db, next)
   }
-  return later
+  return receipts
 }

@@ -42,7 +42,7 @@ test.each([1, 2, 3, 7, 8, 255, 256, 257, 511, 513, 1000])(
   },
 )
 
-test('proofs over three levels of tiles verify, also in the smaller trees the log once was', async () => {
+test('proofs over three levels of tiles verify, also against earlier, smaller trees', async () => {
   const large = createLog(66_000)
   for (const size of [65_536, 66_000]) {
     const { root } = createLog(size)

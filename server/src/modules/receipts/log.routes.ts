@@ -1,6 +1,6 @@
 import { parseTilePath } from '@countersign/proof'
 import type { App } from '../../platform/http-app.ts'
-import { answersAs, ErrorResponse } from '../../platform/http-openapi.ts'
+import { describeNonJsonResponse, ErrorResponse } from '../../platform/http-openapi.ts'
 import { notFound } from '../../platform/problem.ts'
 import {
   CheckpointQuery,
@@ -26,7 +26,7 @@ export function logRoutes(app: App, log: TransparencyLog) {
         summary: 'The signed head of the log',
         querystring: CheckpointQuery,
         response: {
-          200: answersAs('text/plain', 'A C2SP checkpoint: origin, size and root, signed as a note.'),
+          200: describeNonJsonResponse('text/plain', 'A C2SP checkpoint: origin, size and root, signed as a note.'),
           404: ErrorResponse,
         },
       },
@@ -48,7 +48,10 @@ export function logRoutes(app: App, log: TransparencyLog) {
         description: 'C2SP tlog-tiles: `/api/log/tile/<L>/<N>[.p/<W>]` and `/api/log/tile/entries/<N>[.p/<W>]`.',
         params: TileParams,
         response: {
-          200: answersAs('application/octet-stream', 'Hashes of 32 bytes, or entries after their 16-bit length.'),
+          200: describeNonJsonResponse(
+            'application/octet-stream',
+            'Hashes of 32 bytes, or entries after their 16-bit length.',
+          ),
         },
       },
       // A mirror fetches every tile; with a key it may do so at the rate of the key.

@@ -86,11 +86,11 @@ test('a changed offer does not verify, nor does one of another key', async () =>
   const [offer] = extractOffersFromPaymentRequired(challenge())
   const [header, body, signature] = offer!.signature.split('.')
   const cheaper = Buffer.from(body!, 'base64url').toString().replace('15000', '15')
-  const changed = { ...offer!, signature: `${header}.${Buffer.from(cheaper).toString('base64url')}.${signature}` }
-  await expect(verifyOfferSignatureJWS(changed as never)).rejects.toThrow('signature verification failed')
-  const stranger = { did, signer: testKeys('stranger').signer('receipts') }
-  const forged = signOffer(stranger, { resourceUrl, terms, acceptIndex: 0, validUntil: issuedAt })
-  await expect(verifyOfferSignatureJWS(forged)).rejects.toThrow('No verification method')
+  const changedOffer = { ...offer!, signature: `${header}.${Buffer.from(cheaper).toString('base64url')}.${signature}` }
+  await expect(verifyOfferSignatureJWS(changedOffer as never)).rejects.toThrow('signature verification failed')
+  const otherIssuer = { did, signer: testKeys('stranger').signer('receipts') }
+  const forgedOffer = signOffer(otherIssuer, { resourceUrl, terms, acceptIndex: 0, validUntil: issuedAt })
+  await expect(verifyOfferSignatureJWS(forgedOffer)).rejects.toThrow('No verification method')
 })
 
 test('a repeated response has the same bytes, and no transaction when none is given', () => {

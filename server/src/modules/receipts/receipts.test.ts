@@ -102,7 +102,7 @@ test.each([
   ['another form', { schema: 'run-receipt/v2' }, 'shape'],
   ['no canonical form', { route: { text: '\ud800' } }, 'signature'],
   ['an invented member', { tip: 1 }, 'signature'],
-])('a receipt with %s fails its check and is not on record', async (_what, change, broken) => {
+])('a receipt with %s fails its check and is not on record', async (_case, change, broken) => {
   const { receipts, receipt } = await createIssuedReceipt()
   const explanation = await receipts.verify({ receipt: { ...receipt, ...change } })
   expect(explanation.ok).toBe(false)
@@ -142,7 +142,7 @@ test.each([
   ['a transaction the chain does not know', chain(null), false],
   ['a chain that cannot be reached', async () => Promise.reject(new Error('down')), 'skipped'],
   ['no chain', undefined, 'skipped'],
-] as const)('the settlement is checked on the chain: %s', async (_what, transfers, ok) => {
+] as const)('the settlement is checked on the chain: %s', async (_case, transfers, ok) => {
   const { receipts, receipt } = await createIssuedReceipt(transfers as FindTransfers | undefined)
   const explanation = await receipts.verify({ receipt })
   expect(outcomesByName(explanation.checks).settlement).toBe(ok)

@@ -117,8 +117,8 @@ test('an empty log has a signed checkpoint too', async () => {
   const fixture = createFixture()
   await fixture.sequencer.runOnce()
   const jwk = fixture.keys.signer('log').publicJwk
-  const checked = verifyCheckpoint(await fixture.log.checkpoint(), { origin: ORIGIN, keys: [jwk] })
-  expect(checked).toMatchObject({ ok: true, checkpoint: { size: 0 } })
+  const verification = verifyCheckpoint(await fixture.log.checkpoint(), { origin: ORIGIN, keys: [jwk] })
+  expect(verification).toMatchObject({ ok: true, checkpoint: { size: 0 } })
 })
 
 test('while a key is being replaced, readers who pinned the old one and readers who pinned the new one both verify', async () => {
@@ -177,14 +177,14 @@ test('a cosignature of a known witness is accepted and served, and a receipt ver
 })
 
 test('a cosignature is refused when it is forged, of an unknown witness, from the future, or under another tree', async () => {
-  const [witness, stranger] = [createWitness('witness.example/w1'), createWitness('witness.example/w1')]
+  const [witness, otherWitness] = [createWitness('witness.example/w1'), createWitness('witness.example/w1')]
   const fixture = createFixture({ witnesses: [witness.verifierKey] })
   await fixture.issueMany(5)
   await fixture.sequencer.runOnce()
   const checkpoint = await fixture.log.checkpoint()
   const time = Math.floor(fixture.clock.now().getTime() / 1000)
   await expect(fixture.log.addCosignatures(checkpoint)).rejects.toThrow(/^0 .* cosigned/)
-  await expect(fixture.log.addCosignatures(stranger.cosign(checkpoint, time))).rejects.toThrow(/^0 .* cosigned/)
+  await expect(fixture.log.addCosignatures(otherWitness.cosign(checkpoint, time))).rejects.toThrow(/^0 .* cosigned/)
   await expect(fixture.log.addCosignatures(witness.cosign(checkpoint, time + 3600))).rejects.toThrow('future')
   const fork = checkpoint.replace(toBase64(parseCheckpoint(checkpoint)!.root), toBase64(Buffer.alloc(32, 7)))
   await expect(fixture.log.addCosignatures(witness.cosign(fork, time))).rejects.toThrow('another root')
@@ -195,7 +195,7 @@ test('a cosignature is refused when it is forged, of an unknown witness, from th
   await expect(fixture.log.addCosignatures(changed.replace(last, bytes.toString('base64')))).rejects.toThrow(
     'does not verify',
   )
-  await expect(createFixture().log.addCosignatures(checkpoint)).rejects.toThrow('No witness is known')
+  await expect(createFixture().log.addCosignatures(checkpoint)).rejects.toThrow('No witness is configured')
 })
 
 test('nothing is appended to tiles that do not produce the signed root', async () => {
@@ -228,7 +228,7 @@ test('receipts and their places can be neither changed nor deleted, and a chain 
   await expect(fixture.issue([fixture.draft({ run_id: 'run_x' })])).rejects.toThrow('receipts_chain')
 })
 
-test('a log keeps its name', async () => {
+test('a log cannot be opened under another name', async () => {
   const fixture = createFixture()
   await fixture.log.open()
   await fixture.sequencer.runOnce()

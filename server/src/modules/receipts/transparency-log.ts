@@ -75,7 +75,7 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
 
   const currentHead = async (): Promise<LogHead> => {
     const head = await readHead(db)
-    if (!head) throw unavailable('The log has not been opened yet.')
+    if (!head) throw unavailable('The log has no checkpoint yet.')
     return head
   }
 

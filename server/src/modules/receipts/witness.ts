@@ -20,14 +20,14 @@ type WitnessDeps = {
 }
 
 /**
- * A witness sends back a checkpoint of ours with its own signature under it. It is accepted only if
- * the log had that root at that size; a witness that was shown another tree has found a fork, and the error says so.
+ * Accepts a checkpoint of this log that a witness has cosigned. It must have the root that the log had at that size;
+ * another root is evidence of a fork, and the error says so.
  */
 export async function acceptCosignatures(deps: WitnessDeps, newestSize: number, note: string) {
-  if (deps.witnesses.length === 0) throw notConfigured('No witness is known to this log.')
+  if (deps.witnesses.length === 0) throw notConfigured('No witness is configured for this log.')
   const checkpoint = parseCheckpoint(note)
   if (!checkpoint) throw invalid('This is not a checkpoint in the signed note format.')
-  if (checkpoint.origin !== deps.origin) throw invalid(`The checkpoint is of the log '${checkpoint.origin}'.`)
+  if (checkpoint.origin !== deps.origin) throw invalid(`The checkpoint is of another log: '${checkpoint.origin}'.`)
   if (checkpoint.size === 0 || checkpoint.size > newestSize)
     throw invalid(`The log has no checkpoint of ${checkpoint.size} entries.`)
   const root = await deps.rootAt(checkpoint.size)

@@ -165,7 +165,7 @@ function findBlockReason(lane: RoutableLane, constraints: RouteConstraints): str
 
 /**
  * The most likely available lane, or the fallback lane when the text is too vague. A priority selects only among capable
- * lanes, because a wrong lane is never cheap.
+ * lanes, because a cheap lane that cannot do the task saves nothing.
  */
 function selectCandidate(
   available: readonly Candidate[],
@@ -173,12 +173,12 @@ function selectCandidate(
   constraints: RouteConstraints,
 ): Candidate | undefined {
   const fallback = available.find((candidate) => candidate.lane.agentId === FALLBACK_LANE)
-  const trained = available.filter((candidate) => candidate.lane.agentId !== FALLBACK_LANE)
-  const likeliest = trained[0]
+  const trainedLanes = available.filter((candidate) => candidate.lane.agentId !== FALLBACK_LANE)
+  const likeliest = trainedLanes[0]
   if (!likeliest) return fallback
   // A category is an explicit choice of the caller, so the best lane of it is used even below the threshold.
   if (likeliest.score < threshold && constraints.category === undefined && fallback) return fallback
-  const capable = trained.filter((candidate) => candidate.score >= likeliest.score * CAPABLE_SHARE)
+  const capable = trainedLanes.filter((candidate) => candidate.score >= likeliest.score * CAPABLE_SHARE)
   const priority = constraints.priority ?? 'balanced'
   if (priority === 'cheapest') return minBy(capable, (candidate) => Number(candidate.lane.priceMicro))
   if (priority === 'fastest') return minBy(capable, (candidate) => tierRank(candidate.lane))

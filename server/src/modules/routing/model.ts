@@ -54,7 +54,7 @@ export function createRouter(model: RouterModel): Router {
       for (let lane = 0; lane < lanes.length; lane++) sums[lane]! += weights[row + lane]! * weight
       hasKnownWord ||= vector.origins[i]! >= 0 && weights[row] !== 0
     }
-    // Without a single learned word, the shape of a text does not tell which lane it needs.
+    // Without a single learned word, the shape of a text does not show which lane it needs.
     if (!hasKnownWord) return sums.fill(0)
     const length = Math.sqrt(Math.max(1, vector.squares))
     return sums.map((sum, lane) => (sum / length + model.bias[lane]!) * scale)

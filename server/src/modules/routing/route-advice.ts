@@ -116,7 +116,7 @@ export function createRouteAdvice(deps: RouteAdviceDeps) {
 
   const adviseLane = (task: string) => {
     const choice = deps.routing.choose({ task })
-    if (choice.agentId === null) throw invalid('No lane takes work at the moment.')
+    if (choice.agentId === null) throw invalid('No lane is available at the moment.')
     return {
       recommended_lane: choice.agentId,
       estimated_cost_usdc: usdcFromMicro(choice.priceMicro),

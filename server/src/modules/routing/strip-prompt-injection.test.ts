@@ -12,7 +12,7 @@ const injections = data.injections.filter((injection) => injection.split === 'te
 /** Every sixth validation task: about two of each family, to keep the test fast. */
 const tasks = data.validation.filter((_, i) => i % 6 === 0).map((row) => row.task)
 
-test('no instruction to the router inside a task changes the lane, wherever it stands', () => {
+test('no instruction to the router inside a task changes the lane, at any position', () => {
   const changes: string[] = []
   for (const task of tasks) {
     const expectedLane = topLane(task)

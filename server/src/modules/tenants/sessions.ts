@@ -80,7 +80,7 @@ export function createSessions(deps: SessionsDeps) {
       if (!caller || safeMethods.includes(request.method)) return caller
       checkOrigin(request)
       if (!equalInConstantTime(String(request.headers['x-csrf-token'] ?? ''), deriveCsrfToken(cookie)))
-        throw forbidden('A write with a session needs its x-csrf-token.')
+        throw forbidden('A write with a session needs the x-csrf-token of that session.')
       return caller
     },
 

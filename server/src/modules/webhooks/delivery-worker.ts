@@ -26,7 +26,7 @@ type Pool = { standing: Standing; size: number; perSubscription: number }
 
 /**
  * Two pools. A target that was slow or did not respond is served from the second, one message at a time, and returns
- * to the first with its next fast success. So an unresponsive target can delay others like it, but never a good one.
+ * to the first with its next fast success. So an unresponsive target can delay other slow targets, but never a fast one.
  */
 const pools: Pool[] = [
   { standing: 'good', size: 256, perSubscription: 8 },
@@ -45,7 +45,7 @@ export function createDeliveryWorker(deps: DeliveryWorkerDeps) {
   const attemptsBySubscription = new Map<string, number>()
   const inPool = new Map<Standing, number>()
   const runningAttempts = new Set<Promise<void>>()
-  const interrupted: string[] = []
+  const interruptedIds: string[] = []
   let claiming: Promise<number> | undefined
   let claimAgain = false
 
@@ -115,7 +115,7 @@ export function createDeliveryWorker(deps: DeliveryWorkerDeps) {
     )
     // A shutdown is not the target's failure: the delivery is released for another worker.
     if (stopping.signal.aborted && !outcome.ok) {
-      interrupted.push(delivery.id)
+      interruptedIds.push(delivery.id)
       return
     }
     const { switched_off } = await finish(toDeliveryOutcome(delivery, outcome, deps.clock.now(), random), [
@@ -135,7 +135,7 @@ export function createDeliveryWorker(deps: DeliveryWorkerDeps) {
     async stop() {
       stopping.abort()
       await Promise.allSettled([claiming, ...runningAttempts])
-      if (interrupted.length > 0) await releaseDeliveries(deps.db, worker, interrupted, deps.clock.now())
+      if (interruptedIds.length > 0) await releaseDeliveries(deps.db, worker, interruptedIds, deps.clock.now())
     },
   }
 }

@@ -54,7 +54,7 @@ test.each([
   'https://user:secret@example.com/',
 ])('%s is not a valid webhook URL', (url) => {
   expect(() => checkTargetUrl(url, production)).toThrow(
-    /^url (is not a valid address|must start with https|must not carry)/,
+    /^url (is not a valid address|must start with https|must not contain)/,
   )
 })
 

@@ -16,7 +16,7 @@ export function checkTargetUrl(text: string, rules: TargetRules): string {
   const isLocal = rules.allowLoopback && isLoopbackHost(url.hostname)
   if (url.protocol !== 'https:' && !(isLocal && url.protocol === 'http:'))
     throw invalid('url must start with https://.')
-  if (url.username || url.password) throw invalid('url must not carry a user name or password.')
+  if (url.username || url.password) throw invalid('url must not contain a user name or password.')
   // The URL parser has normalised decimal, hexadecimal, octal and shortened forms to plain addresses.
   const address = literalAddress(url.hostname)
   if (!isLocal && (isLoopbackHost(url.hostname) || (address && !isPublicAddress(address))))

@@ -214,7 +214,7 @@ const clearedFailures = {
 function checkEvents(events: string[]): string[] {
   const unknownEvent = events.find((event) => !subscribableEvents.has(event))
   if (unknownEvent !== undefined)
-    throw invalid(`'${unknownEvent.slice(0, 80)}' is not an event; '*' stands for all of them.`)
+    throw invalid(`'${unknownEvent.slice(0, 80)}' is not an event type; use '*' for all of them.`)
   return [...new Set(events)]
 }
 

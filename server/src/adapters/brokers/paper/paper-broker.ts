@@ -123,10 +123,10 @@ export function createPaperBroker(deps: PaperBrokerDeps): PaperBroker {
         now,
         (account, existingOrder) => {
           if (listingsOf(account).some((listing) => !quotedKeys.has(quoteKey(listing)))) return undefined
-          const advanced = advance(account, snapshots, rules)
-          const changed = change(advanced.account, snapshots.at(-1)!, existingOrder)
-          outcome = { result: changed.result }
-          return changed.draft ? joinDrafts(advanced, changed.draft) : advanced
+          const advancedDraft = advance(account, snapshots, rules)
+          const changeResult = change(advancedDraft.account, snapshots.at(-1)!, existingOrder)
+          outcome = { result: changeResult.result }
+          return changeResult.draft ? joinDrafts(advancedDraft, changeResult.draft) : advancedDraft
         },
         options.clientOrderId,
       )

@@ -48,10 +48,11 @@ export function applyPerpFill(
   entry: { ref: string; at: number },
 ): void {
   const { account } = draft
-  const existing = account.positions[fill.symbol]
-  const isOpposite = existing && (fill.side === 'buy' ? existing.quantityE8 < 0n : existing.quantityE8 > 0n)
-  const closingE8 = isOpposite ? minBigint(fill.quantityE8, absBigint(existing.quantityE8)) : 0n
-  if (existing && closingE8 > 0n) closePosition(draft, existing, closingE8, fill.priceE8, entry)
+  const existingPosition = account.positions[fill.symbol]
+  const isOpposite =
+    existingPosition && (fill.side === 'buy' ? existingPosition.quantityE8 < 0n : existingPosition.quantityE8 > 0n)
+  const closingE8 = isOpposite ? minBigint(fill.quantityE8, absBigint(existingPosition.quantityE8)) : 0n
+  if (existingPosition && closingE8 > 0n) closePosition(draft, existingPosition, closingE8, fill.priceE8, entry)
   if (fill.quantityE8 > closingE8)
     openPosition(draft, { ...fill, quantityE8: fill.quantityE8 - closingE8 }, leverageE2, entry)
   account.cashMicro -= fill.feeMicro

@@ -39,10 +39,10 @@ const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f
 
 /** Splits a task into instruction and material. In doubt, everything is the instruction. */
 export function readBrief(task: string, context: readonly string[] = []): Brief {
-  const cleaned = task.replace(/\r\n?/g, '\n').replace(CONTROL_CHARACTERS, '').trim()
-  const fences = extractFences(cleaned)
-  const { instruction, material } = fences.length > 0 ? splitFenced(cleaned, fences) : splitPlain(cleaned)
-  return { instruction, material, fences, context, task: cleaned, format: readOutputFormat(instruction || cleaned) }
+  const cleanTask = task.replace(/\r\n?/g, '\n').replace(CONTROL_CHARACTERS, '').trim()
+  const fences = extractFences(cleanTask)
+  const { instruction, material } = fences.length > 0 ? splitFenced(cleanTask, fences) : splitPlain(cleanTask)
+  return { instruction, material, fences, context, task: cleanTask, format: readOutputFormat(instruction || cleanTask) }
 }
 
 function extractFences(text: string): Fence[] {

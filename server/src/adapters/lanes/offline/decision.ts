@@ -140,13 +140,13 @@ function readInlineScores(
 ): Option[] | undefined {
   const foundScores = listedOptions.map(() => criteria.map((): number | undefined => undefined))
   for (const segment of task.slice(0, 8000).split(/[;\n]|\. |\bscores?:/i)) {
-    const mentioned = listedOptions.flatMap((option, i) => (mentionsOption(segment, option) ? [i] : []))
-    if (mentioned.length !== 1) continue
+    const optionIndexes = listedOptions.flatMap((option, i) => (mentionsOption(segment, option) ? [i] : []))
+    if (optionIndexes.length !== 1) continue
     criteria.forEach(({ name }, i) => {
       const score = new RegExp(`\\b${escapeRegExp(name)}\\b *[:=(]? *(\\d{1,3}(?:\\.\\d{1,3})?)(?! *%)`, 'i').exec(
         segment,
       )
-      if (score) foundScores[mentioned[0]!]![i] ??= Number(score[1])
+      if (score) foundScores[optionIndexes[0]!]![i] ??= Number(score[1])
     })
   }
   if (foundScores.some((scores) => scores.includes(undefined))) return undefined

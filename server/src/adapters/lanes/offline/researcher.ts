@@ -73,11 +73,11 @@ const REQUEST_WORDS = new Set(
 function selectSentences(sentences: readonly Sentence[], queryTerms: readonly string[], count: number): Sentence[] {
   const terms = sentences.map((sentence) => [...new Set(extractContentWords(sentence.text).map(stem))])
   const weights = new Map(countFrequencies(terms.flat()))
-  const score = (i: number, covered: ReadonlySet<string>) => {
+  const score = (i: number, coveredTerms: ReadonlySet<string>) => {
     const sentenceTerms = terms[i]!
     if (sentenceTerms.length < 3) return 0
     const content = sentenceTerms.reduce(
-      (sum, term) => sum + (covered.has(term) ? 0.25 : 1) * Math.min(weights.get(term)!, 6),
+      (sum, term) => sum + (coveredTerms.has(term) ? 0.25 : 1) * Math.min(weights.get(term)!, 6),
       0,
     )
     const matchCount = sentenceTerms.filter((term) => queryTerms.includes(term)).length
@@ -86,13 +86,13 @@ function selectSentences(sentences: readonly Sentence[], queryTerms: readonly st
     return (content / Math.sqrt(sentenceTerms.length)) * (1 + 0.35 * matchCount) * figureFactor * leadFactor
   }
   const selected: number[] = []
-  const covered = new Set<string>()
+  const coveredTerms = new Set<string>()
   while (selected.length < Math.min(count, sentences.length)) {
     let bestIndex = -1
     let bestScore = 0
     for (let i = 0; i < sentences.length; i++) {
       if (selected.includes(i)) continue
-      const value = score(i, covered)
+      const value = score(i, coveredTerms)
       if (value > bestScore) {
         bestIndex = i
         bestScore = value
@@ -100,7 +100,7 @@ function selectSentences(sentences: readonly Sentence[], queryTerms: readonly st
     }
     if (bestIndex < 0) break
     selected.push(bestIndex)
-    for (const term of terms[bestIndex]!) covered.add(term)
+    for (const term of terms[bestIndex]!) coveredTerms.add(term)
   }
   return selected.length > 0 ? selected.map((i) => sentences[i]!) : sentences.slice(0, 1)
 }

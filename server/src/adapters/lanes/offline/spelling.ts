@@ -41,16 +41,16 @@ export function correctSpelling(text: string): { text: string; changes: string[]
     if (replacement !== before) changes.push(`“${before.trim()}” → “${replacement.trim()}”`)
     return replacement
   }
-  let corrected = text.replace(/\p{L}+/gu, (word) => {
+  let correctedText = text.replace(/\p{L}+/gu, (word) => {
     const correction = Object.hasOwn(MISSPELLINGS, word.toLowerCase()) ? MISSPELLINGS[word.toLowerCase()]! : undefined
     return correction === undefined ? word : recordChange(word, correction)
   })
   for (const [pattern, correction] of CONFUSED_WORDS)
-    corrected = corrected.replace(pattern, (match, firstWord) =>
+    correctedText = correctedText.replace(pattern, (match, firstWord) =>
       recordChange(match, correction.replace('$1', String(firstWord))),
     )
-  corrected = corrected.replace(/\b(the|a|an|and|of|to|in|is|for|with|we|it) \1\b/gi, (match, word) =>
+  correctedText = correctedText.replace(/\b(the|a|an|and|of|to|in|is|for|with|we|it) \1\b/gi, (match, word) =>
     recordChange(match, word),
   )
-  return { text: corrected, changes }
+  return { text: correctedText, changes }
 }

@@ -28,9 +28,9 @@ export function splitSentences(text: string, limit = 400): Sentence[] {
   const sentences: Sentence[] = []
   for (const line of text.split(/\n+/)) {
     for (const piece of splitLine(line)) {
-      const cleaned = piece.replace(/^[\s>*•\-–]+/, '').trim()
-      if (cleaned.length < 2 || !/[\p{L}\p{N}]/u.test(cleaned)) continue
-      sentences.push({ text: cleaned, index: sentences.length + 1 })
+      const sentence = piece.replace(/^[\s>*•\-–]+/, '').trim()
+      if (sentence.length < 2 || !/[\p{L}\p{N}]/u.test(sentence)) continue
+      sentences.push({ text: sentence, index: sentences.length + 1 })
       if (sentences.length >= limit) return sentences
     }
   }

@@ -249,8 +249,8 @@ function splitLongSentence(sentence: string): string[] {
   )
   if (parts.length === 1 || parts.some((part) => splitWords(part).length < 4)) return [sentence]
   return parts.map((part, i) => {
-    const cleaned = capitalise(part.trim().replace(/^(?:and|so) /, ''))
-    return i < parts.length - 1 && !/[.!?]$/.test(cleaned) ? `${cleaned}.` : cleaned
+    const newSentence = capitalise(part.trim().replace(/^(?:and|so) /, ''))
+    return i < parts.length - 1 && !/[.!?]$/.test(newSentence) ? `${newSentence}.` : newSentence
   })
 }
 
