@@ -50,7 +50,7 @@ test('multicall results are decoded, and truncated data is refused', () => {
   expect(decodeAggregate3(returnData, 3)).toEqual(
     results.map(({ success, returnData }) => ({ success, data: returnData })),
   )
-  expect(() => decodeAggregate3(returnData, 2)).toThrow('number of results')
+  expect(() => decodeAggregate3(returnData, 2)).toThrow('number of entries')
   expect(() => decodeAggregate3(returnData.slice(0, -128), 3)).toThrow('truncated')
   expect(() => decodeAggregate3('0x', 1)).toThrow('truncated')
 })
