@@ -412,7 +412,7 @@ describe('alpaca', () => {
   })
 
   test.each([
-    ['a crossed market', { quote: { bp: 343, ap: 342 } }, /not a market/],
+    ['a crossed market', { quote: { bp: 343, ap: 342 } }, /not a valid quote/],
     ['an empty bid', { quote: { bp: 0 } }, /not a price/],
     ['a quote from the future', { quote: { t: '2026-11-16T16:00:00Z' } }, /in the future/],
   ])('rejects %s', async (_name, responses, reason) => {
@@ -480,7 +480,7 @@ describe('chainlink', () => {
     ['a negative answer', { latestRoundData: words(9, -1, 0, unix(NOW), 9) }, /not a price/],
     ['a zero answer', { latestRoundData: words(9, 0, 0, unix(NOW), 9) }, /not a price/],
     ['an answer from the future', { latestRoundData: words(9, 1, 0, unix(NOW) + 3600, 9) }, /in the future/],
-    ['an answer without a time', { latestRoundData: words(9, 1, 0, 0, 9) }, /does not say when/],
+    ['an answer without a time', { latestRoundData: words(9, 1, 0, 0, 9) }, /no update time/],
     ['the answer of an older round', { latestRoundData: words(9, 1, 0, unix(NOW), 8) }, /older round/],
     ['something that is not a feed', { latestRoundData: '0x' }, /0 words instead of 5/],
     ['a block from the future', { block: block(1000, new Date('2027-01-01')) }, /in the future/],

@@ -223,9 +223,9 @@ export function createPostgresJournal(database: Database): ChainJournal {
     async findBlock(key) {
       const [row] = await select<{ header: RpcBlock; transactions: RpcTransaction[] }>(
         `select header,
-                coalesce((select json_agg(t.transaction order by t.index) from chain_transactions t
-                          where t.block_number = b.number), '[]') as transactions
-         from chain_blocks b where ${'hash' in key ? 'b.hash = $1' : 'b.number = $1::bigint'}`,
+                coalesce((select json_agg(mined.transaction order by mined.index) from chain_transactions mined
+                          where mined.block_number = block.number), '[]') as transactions
+         from chain_blocks block where ${'hash' in key ? 'block.hash = $1' : 'block.number = $1::bigint'}`,
         ['hash' in key ? key.hash.toLowerCase() : key.number.toString()],
       )
       return row ?? null
@@ -234,8 +234,8 @@ export function createPostgresJournal(database: Database): ChainJournal {
     async findReceipts({ fromBlock, toBlock, authorization, limit }) {
       const rows = authorization
         ? await select<{ receipt: RpcReceipt }>(
-            `select t.receipt from chain_authorizations a join chain_transactions t on t.hash = a.transaction
-             where a.authorizer = $1 and a.nonce = $2 and t.block_number between $3::bigint and $4::bigint`,
+            `select mined.receipt from chain_authorizations used join chain_transactions mined on mined.hash = used.transaction
+             where used.authorizer = $1 and used.nonce = $2 and mined.block_number between $3::bigint and $4::bigint`,
             [authorization.authorizer, authorization.nonce, fromBlock.toString(), toBlock.toString()],
           )
         : await select<{ receipt: RpcReceipt }>(
@@ -264,8 +264,8 @@ with head as (
   insert into chain_blocks (number, hash, time, header)
   select $2::bigint, $5, $3::bigint, $6::json from head
 ), sent as (
-  select t.* from head, unnest($7::text[], $8::text[], $9::bigint[], $10::text[], $11::text[], $12::text[])
-    with ordinality as t(hash, sender, account_nonce, raw, transaction, receipt, place)
+  select item.* from head, unnest($7::text[], $8::text[], $9::bigint[], $10::text[], $11::text[], $12::text[])
+    with ordinality as item(hash, sender, account_nonce, raw, transaction, receipt, place)
 ), new_transactions as (
   insert into chain_transactions (hash, block_number, index, raw, transaction, receipt)
   select hash, $2::bigint, place - 1, raw, transaction::json, receipt::json from sent
@@ -274,25 +274,26 @@ with head as (
   select sender, max(account_nonce) from sent group by sender
   on conflict (address) do update set nonce = greatest(chain_accounts.nonce, excluded.nonce)
 ), moved as (
-  select t.* from head, jsonb_to_recordset($13::jsonb) as t(owner text, delta numeric)
+  select item.* from head, jsonb_to_recordset($13::jsonb) as item(owner text, delta numeric)
 ), known_balances as (
-  update chain_balances b set amount = b.amount + m.delta from moved m where m.owner = b.owner returning b.owner
+  update chain_balances balance set amount = balance.amount + moved.delta from moved
+  where moved.owner = balance.owner returning balance.owner
 ), new_balances as (
   insert into chain_balances (owner, amount)
   select owner, delta from moved where owner not in (select owner from known_balances)
 ), new_authorizations as (
   insert into chain_authorizations (authorizer, nonce, cancelled, valid_before, transaction)
-  select t.authorizer, t.nonce, t.cancelled, t.valid_before, t.transaction
+  select item.authorizer, item.nonce, item.cancelled, item.valid_before, item.transaction
   from head, jsonb_to_recordset($14::jsonb)
-    as t(authorizer text, nonce text, cancelled boolean, valid_before numeric, transaction text)
+    as item(authorizer text, nonce text, cancelled boolean, valid_before numeric, transaction text)
 ), new_allowances as (
   insert into chain_allowances (owner, spender, amount)
-  select t.owner, t.spender, t.amount
-  from head, jsonb_to_recordset($15::jsonb) as t(owner text, spender text, amount numeric)
+  select item.owner, item.spender, item.amount
+  from head, jsonb_to_recordset($15::jsonb) as item(owner text, spender text, amount numeric)
   on conflict (owner, spender) do update set amount = excluded.amount
 ), new_permits as (
   insert into chain_permits (owner, count)
-  select t.owner, t.count from head, jsonb_to_recordset($16::jsonb) as t(owner text, count numeric)
+  select item.owner, item.count from head, jsonb_to_recordset($16::jsonb) as item(owner text, count numeric)
   on conflict (owner) do update set count = excluded.count
 )
 select epoch from head`

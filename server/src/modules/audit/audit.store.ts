@@ -35,8 +35,8 @@ export async function isAnyEventQueued(db: Db): Promise<boolean> {
 
 export async function readQueuedEvents(tx: Tx, limit: number): Promise<EventRow[]> {
   const { rows } = await sql<EventRow>`
-    select e.* from (select event_id from audit_queue order by event_id limit ${limit}) q
-    join audit_events e on e.id = q.event_id order by e.id
+    select event.* from (select event_id from audit_queue order by event_id limit ${limit}) queued
+    join audit_events event on event.id = queued.event_id order by event.id
   `.execute(tx)
   return rows
 }

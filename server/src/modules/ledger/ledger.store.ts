@@ -25,22 +25,23 @@ export async function listEntries(
   tenantId: string,
   { account, ref, before, limit }: EntriesQuery,
 ): Promise<EntryRow[]> {
-  const accountFilter = account === undefined ? sql`true` : sql`e.tenant_id = ${tenantId} and e.account = ${account}`
-  const refFilter = ref === undefined ? sql`true` : sql`t.ref = ${ref}`
+  const accountFilter =
+    account === undefined ? sql`true` : sql`entry.tenant_id = ${tenantId} and entry.account = ${account}`
+  const refFilter = ref === undefined ? sql`true` : sql`parent.ref = ${ref}`
   // The row comparison is exact; the plain comparisons let the index scan start at the cursor.
   const cursorFilter =
     before === undefined
       ? sql`true`
-      : sql`t.id <= ${before.transactionId} and e.transaction_id <= ${before.transactionId} and (e.transaction_id, e.line) < (${before.transactionId}, ${before.line})`
+      : sql`parent.id <= ${before.transactionId} and entry.transaction_id <= ${before.transactionId} and (entry.transaction_id, entry.line) < (${before.transactionId}, ${before.line})`
   const { rows } = await sql<EntryRow>`
-    select e.transaction_id, e.line, e.account, e.asset, e.amount_micro, t.code, t.ref, t.created_at,
-      case when t.kind <> 'pend' then 'posted' when r.id is null then 'pending' else 'voided' end as status
-    from ledger_transactions t
-    join ledger_entries e on e.transaction_id = t.id
-    left join ledger_transactions r on r.pending_id = t.id
-    where t.tenant_id = ${tenantId} and ${accountFilter} and ${refFilter} and ${cursorFilter}
-      and (e.layer = 'posted' or (t.kind = 'pend' and (r.id is null or r.kind = 'void')))
-    order by e.transaction_id desc, e.line desc limit ${limit}`.execute(tx)
+    select entry.transaction_id, entry.line, entry.account, entry.asset, entry.amount_micro, parent.code, parent.ref, parent.created_at,
+      case when parent.kind <> 'pend' then 'posted' when resolution.id is null then 'pending' else 'voided' end as status
+    from ledger_transactions parent
+    join ledger_entries entry on entry.transaction_id = parent.id
+    left join ledger_transactions resolution on resolution.pending_id = parent.id
+    where parent.tenant_id = ${tenantId} and ${accountFilter} and ${refFilter} and ${cursorFilter}
+      and (entry.layer = 'posted' or (parent.kind = 'pend' and (resolution.id is null or resolution.kind = 'void')))
+    order by entry.transaction_id desc, entry.line desc limit ${limit}`.execute(tx)
   return rows
 }
 

@@ -9,8 +9,8 @@ export type LogHead = { origin: string; size: number; root: Buffer; note: string
 export async function readHead(tx: Tx): Promise<LogHead | undefined> {
   const { rows } = await sql<Omit<LogHead, 'size'> & { size: bigint }>`
     select origin, size, root, note,
-           (select coalesce(string_agg(line, '' order by witness), '') from log_cosignatures c where c.size = h.size) as cosignatures
-    from log_head h
+           (select coalesce(string_agg(line, '' order by witness), '') from log_cosignatures cosignature where cosignature.size = head.size) as cosignatures
+    from log_head head
   `.execute(tx)
   return rows[0] && { ...rows[0], size: Number(rows[0].size) }
 }
@@ -31,10 +31,10 @@ export async function isAnyQueued(db: Db): Promise<boolean> {
 /** Oldest ids first, so a receipt is logged after the one it continues. */
 export async function readQueue(tx: Tx, limit: number): Promise<{ id: string; body: string }[]> {
   const { rows } = await sql<{ id: string; body: string }>`
-    select r.id, r.body
-    from (select receipt_id from log_queue order by receipt_id limit ${limit}) q
-    join receipts r on r.id = q.receipt_id
-    order by r.id
+    select receipt.id, receipt.body
+    from (select receipt_id from log_queue order by receipt_id limit ${limit}) queued
+    join receipts receipt on receipt.id = queued.receipt_id
+    order by receipt.id
   `.execute(tx)
   return rows
 }
@@ -72,8 +72,8 @@ export async function writeTiles(tx: Tx, tiles: readonly { tile: Tile; bytes: Ui
 /** The entries of the log from `first` on: exactly the bytes that the leaves are hashes of. */
 export async function readEntries(tx: Tx, first: number, count: number): Promise<string[]> {
   const { rows } = await sql<{ body: string }>`
-    select r.body from log_entries e join receipts r on r.id = e.receipt_id
-    where e.log_index >= ${first} and e.log_index < ${first + count} order by e.log_index
+    select receipt.body from log_entries entry join receipts receipt on receipt.id = entry.receipt_id
+    where entry.log_index >= ${first} and entry.log_index < ${first + count} order by entry.log_index
   `.execute(tx)
   return rows.map((row) => row.body)
 }

@@ -32,13 +32,13 @@ export type ClaimOptions = {
 
 export async function claimDeliveries(tx: Tx, options: ClaimOptions): Promise<ClaimedDelivery[]> {
   const { rows } = await sql<ClaimedDelivery>`
-    select d.id, d.subscription_id, d.event_id, d.seq, d.claim, d.round_attempts,
-           e.type, e.data, e.created_at as event_at, s.url, s.secret, s.earlier_secret, s.earlier_secret_until
+    select delivery.id, delivery.subscription_id, delivery.event_id, delivery.seq, delivery.claim, delivery.round_attempts,
+           event.type, event.data, event.created_at as event_at, subscription.url, subscription.secret, subscription.earlier_secret, subscription.earlier_secret_until
     from claim_deliveries(${options.at}, make_interval(secs => ${options.leaseSeconds}), ${options.limit}, ${options.perSubscription},
-                          ${options.standing}, ${JSON.stringify(options.attemptsBySubscription)}::jsonb, ${options.worker}) d
-    join events e on e.id = d.event_id
-    join webhook_subscriptions s on s.id = d.subscription_id
-    order by d.seq
+                          ${options.standing}, ${JSON.stringify(options.attemptsBySubscription)}::jsonb, ${options.worker}) delivery
+    join events event on event.id = delivery.event_id
+    join webhook_subscriptions subscription on subscription.id = delivery.subscription_id
+    order by delivery.seq
   `.execute(tx)
   return rows
 }
@@ -126,9 +126,9 @@ export async function exhaustStoppedDeliveries(tx: Tx, limit: number): Promise<n
     update webhook_deliveries set state = 'exhausted', next_attempt_at = null, claim = null,
       last_error = coalesce(last_error, 'the subscription was switched off')
     where id in (
-      select d.id from webhook_subscriptions s
-      join webhook_deliveries d on d.subscription_id = s.id and d.state = 'pending'
-      where (s.disabled_reason is not null or s.deleted_at is not null) and not s.is_active
+      select delivery.id from webhook_subscriptions subscription
+      join webhook_deliveries delivery on delivery.subscription_id = subscription.id and delivery.state = 'pending'
+      where (subscription.disabled_reason is not null or subscription.deleted_at is not null) and not subscription.is_active
       limit ${limit}
     )
   `.execute(tx)
@@ -143,8 +143,8 @@ export async function deleteOldDeliveries(tx: Tx, before: Date, limit: number): 
   `.execute(tx)
   const events = await sql`
     delete from events where id in (
-      select id from events e where created_at < ${before} and dispatched_at is not null
-        and not exists (select 1 from webhook_deliveries d where d.event_id = e.id)
+      select id from events event where created_at < ${before} and dispatched_at is not null
+        and not exists (select 1 from webhook_deliveries delivery where delivery.event_id = event.id)
       order by created_at limit ${limit})
   `.execute(tx)
   return Number((deliveries.numAffectedRows ?? 0n) + (events.numAffectedRows ?? 0n))
@@ -158,16 +158,16 @@ export async function readBacklog(tx: Tx, at: Date): Promise<Backlog> {
     with recursive waiting as (
       (select subscription_id from webhook_deliveries where state = 'pending' order by subscription_id limit 1)
       union all
-      select (select d.subscription_id from webhook_deliveries d
-              where d.state = 'pending' and d.subscription_id > w.subscription_id order by d.subscription_id limit 1)
-      from waiting w where w.subscription_id is not null
+      select (select delivery.subscription_id from webhook_deliveries delivery
+              where delivery.state = 'pending' and delivery.subscription_id > waiting.subscription_id order by delivery.subscription_id limit 1)
+      from waiting where waiting.subscription_id is not null
     ), due as (
       select earliest.next_attempt_at
-      from waiting w
-      join webhook_subscriptions s on s.id = w.subscription_id and s.is_active and s.deleted_at is null
+      from waiting
+      join webhook_subscriptions subscription on subscription.id = waiting.subscription_id and subscription.is_active and subscription.deleted_at is null
       cross join lateral (
-        select d.next_attempt_at from webhook_deliveries d
-        where d.subscription_id = s.id and d.state = 'pending' order by d.next_attempt_at limit 1
+        select delivery.next_attempt_at from webhook_deliveries delivery
+        where delivery.subscription_id = subscription.id and delivery.state = 'pending' order by delivery.next_attempt_at limit 1
       ) as earliest
       where earliest.next_attempt_at <= ${at}
     )

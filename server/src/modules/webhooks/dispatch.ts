@@ -63,13 +63,13 @@ async function readBatch(tx: Tx): Promise<{ eventIds: string[]; deliveries: NewD
 
 async function matchSubscriptions(tx: Tx, eventIds: string[], limit?: number): Promise<NewDelivery[]> {
   const { rows } = await sql<NewDelivery>`
-    select s.id as subscription_id, s.tenant_id, e.id as event_id,
-           s.last_seq + row_number() over (partition by s.id order by e.id) as seq
-    from events e
-    join webhook_subscriptions s on s.tenant_id = e.tenant_id and s.is_active and s.deleted_at is null
-      and case when e.only_for is null then s.events && array[e.type, '*'] else s.id = e.only_for end
-    where e.id = any(${eventIds}::text[])
-    order by e.id limit ${limit ?? null}
+    select subscription.id as subscription_id, subscription.tenant_id, event.id as event_id,
+           subscription.last_seq + row_number() over (partition by subscription.id order by event.id) as seq
+    from events event
+    join webhook_subscriptions subscription on subscription.tenant_id = event.tenant_id and subscription.is_active and subscription.deleted_at is null
+      and case when event.only_for is null then subscription.events && array[event.type, '*'] else subscription.id = event.only_for end
+    where event.id = any(${eventIds}::text[])
+    order by event.id limit ${limit ?? null}
   `.execute(tx)
   return rows
 }
@@ -80,14 +80,14 @@ async function insertDeliveries(tx: Tx, deliveries: NewDelivery[], ids: Ids, now
     insert into webhook_deliveries (id, subscription_id, tenant_id, event_id, seq, next_attempt_at, created_at)
     select id, subscription_id, tenant_id, event_id, seq, ${now}, ${now}
     from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb)
-      as r(id text, subscription_id text, tenant_id text, event_id text, seq bigint)
+      as item(id text, subscription_id text, tenant_id text, event_id text, seq bigint)
   `.execute(tx)
   await sql`
-    update webhook_subscriptions s set last_seq = n.last
+    update webhook_subscriptions subscription set last_seq = numbered.last
     from (select subscription_id, max(seq) as last
-          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as r(subscription_id text, seq bigint)
-          group by subscription_id) n
-    where s.id = n.subscription_id
+          from jsonb_to_recordset(${JSON.stringify(rows)}::jsonb) as item(subscription_id text, seq bigint)
+          group by subscription_id) numbered
+    where subscription.id = numbered.subscription_id
   `.execute(tx)
   await sql`select pg_notify(${DELIVERIES_CHANNEL}, '')`.execute(tx)
 }
