@@ -1,7 +1,7 @@
 // Renders /openapi.json as a page. Its contents are inserted as text, never as markup.
 
 import { el, prose } from '/docs/element.js'
-import { formatContentType, renderFields, renderParameters } from '/docs/schema.js'
+import { formatContentType, renderFields, renderParameters, setComponents } from '/docs/schema.js'
 
 const methods = ['get', 'post', 'put', 'patch', 'delete']
 const successDescriptions = { 200: 'Success.', 201: 'Created.', 202: 'Accepted.' }
@@ -31,20 +31,17 @@ function lazyDetails(summary, build) {
   return node
 }
 
-/** The schema itself, or the shared schema that it refers to. */
-const resolveReference = (schema, schemas) => schemas[schema?.$ref?.split('/').at(-1)] ?? schema
-
-function renderResponse([status, response], schemas) {
+function renderResponse([status, response]) {
   const [type, content] = Object.entries(response.content ?? {})[0] ?? []
   const hasNoDescription = response.description === 'Default Response' || !response.description
   const description = hasNoDescription ? (successDescriptions[status] ?? '') : response.description
   const summary = [el('code', { textContent: status }), ' ', ...prose(`${description}${formatContentType(type)}`)]
   return content?.schema
-    ? lazyDetails(summary, () => renderFields(resolveReference(content.schema, schemas)))
+    ? lazyDetails(summary, () => renderFields(content.schema))
     : el('p', { className: 'response' }, ...summary)
 }
 
-function renderOperation({ path, method, op }, { schemes, schemas }) {
+function renderOperation({ path, method, op }, schemes) {
   const bodySchema = op.requestBody?.content?.['application/json']?.schema
   const link = el('a', { href: `#${op.operationId}`, title: 'Link to this endpoint' }, ` ${path}`)
   return el(
@@ -59,7 +56,7 @@ function renderOperation({ path, method, op }, { schemes, schemas }) {
     bodySchema && el('h4', { textContent: 'Body' }),
     bodySchema && renderFields(bodySchema),
     el('h4', { textContent: 'Responses' }),
-    ...Object.entries(op.responses ?? {}).map((entry) => renderResponse(entry, schemas)),
+    ...Object.entries(op.responses ?? {}).map(renderResponse),
   )
 }
 
@@ -99,7 +96,8 @@ async function renderPage() {
   const response = await fetch('/openapi.json')
   if (!response.ok) throw new Error(`Could not load openapi.json: the service responded ${response.status}.`)
   const { info, openapi, components, paths } = await response.json()
-  const shared = { schemes: components?.securitySchemes ?? {}, schemas: components?.schemas ?? {} }
+  const schemes = components?.securitySchemes ?? {}
+  setComponents(components?.schemas ?? {})
   byId('about').textContent = `${info.description} Version ${info.version}, OpenAPI ${openapi}.`
   const groups = groupByTag(
     Object.entries(paths).flatMap(([path, item]) =>
@@ -109,7 +107,7 @@ async function renderPage() {
   byId('index').replaceChildren(...groups.flatMap(renderIndexGroup))
   byId('operations').replaceChildren(
     ...groups.map(([tag, operations]) =>
-      el('section', {}, el('h2', { textContent: tag }), ...operations.map((entry) => renderOperation(entry, shared))),
+      el('section', {}, el('h2', { textContent: tag }), ...operations.map((entry) => renderOperation(entry, schemes))),
     ),
   )
   const links = [...byId('index').querySelectorAll('a')]

@@ -3,6 +3,19 @@ import { el, prose } from '/docs/element.js'
 
 const MAX_DEPTH = 8
 
+let components = {}
+/** The schemas that others refer to by `$ref`. */
+export const setComponents = (schemas) => {
+  components = schemas
+}
+
+/** The schema itself, or the component that it refers to; a description beside the reference goes first. */
+function resolveReference(schema) {
+  if (!schema?.$ref) return schema
+  const { $ref, ...own } = schema
+  return { ...components[$ref.split('/').at(-1)], ...own }
+}
+
 const constraintLabels = {
   minimum: '≥',
   maximum: '≤',
@@ -18,7 +31,8 @@ const constraintLabels = {
   default: 'default',
 }
 
-export function formatType(schema) {
+export function formatType(schemaOrReference) {
+  const schema = resolveReference(schemaOrReference)
   if (!schema || typeof schema !== 'object') return 'anything'
   if ('const' in schema) return JSON.stringify(schema.const)
   if (schema.enum) return schema.enum.map((value) => JSON.stringify(value)).join(' | ')
@@ -44,7 +58,8 @@ const formatConstraints = (schema) =>
 const formatNote = (schema, description) => [formatConstraints(schema), description].filter(Boolean).join('. ')
 
 /** Merges the properties of all variants of a schema; in a union only the properties required by all are required. */
-function mergeVariants(schema) {
+function mergeVariants(schemaOrReference) {
+  const schema = resolveReference(schemaOrReference)
   const parts = (schema?.allOf ?? schema?.anyOf ?? schema?.oneOf)?.map(mergeVariants).filter((part) => part?.properties)
   if (!parts) return schema
   const required = parts.map((part) => part.required ?? [])
@@ -57,7 +72,10 @@ function mergeVariants(schema) {
   }
 }
 
-const itemSchema = (schema) => mergeVariants(schema?.type === 'array' ? schema.items : schema)
+function itemSchema(schemaOrReference) {
+  const schema = resolveReference(schemaOrReference)
+  return mergeVariants(schema?.type === 'array' ? schema.items : schema)
+}
 
 const renderRow = (name, type, required, ...note) =>
   el(
@@ -80,7 +98,7 @@ export function renderFields(fullSchema, depth = 0) {
       Object.keys(nested.properties).length > 0 &&
       depth < MAX_DEPTH &&
       el('details', {}, el('summary', { className: 'muted', textContent: 'fields' }), renderFields(nested, depth + 1))
-    const note = formatNote(property, property?.description)
+    const note = formatNote(resolveReference(property), resolveReference(property)?.description)
     return renderRow(name, formatType(property), schema.required?.includes(name), ...prose(note), nestedFields)
   })
   return rows.length > 0

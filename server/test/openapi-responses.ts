@@ -50,14 +50,17 @@ export function createResponseChecker(document: OpenApiDocument) {
     return [...new Set(unknownMembers(schema, response.body))].map((member) => `${label}: ${member} is not described`)
   }
 
+  const resolveReference = (schema: Schema): Schema =>
+    schema.$ref ? document.components.schemas[schema.$ref.split('/').at(-1)!]! : schema
+
   const unknownMembers = (schemaOrRef: Schema, value: unknown, at = ''): string[] => {
-    const schema = schemaOrRef.$ref ? document.components.schemas[schemaOrRef.$ref.split('/').at(-1)!]! : schemaOrRef
+    const schema = resolveReference(schemaOrRef)
     if (schema.anyOf)
       return schema.anyOf
         .map((candidate) => unknownMembers(candidate, value, at))
         .sort((a, b) => a.length - b.length)[0]!
     if (schema.allOf) {
-      const properties = Object.assign({}, ...schema.allOf.map((candidate) => candidate.properties))
+      const properties = Object.assign({}, ...schema.allOf.map((candidate) => resolveReference(candidate).properties))
       return unknownMembers({ properties }, value, at)
     }
     if (Array.isArray(value)) return value.flatMap((item) => unknownMembers(schema.items ?? {}, item, `${at}[]`))

@@ -29,7 +29,17 @@ type Operation = {
   security?: Record<string, unknown>[]
 }
 
-export function listRoutes(description: { paths: Record<string, Record<string, Operation>> }): RouteDescription[] {
+export function listRoutes(description: {
+  paths: Record<string, Record<string, Operation>>
+  components: { schemas: Record<string, Schema> }
+}): RouteDescription[] {
+  const resolveReferences = (value: unknown): unknown => {
+    if (Array.isArray(value)) return value.map(resolveReferences)
+    if (typeof value !== 'object' || value === null) return value
+    const name = '$ref' in value && typeof value.$ref === 'string' ? value.$ref.split('/').at(-1)! : undefined
+    if (name !== undefined) return resolveReferences(description.components.schemas[name])
+    return Object.fromEntries(Object.entries(value).map(([key, member]) => [key, resolveReferences(member)]))
+  }
   return Object.entries(description.paths).flatMap(([path, operations]) =>
     Object.entries(operations).map(([method, operation]) => ({
       method: method.toUpperCase(),
@@ -37,7 +47,7 @@ export function listRoutes(description: { paths: Record<string, Record<string, O
       query: (operation.parameters ?? [])
         .filter((parameter) => parameter.in === 'query' && parameter.schema.type === 'string' && !parameter.schema.enum)
         .map((parameter) => parameter.name),
-      body: operation.requestBody?.content['application/json']?.schema,
+      body: resolveReferences(operation.requestBody?.content['application/json']?.schema) as Schema | undefined,
       admin: (operation.security ?? []).some((scheme) => 'adminKey' in scheme),
     })),
   )
