@@ -19,7 +19,7 @@ export class CanonicalizeError extends ProofError {
 /**
  * The RFC 8785 (JCS) text of a JSON value: what every hash and signature of this package is computed over.
  * Values that `JSON.stringify` would silently drop or rewrite (undefined, dates, NaN, lone surrogates) are rejected
- * instead, because a signature over something the author did not write is worse than none.
+ * instead, because the signature would cover something other than the given value.
  */
 export function canonicalize(value: unknown): string {
   const path: (string | number)[] = []

@@ -19,14 +19,14 @@ const claimOf = (oldSize: number, newSize: number) => ({
 
 describe('RFC 6962 section 2.1.3', () => {
   // The example: from 3 leaves to 7 is [c, d, g, l], from 4 is [l], from 6 is [i, j, k].
-  const seven = fillerHashes(7)
-  const range = (start: number, end: number) => toHex(rootOfLeafHashes(seven.slice(start, end)))
+  const sevenLeaves = fillerHashes(7)
+  const range = (start: number, end: number) => toHex(rootOfLeafHashes(sevenLeaves.slice(start, end)))
   test.each([
     [3, [range(2, 3), range(3, 4), range(0, 2), range(4, 7)]],
     [4, [range(4, 7)]],
     [6, [range(4, 6), range(6, 7), range(0, 4)]],
   ])('from %i leaves to 7', (oldSize, proof) => {
-    expect(consistencyProof(seven, oldSize).map(toHex)).toEqual(proof)
+    expect(consistencyProof(sevenLeaves, oldSize).map(toHex)).toEqual(proof)
   })
 })
 

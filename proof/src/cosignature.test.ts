@@ -94,7 +94,7 @@ test('flipping a bit of the checkpoint text or of a cosignature makes it invalid
   )
 })
 
-test('a witness key cannot act as a log key, nor the other way round', () => {
+test('a witness key is not accepted as a log key, nor a log key as a witness key', () => {
   const asLog = formatVerifierKey({ name: 'w1.test', type: NOTE_ED25519, publicKey: witnessOne.publicKey })
   const asWitness = formatVerifierKey({ name: 'w1.test', type: NOTE_COSIGNATURE_V1, publicKey: witnessOne.publicKey })
   expect(verifyCosignatures(cosigned, { witnesses: [asLog] }).ok).toBe(false)

@@ -29,7 +29,7 @@ test('base64, base64url and hex agree with Node for any bytes, both ways', () =>
 })
 
 test.each(['A', 'AA', 'AAA', 'AB==', 'AAB=', 'AA=', 'AA===', 'A A=', 'AA==\n', 'AA-_', '====', 'AAAA='])(
-  'base64 %j has another spelling or none, and is refused',
+  'base64 %j is not canonical and is refused',
   (text) => {
     expect(() => fromBase64(text)).toThrow('Not canonical base64')
   },

@@ -17,15 +17,15 @@ const roots = Array.from({ length: 257 }, (_, size) => rootOfNodes(size, read))
 
 describe('RFC 6962 section 2.1.3', () => {
   // The example tree of seven leaves: d0 needs [b, h, l], d3 [c, g, l], d4 [f, j, k], d6 [i, k].
-  const seven = fillerHashes(7)
-  const range = (start: number, end: number) => toHex(rootOfLeafHashes(seven.slice(start, end)))
+  const sevenLeaves = fillerHashes(7)
+  const range = (start: number, end: number) => toHex(rootOfLeafHashes(sevenLeaves.slice(start, end)))
   test.each([
     [0, [range(1, 2), range(2, 4), range(4, 7)]],
     [3, [range(2, 3), range(0, 2), range(4, 7)]],
     [4, [range(5, 6), range(6, 7), range(0, 4)]],
     [6, [range(4, 6), range(0, 4)]],
   ])('the proof of d%i', (index, proof) => {
-    expect(inclusionProof(seven, index).map(toHex)).toEqual(proof)
+    expect(inclusionProof(sevenLeaves, index).map(toHex)).toEqual(proof)
   })
 })
 

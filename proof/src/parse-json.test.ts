@@ -16,14 +16,14 @@ test('any JSON value parses as with JSON.parse', () => {
 })
 
 test.each(['{"a":1,"a":2}', '{"a":1,"\\u0061":2}', '{"x":[{"a":1 ,\n"b":2, "a" : 3}]}', '{"\\"":1,"\\u0022":1}'])(
-  'two keys of one name are refused: %s',
+  'a duplicate key is refused: %s',
   (text) => {
     expect(() => parseJson(text)).toThrow('appears twice')
   },
 )
 
 test.each(['[{"a":1},{"a":1}]', '{"a":{"a":1}}', '{"a":"\\"a\\":1","b":"a"}', '["a","a"]', '{"a":["a","a:"]}'])(
-  'the same name elsewhere is fine: %s',
+  'the same key in different objects is accepted: %s',
   (text) => {
     expect(parseJson(text)).toEqual(JSON.parse(text))
   },

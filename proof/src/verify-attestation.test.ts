@@ -60,8 +60,8 @@ describe('evidence', () => {
   test('a hash that does not match the sources fails, although it is signed', () => {
     const backing = structuredClone(live.backing) as Backing
     backing.evidence.sources.pop()
-    const lied = makeAttestation({ changes: { backing } })
-    const result = verifyAttestation(lied, { jwks })
+    const forgedAttestation = makeAttestation({ changes: { backing } })
+    const result = verifyAttestation(forgedAttestation, { jwks })
     expect([check(result, 'signature'), check(result, 'evidence_hash'), result.ok]).toEqual([true, false, false])
     backing.evidence.hash = evidenceHash(backing.evidence.sources)
     expect(verifyAttestation(makeAttestation({ changes: { backing } }), { jwks }).ok).toBe(true)
@@ -122,7 +122,7 @@ test('an unknown key fails', () => {
   expect(verifyAttestation(live, { jwks: { keys: [] } }).ok).toBe(false)
 })
 
-test('a receipt is rejected as an attestation, whoever signed it', () => {
+test('a receipt is rejected as an attestation, even with a trusted signature', () => {
   expect(verifyAttestation(makeAttestation({ changes: { schema: 'run-receipt/v1' } }), { jwks }).ok).toBe(false)
 })
 

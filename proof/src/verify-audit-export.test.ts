@@ -68,8 +68,8 @@ test('flipping any bit of an export makes it invalid, unless no value changes', 
 
 test('a duplicate key is rejected: grep and a parser would read two different events', () => {
   const [first] = lines(events)
-  const doubled = first!.replace('{', '{"type":"run.blocked",')
-  expect(verifyAuditExport([doubled])).toMatchObject({ ok: false, broken_at: 1 })
+  const duplicateKeyLine = first!.replace('{', '{"type":"run.blocked",')
+  expect(verifyAuditExport([duplicateKeyLine])).toMatchObject({ ok: false, broken_at: 1 })
 })
 
 describe('parts of a chain', () => {

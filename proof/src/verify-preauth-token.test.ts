@@ -84,8 +84,8 @@ describe('forgeries', () => {
   test('an unknown key, no key, or a key for something else', () => {
     expect(check(verifyPreauthToken(makeToken(claims, { key: untrustedKey }), options), 'key')).toBe(false)
     expect(verifyPreauthToken(makeToken(claims, { header: { kid: undefined } }), options).ok).toBe(false)
-    const marked = { keys: [testKey(1, 'receipt').jwk] }
-    expect(check(verifyPreauthToken(token, { jwks: marked, now }), 'key_purpose')).toBe(false)
+    const receiptKeys = { keys: [testKey(1, 'receipt').jwk] }
+    expect(check(verifyPreauthToken(token, { jwks: receiptKeys, now }), 'key_purpose')).toBe(false)
   })
 
   test("an untrusted signature under the issuer's key id", () => {

@@ -103,8 +103,8 @@ describe('keys', () => {
   })
 
   test('an empty, missing or malformed key set trusts no key', () => {
-    for (const none of [{ keys: [] }, undefined, null, 'keys', { keys: [null] }]) {
-      expect(verifyReceipt(logged, { jwks: none as never }).ok).toBe(false)
+    for (const keySet of [{ keys: [] }, undefined, null, 'keys', { keys: [null] }]) {
+      expect(verifyReceipt(logged, { jwks: keySet as never }).ok).toBe(false)
     }
   })
 

@@ -2,10 +2,10 @@ import { readdirSync, readFileSync } from 'node:fs'
 import { dirname, join, relative, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 
-/** Holds the house's import rules: proof ← platform ← modules ← adapters ← app.ts ← commands; sdk → proof; web → sdk. */
+/** Import rules: proof ← platform ← modules ← adapters ← app.ts ← commands; sdk → proof; web → sdk. */
 const root = resolve(import.meta.dirname, '../..')
 
-// A module imports only modules that stand before it here.
+// A module may import only modules listed before it.
 const modules = [
   'tenants',
   'catalog',
@@ -23,7 +23,7 @@ const modules = [
   'insights',
 ]
 
-// What others may use of a module besides its types: its face, and files that are part of it.
+// The files of a module that other modules may import values from; by default `<module>.ts`. Types may come from any file.
 const faces: Record<string, string[]> = {
   payments: ['payments.ts', 'payments.steps.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
   catalog: ['catalog.ts', 'price-list.ts'],
@@ -62,14 +62,14 @@ const layerOf = (path: string) => /^server\/src\/(platform|modules|adapters|comm
 const moduleOf = (path: string) => /^server\/src\/modules\/([^/]+)\//.exec(path)?.[1]
 const broken = (imports: Import[]) => imports.map(({ from, to }) => `${from} → ${to}`)
 
-test('the platform knows no business', () => {
+test('the platform imports nothing of modules, adapters or commands', () => {
   const wrong = serverImports.filter(
     ({ from, to }) => layerOf(from) === 'platform' && to.startsWith('server/') && layerOf(to) !== 'platform',
   )
   expect(broken(wrong)).toEqual([])
 })
 
-test('modules know the platform and earlier modules, never adapters', () => {
+test('modules import only the platform and earlier modules, never adapters', () => {
   const wrong = serverImports.filter(({ from, to }) => {
     const own = moduleOf(from)
     if (!own || !to.startsWith('server/') || layerOf(to) === 'platform') return false
@@ -80,11 +80,11 @@ test('modules know the platform and earlier modules, never adapters', () => {
   expect(broken(wrong)).toEqual([])
 })
 
-test('every module folder stands in the order', () => {
+test('every module folder is listed', () => {
   expect(readdirSync(join(root, 'server/src/modules')).filter((name) => !modules.includes(name))).toEqual([])
 })
 
-test('a module uses another through its face; types are free', () => {
+test('a module imports values of another module only from its public files', () => {
   const wrong = serverImports.filter(({ from, to, typeOnly }) => {
     const own = moduleOf(from)
     const other = moduleOf(to)
@@ -94,7 +94,7 @@ test('a module uses another through its face; types are free', () => {
   expect(broken(wrong)).toEqual([])
 })
 
-test('adapters know the platform, other adapters and the ports of modules', () => {
+test('adapters import only the platform, other adapters and the ports of modules', () => {
   const wrong = serverImports.filter(({ from, to, typeOnly }) => {
     if (layerOf(from) !== 'adapters' || !to.startsWith('server/src')) return false
     if (layerOf(to) === 'modules') return !typeOnly && !/\/(facilitator|lane|broker|price-source)\.ts$/.test(to)
@@ -103,14 +103,14 @@ test('adapters know the platform, other adapters and the ports of modules', () =
   expect(broken(wrong)).toEqual([])
 })
 
-test('only commands know the composition root', () => {
+test('only commands import the composition root', () => {
   const wrong = serverImports.filter(
     ({ from, to }) => to === 'server/src/app.ts' && layerOf(from) !== 'commands' && from !== 'server/src/main.ts',
   )
   expect(broken(wrong)).toEqual([])
 })
 
-/** Every circle of imports; a type-only import counts, because a reader follows it all the same. */
+/** All circular imports. Type-only imports count too, because they also couple the files. */
 function findCircles(imports: Import[]): string[] {
   const graph = new Map<string, string[]>()
   for (const { from, to } of imports) graph.set(from, [...(graph.get(from) ?? []), to])
@@ -132,18 +132,18 @@ describe.each(['proof', 'sdk', 'web', 'server'])('imports of %s', (name) => {
     .flatMap(importsOf)
     .filter(({ to }) => to.startsWith(`${name}/`))
 
-  test('have no circle', () => {
+  test('are not circular', () => {
     expect(findCircles(imports)).toEqual([])
   })
 
-  test('a circle, of types too, is found', () => {
+  test('a circular import is detected, also of types only', () => {
     const [first] = imports.filter(({ from, to }) => from !== to)
     const circle = findCircles([...imports, { from: first!.to, to: first!.from, typeOnly: true }])
     expect(circle.some((path) => path.includes(first!.from) && path.includes(first!.to))).toBe(true)
   })
 })
 
-test('proof runs in a browser: no Node, nothing of ours but itself', () => {
+test('proof imports only itself and @noble, so that it runs in a browser', () => {
   const wrong = sources('proof/src')
     .filter((path) => !isTest(path))
     .flatMap(importsOf)
@@ -151,7 +151,7 @@ test('proof runs in a browser: no Node, nothing of ours but itself', () => {
   expect(broken(wrong)).toEqual([])
 })
 
-test('sdk and web never reach into the server', () => {
+test('sdk and web import nothing of the server', () => {
   const wrong = [...sources('sdk'), ...sources('web')]
     .filter((path) => !isTest(path))
     .flatMap(importsOf)
@@ -159,14 +159,14 @@ test('sdk and web never reach into the server', () => {
   expect(broken(wrong)).toEqual([])
 })
 
-// The order of `server/sql`: a file calls functions of its own and of those before it.
+// The order of `server/sql`: a file may call its own functions and those of files before it.
 const sqlOrder = [
   'platform',
   ...modules.slice(0, modules.indexOf('governance')),
   'limits',
   ...modules.slice(modules.indexOf('governance')),
 ]
-// Ports of the platform that a later module provides.
+// Functions that the platform calls and a later module defines.
 const sqlPorts = ['emit_event', 'audit_event']
 
 type SqlFile = { name: string; text: string }
@@ -189,15 +189,15 @@ describe('SQL', () => {
     text: readFileSync(join(root, 'server/sql', file), 'utf8'),
   }))
 
-  test('every file has its place in the order', () => {
+  test('every file is listed', () => {
     expect(files.map(({ name }) => name).filter((name) => !sqlOrder.includes(name))).toEqual([])
   })
 
-  test('functions call only those of the platform and of earlier files', () => {
+  test('functions call only functions of the platform and of earlier files', () => {
     expect(findUpwardCalls(files)).toEqual([])
   })
 
-  test('a call upwards is found, also of a function created without "or replace"', () => {
+  test('a call of a later file is detected, also of a function created without "or replace"', () => {
     const upward = [
       { name: 'ledger', text: 'create function low() returns int language sql as $$ select high() $$;' },
       { name: 'runs', text: 'create function high() returns int language sql as $$ select 1 $$;' },

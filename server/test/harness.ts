@@ -122,7 +122,7 @@ export function clients(url: string) {
       ...(body !== undefined && { body: typeof body === 'string' ? body : JSON.stringify(body) }),
     })
     const text = await response.text()
-    // biome-ignore lint/suspicious/noExplicitAny: tests assert on whatever was returned
+    // biome-ignore lint/suspicious/noExplicitAny: tests assert on the response
     const json: any =
       /^application\/json\b/.test(response.headers.get('content-type') ?? '') && text ? JSON.parse(text) : undefined
     return { status: response.status, headers: response.headers, text, body: json }
@@ -181,11 +181,11 @@ type Terms = {
   extra: Record<string, unknown>
 }
 
-// biome-ignore lint/suspicious/noExplicitAny: a test asserts on whatever the server answered
+// biome-ignore lint/suspicious/noExplicitAny: tests assert on the response
 export const readJson = (response: { json(): Promise<unknown> }): Promise<any> => response.json()
 
 /** Reads the x402 version 2 header of a 402 response. */
-// biome-ignore lint/suspicious/noExplicitAny: the header holds whatever the server put there
+// biome-ignore lint/suspicious/noExplicitAny: tests assert on the header
 export const readChallenge = (headers: Headers): any =>
   JSON.parse(Buffer.from(headers.get('payment-required')!, 'base64').toString())
 

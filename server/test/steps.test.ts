@@ -10,7 +10,7 @@ import { createTestDatabase } from './harness.ts'
 
 /**
  * Every SQL step is called with a value made from its schema, on a connection whose JSON operators report each key that
- * they read. A key that SQL reads and the schema lacks would be a silent NULL; a key that nobody reads is a mistake too.
+ * they read. A key that SQL reads and the schema lacks would be a silent NULL; a key that SQL never reads is an error too.
  */
 const source = resolve(import.meta.dirname, '../src')
 const files = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter((name) => name.endsWith('.steps.ts'))
@@ -22,7 +22,7 @@ const definitions = (
   .flat()
   .filter(isStep)
 
-/** Their inputs are typed when the steps themselves are rewritten; nothing may be added here. */
+/** Steps whose input has no schema yet. Do not add to this list. */
 const untyped = [
   'abandon_run',
   'admit_and_keep_run',
@@ -145,7 +145,7 @@ afterAll(async () => {
   await scratch.drop()
 })
 
-test('every step has a schema and cases, but for those that are rewritten', () => {
+test('every step has a schema and cases, except the listed ones', () => {
   const isUntyped = ({ input }: StepDefinition) => JSON.stringify(input) === JSON.stringify(Type.Unknown())
   const names = (steps: StepDefinition[]) => steps.map(({ name }) => name).sort()
   expect(names(definitions.filter(isUntyped))).toEqual(untyped)
@@ -153,7 +153,7 @@ test('every step has a schema and cases, but for those that are rewritten', () =
 })
 
 describe.each(definitions.filter(({ name }) => name in cases))('$name', (definition) => {
-  test('reads the keys of its schema, all of them and no other, and answers as it says', async () => {
+  test('reads exactly the keys of its input schema, and its answer matches the answer schema', async () => {
     const { missing, unread, answers } = await callWithReport(definition)
     expect({ missing, unread }).toEqual({ missing: [], unread: [] })
     for (const answer of answers) {
@@ -162,7 +162,7 @@ describe.each(definitions.filter(({ name }) => name in cases))('$name', (definit
     }
   })
 
-  test('a key renamed in SQL is noticed', async () => {
+  test('a key renamed in SQL is detected', async () => {
     const { rows } = await client.query<{ source: string }>(
       `select pg_get_functiondef(oid) as source from pg_proc where proname = $1 and pronamespace = 'public'::regnamespace`,
       [definition.name],
@@ -217,7 +217,7 @@ async function callWithReport(definition: StepDefinition) {
   return { missing: [...missing], unread: [...shape.keys].filter((key) => !read.has(key)), answers }
 }
 
-/** The paths of all keys of a schema; what is stored whole as JSON is opaque and has none below it. */
+/** The paths of all keys of a schema. A value that is stored whole as JSON is opaque: its keys are not listed. */
 function shapeOf(schema: Schema, path = '', keys = new Set<string>(), opaque = new Set<string>()) {
   const variant = firstVariant(schema)
   const properties = Object.entries(variant.properties ?? {})
@@ -234,7 +234,7 @@ const firstVariant = (schema: Schema): Schema =>
   schema.anyOf ? firstVariant(schema.anyOf.find(({ type }) => type !== 'null')!) : schema
 
 let unique = 0
-/** A value of the schema in which every leaf is different, so that an object is known by its content. */
+/** A value of the schema in which every leaf is different, so that an object can be identified by its content. */
 function sample(schema: Schema): Json {
   const { type, const: literal, format, pattern, properties, items } = firstVariant(schema)
   unique += 1

@@ -5,16 +5,16 @@ export type SentRequest = { method: string; url: string; headers: Record<string,
 
 /** Replaces `fetch`: responds by `METHOD url` and records what was sent. An unknown request fails like a network error. */
 export function stubFetch(responses: Record<string, StoredResponse>): SentRequest[] {
-  const sent: SentRequest[] = []
+  const sentRequests: SentRequest[] = []
   vi.stubGlobal('fetch', async (url: string, init: RequestInit) => {
     const method = init.method ?? 'GET'
     const body = init.body === undefined ? undefined : JSON.parse(String(init.body))
-    sent.push({ method, url, headers: init.headers as Record<string, string>, body })
+    sentRequests.push({ method, url, headers: init.headers as Record<string, string>, body })
     const response = responses[`${method} ${url}`]
     if (!response) throw new TypeError('fetch failed')
     return Response.json(response.body, { status: response.status ?? 200 })
   })
-  return sent
+  return sentRequests
 }
 
 /** Replaces `localStorage` with one that starts empty. */

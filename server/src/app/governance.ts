@@ -31,7 +31,7 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
     approvalWindowSeconds: config.APPROVAL_WINDOW_SECONDS,
     closeSeconds: config.PREAUTH_CLOSE_SECONDS,
     findApiKey: (apiKey) => tenants.authenticate.key(apiKey),
-    frozen: frozen.findFrozen,
+    findFreeze: frozen.findFrozen,
     raiseAlert: (alert) => alerts.raise([alert]),
     driveRun,
   })

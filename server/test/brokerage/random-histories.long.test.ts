@@ -8,6 +8,6 @@ beforeAll(async () => {
 })
 afterAll(async () => world.close())
 
-test('the same guarantees hold in longer and many more random histories', async () => {
+test('in long random histories no run executes twice, late or outside its terms, and every micro-dollar is accounted for', async () => {
   await checkRandomHistories(world, { numRuns: 120, maxCommands: 80 })
 })

@@ -51,7 +51,7 @@ describe('invalid input is a 400 with a message, and no order is sent', () => {
     [
       'a quantity times price that rounds to zero',
       { symbol: 'acme-store', instrument_type: 'spend', quantity: 1e-8, price_limit: 1e-8 },
-      /comes to nothing/,
+      /rounds to zero/,
     ],
     ['a quantity with nine decimals', { symbol: 'AAPL', quantity: 1e-9 }, /eight decimals/],
     [
@@ -83,12 +83,12 @@ describe('invalid input is a 400 with a message, and no order is sent', () => {
     [
       'a spend with side sell',
       { symbol: 'acme-store', instrument_type: 'spend', side: 'sell' },
-      /no meaning for a spend/,
+      /not valid for a spend/,
     ],
     ['a negative price', { symbol: 'AAPL', price_limit: -3 }, /positive price/],
-    ['a price finer than the tick', { symbol: 'AAPL', price_limit: 200.001 }, /finer than AAPL is quoted/],
+    ['a price finer than the tick', { symbol: 'AAPL', price_limit: 200.001 }, /multiple of the tick size of AAPL/],
     ['a notional of zero', { symbol: 'TSLAx', instrument_type: 'rwa', notional_usdc: 0 }, /positive amount/],
-    ['an unknown policy', { symbol: 'AAPL', policy_id: 'pol_unknown' }, /names no policy/],
+    ['an unknown policy', { symbol: 'AAPL', policy_id: 'pol_unknown' }, /not a policy of this tenant/],
     ['an unknown property', { symbol: 'AAPL', stop_loss: 1 }, /unknown property 'stop_loss'/],
     ['no symbol', {}, /must have required property 'symbol'/],
     ['a NUL character', { symbol: 'AAPL', agent_id: 'a\u0000b' }, /contains a NUL/],
@@ -233,7 +233,7 @@ describe('each risk check can refuse a run', () => {
     await expectRefusal(buy, 'basis_cap')
     world.readings.set('TSLAx', { ...reading, nearReferenceUsd: 800 })
     await expectRefusal(buy, 'float_cap')
-    // A preview is an illustration: it can refuse nothing.
+    // A preview is illustrative and must not refuse a trade.
     world.readings.set('TSLAx', { ...reading, basisBps: 900, nearReferenceUsd: 0, preview: true })
     expect((await world.run(buy)).status).toBe(200)
     world.readings.set('TSLAx', reading)

@@ -172,7 +172,7 @@ export async function openWorld(options: WorldOptions = {}) {
       ...(body !== undefined && { payload: body as object }),
     })
     const text = response.body
-    // biome-ignore lint/suspicious/noExplicitAny: a test reads whatever came and asserts on it
+    // biome-ignore lint/suspicious/noExplicitAny: tests assert on the response
     const json: any = /^[[{]/.test(text) ? JSON.parse(text) : undefined
     return { status: response.statusCode, body: json, text, headers: response.headers }
   }

@@ -1,4 +1,4 @@
-/** Payments for tests, signed by viem and not by the code under test. */
+/** Payments for tests, signed by viem instead of the code under test. */
 import { randomBytes } from 'node:crypto'
 import { generatePrivateKey, type PrivateKeyAccount, privateKeyToAccount } from 'viem/accounts'
 import { USDC } from '../../src/adapters/chain/edr.ts'

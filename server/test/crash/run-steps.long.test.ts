@@ -60,7 +60,7 @@ async function readRun(body: { task: string }) {
   return row && { ...row, ledger: await readLedger(row.pending_id) }
 }
 
-/** What the ledger says about our address because of one run: pending while the run is open, posted once it is paid. */
+/** The ledger entries of one run at the service's address: pending while the run is open, posted once it is paid. */
 async function readLedger(pendingId: string): Promise<{ pending: bigint; posted: bigint }> {
   const { rows } = await database.pool.query(
     `select coalesce(sum(amount_micro) filter (where layer = 'pending'), 0)::bigint as pending,
@@ -110,13 +110,13 @@ const outcomes = {
   responseStored: ['complete'],
 }
 
-test('every step of a run has its outcome below', () => {
+test('the tests below cover every step of a run', () => {
   expect(Object.values(outcomes).flat().sort()).toEqual([...runSteps, 'mined'].sort())
 })
 
 for (const step of outcomes.nothingHappened) {
   test(`killed after ${step}: nothing happened`, async () => {
-    // These steps come before the price is asked for, so the unpaid request is the one that dies.
+    // These steps come before the 402, so the process dies in the unpaid request.
     const { payer, body } = await crashAfter(step, { unpaid: true })
     expect(await readRun(body)).toBeUndefined()
     const service = await startService()
@@ -128,7 +128,7 @@ for (const step of outcomes.nothingHappened) {
   })
 }
 
-test('killed after check: nothing happened, and the payment is still good', async () => {
+test('killed after check: nothing happened, and the payment can still be used', async () => {
   const { payer, body, payment } = await crashAfter('check')
   expect(await readRun(body)).toBeUndefined()
   const service = await startService()
@@ -141,7 +141,7 @@ test('killed after check: nothing happened, and the payment is still good', asyn
 })
 
 for (const step of outcomes.givenUp) {
-  test(`killed after ${step}: the run is given up and not charged`, async () => {
+  test(`killed after ${step}: the run is abandoned and not charged`, async () => {
     const { payer, body, payment } = await crashAfter(step)
     const leftover = await readRun(body)
     expect(leftover).toMatchObject({ run: 'executing', settlement: 'pending', answer: null })
@@ -163,7 +163,7 @@ for (const step of outcomes.givenUp) {
 // After `keep` the authorisation is unused and the reconciler sends it; after `mined` and `settle` the chain already has
 // it. All three must end in one payment. (`mined` is after mining and before the process has read the result.)
 for (const step of outcomes.settledByReconciler) {
-  test(`killed after ${step}: the reconciler settles the payment once and the stored response is there`, async () => {
+  test(`killed after ${step}: the reconciler settles the payment once and stores the response`, async () => {
     const { payer, body, payment } = await crashAfter(step)
     const leftover = await readRun(body)
     expect(leftover).toMatchObject({ run: 'settling', settlement: 'pending', answer: null, transaction: null })
@@ -193,7 +193,7 @@ test('after all crashes chain, ledger, settlements, runs and receipts agree', as
   const service = await startService()
   const value = async (text: string) => Object.values((await database.pool.query(text)).rows[0])[0]
   const payee = String(await value('select pay_to from settlements limit 1'))
-  // Nine crashes: seven runs were paid in the end, two were given up.
+  // Nine crashes: seven runs ended paid, two were abandoned.
   const paidMicro = 7n * PRICE_MICRO
   expect(await service.balance(payee)).toBe(paidMicro)
   expect(await value(`select sum(amount_micro)::bigint from settlements where state = 'settled'`)).toBe(paidMicro)

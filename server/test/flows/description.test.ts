@@ -167,7 +167,7 @@ const readOperations = () =>
     return [{ path, headers, parameters: operation.parameters ?? [] }]
   })
 
-test('every list refuses a cursor that no page returned', async () => {
+test('every list refuses an invalid cursor', async () => {
   const lists = readOperations().flatMap(({ path, headers, parameters }) =>
     parameters.filter(({ name }) => name === 'cursor' || name === 'after').map(({ name }) => ({ path, headers, name })),
   )

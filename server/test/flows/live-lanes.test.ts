@@ -106,7 +106,7 @@ test('nothing in the answer of a model changes lane, price, payee or decision', 
   expect(balance).toBe(990_000n)
 })
 
-test('the fallback takes over, and the receipt says so', async () => {
+test('when the first provider fails the fallback executes the run, and the receipt names it', async () => {
   behaviours = { first: answerStatus(500), second: streamAnswer('Time flies like an arrow; fruit flies like a clock.') }
   const { answer, balance } = await payForRun()
   expect(answer.status, answer.text).toBe(200)

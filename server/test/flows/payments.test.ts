@@ -27,7 +27,7 @@ const countRuns = async () =>
   )
 
 describe('one 402 serves both versions', () => {
-  test('the header is version 2, the body version 1 with our error and message', async () => {
+  test('the header is version 2, the body version 1 with error and message', async () => {
     const { required, v1, headers } = await challenge()
     expect(required).toMatchObject({
       x402Version: 2,
@@ -167,7 +167,7 @@ describe('an idempotency key', () => {
     expect(await service.balance(payer.address)).toBe(990_000n)
   })
 
-  test('of an unpaid first call can still be used', async () => {
+  test('that was first sent without a payment can still be used', async () => {
     const payer = await service.payer(1)
     const key = { 'idempotency-key': 'order-3' }
     const unpaid = await service.post('/api/run', body, key)

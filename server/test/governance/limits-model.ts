@@ -23,9 +23,9 @@ export type Op =
       mutate: 'none' | 'amount' | 'merchant'
     }
   | { do: 'reserve-run' }
-  | { do: 'close'; which: number; how: 'settled' | 'failed' | 'voided'; share: number }
+  | { do: 'close'; index: number; how: 'settled' | 'failed' | 'voided'; share: number }
   | { do: 'run'; fails: boolean; token: number | null }
-  | { do: 'decide'; which: number; how: 'approve' | 'reject' }
+  | { do: 'decide'; index: number; how: 'approve' | 'reject' }
   | { do: 'authorize'; micro: number; merchant: 'shop' | 'casino' }
   | { do: 'limit'; micro: number }
   | { do: 'wait'; ms: number }
@@ -33,8 +33,8 @@ export type Op =
 
 const amounts = fc.constantFrom(50_000, 100_000, 250_000, 400_000)
 const merchant = fc.constantFrom('shop' as const, 'shop' as const, 'casino' as const)
-const which = fc.nat({ max: 30 })
-const optionalIndex = fc.option(which, { freq: 2 })
+const index = fc.nat({ max: 30 })
+const optionalIndex = fc.option(index, { freq: 2 })
 const constant = <T extends string>(name: T) => fc.constant(name)
 
 const op: fc.Arbitrary<Op> = fc.oneof(
@@ -54,7 +54,7 @@ const op: fc.Arbitrary<Op> = fc.oneof(
     weight: 5,
     arbitrary: fc.record({
       do: constant('close'),
-      which,
+      index,
       how: fc.constantFrom('settled', 'settled', 'failed', 'voided'),
       share: fc.constantFrom(0, 0.3, 1, 1.5),
     }),
@@ -62,7 +62,11 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   { weight: 4, arbitrary: fc.record({ do: constant('run'), fails: fc.boolean(), token: optionalIndex }) },
   {
     weight: 4,
-    arbitrary: fc.record({ do: constant('decide'), which, how: fc.constantFrom('approve', 'approve', 'reject') }),
+    arbitrary: fc.record({
+      do: constant('decide'),
+      index,
+      how: fc.constantFrom('approve', 'approve', 'reject'),
+    }),
   },
   { weight: 3, arbitrary: fc.record({ do: constant('authorize'), micro: amounts, merchant }) },
   {
@@ -256,8 +260,8 @@ const operations: { [D in Op['do']]: Step<D> } = {
     if (hasRoom) model.hold(preauth)
   },
 
-  async close(world, tenant, _, model, { which, how: outcome, share }) {
-    const preauth = pick(model.preauths, which)
+  async close(world, tenant, _, model, { index, how: outcome, share }) {
+    const preauth = pick(model.preauths, index)
     if (!preauth) return
     const now = world.clock.now().getTime()
     const charged = outcome === 'settled' ? Math.round(preauth.micro * share) : 0
@@ -307,8 +311,8 @@ const operations: { [D in Op['do']]: Step<D> } = {
     if (!fails) model.spent += PRICE
   },
 
-  async decide(world, tenant, _, model, { which, how: outcome }) {
-    const approval = pick(model.approvals, which)
+  async decide(world, tenant, _, model, { index, how: outcome }) {
+    const approval = pick(model.approvals, index)
     if (!approval) return
     const now = world.clock.now().getTime()
     const { preauth } = approval

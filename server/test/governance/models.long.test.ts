@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ops, runModel } from './limits-model.ts'
-import { runAndReplay, story } from './replay-model.ts'
+import { history, runAndReplay } from './replay-model.ts'
 import { openWorld, type World } from './world.ts'
 
 let world: World
@@ -12,7 +12,7 @@ afterAll(() => world?.close())
 
 test('model and service agree after every operation of long random histories', async () => {
   await fc.assert(
-    fc.asyncProperty(ops(60), (story) => runModel(world, story)),
+    fc.asyncProperty(ops(60), (history) => runModel(world, history)),
     { numRuns: 60, endOnFailure: true },
   )
 })
@@ -20,8 +20,8 @@ test('model and service agree after every operation of long random histories', a
 test('simulate reproduces every decision of a hundred random histories', async () => {
   let compared = 0
   await fc.assert(
-    fc.asyncProperty(story, async (story) => {
-      compared += await runAndReplay(world, story)
+    fc.asyncProperty(history, async (history) => {
+      compared += await runAndReplay(world, history)
     }),
     { numRuns: 100, endOnFailure: true },
   )

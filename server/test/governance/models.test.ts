@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { ops, runModel } from './limits-model.ts'
-import { edgeCaseStories, runAndReplay, story } from './replay-model.ts'
+import { edgeCaseHistories, history, runAndReplay } from './replay-model.ts'
 import { openWorld, richTenant, run, type World } from './world.ts'
 
 let world: World
@@ -13,10 +13,14 @@ afterAll(() => world?.close())
 test('simulate reproduces every past decision, and both match the documented rules', async () => {
   let compared = 0
   await fc.assert(
-    fc.asyncProperty(story, async (story) => {
-      compared += await runAndReplay(world, story)
+    fc.asyncProperty(history, async (history) => {
+      compared += await runAndReplay(world, history)
     }),
-    { examples: edgeCaseStories.map((story) => [story]), numRuns: edgeCaseStories.length + 3, endOnFailure: true },
+    {
+      examples: edgeCaseHistories.map((history) => [history]),
+      numRuns: edgeCaseHistories.length + 3,
+      endOnFailure: true,
+    },
   )
   expect(compared).toBeGreaterThan(20)
 }, 60_000)
@@ -77,7 +81,7 @@ test('a simulated draft reports changed decisions and money, counting velocity l
 
 test('in any order of operations no counter exceeds its limit and every payment ends once (M7, M9, M10)', async () => {
   await fc.assert(
-    fc.asyncProperty(ops(25), (story) => runModel(world, story)),
+    fc.asyncProperty(ops(25), (history) => runModel(world, history)),
     { numRuns: 4, endOnFailure: true },
   )
 }, 60_000)

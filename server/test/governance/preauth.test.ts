@@ -266,34 +266,38 @@ describe('create and close', () => {
 })
 
 describe('merchant names', () => {
-  const [good, evil] = [`0x${'aA'.repeat(20)}`, `0x${'eE'.repeat(20)}`]
+  const [honestAddress, evilAddress] = [`0x${'aA'.repeat(20)}`, `0x${'eE'.repeat(20)}`]
 
   test('a merchant name cannot be the address of another merchant', async () => {
     const tenant = await richTenant(world)
-    await world.post('/api/policies', { constraints: { allowed_merchants: [good] } }, tenant.headers)
-    expect((await createPreauth(tenant, { merchant: { id: good, pay_to: evil } })).status).toBe(400)
-    expect((await createPreauth(tenant, { merchant: { id: 'countersign', pay_to: evil } })).status).toBe(400)
-    expect((await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evil } })).status).toBe(422)
-    const created = await createPreauth(tenant, { merchant: { id: good.toLowerCase() } })
+    await world.post('/api/policies', { constraints: { allowed_merchants: [honestAddress] } }, tenant.headers)
+    expect((await createPreauth(tenant, { merchant: { id: honestAddress, pay_to: evilAddress } })).status).toBe(400)
+    expect((await createPreauth(tenant, { merchant: { id: 'countersign', pay_to: evilAddress } })).status).toBe(400)
+    expect((await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evilAddress } })).status).toBe(422)
+    const created = await createPreauth(tenant, { merchant: { id: honestAddress.toLowerCase() } })
     expect(created.status, created.text).toBe(201)
     // An id that is an address is also the address that is paid.
-    const expected = { jwks, now: world.clock.now(), expect: { pay_to: good.toLowerCase() } }
+    const expected = { jwks, now: world.clock.now(), expect: { pay_to: honestAddress.toLowerCase() } }
     expect(verifyPreauthToken(created.body.token, expected)).toMatchObject({ ok: true })
   })
 
   test('a rule or mandate that names one merchant name matches the merchant under every other name', async () => {
     const tenant = await richTenant(world)
-    const rules = [{ field: 'merchant', op: 'eq', value: evil, effect: 'deny' }]
+    const rules = [{ field: 'merchant', op: 'eq', value: evilAddress, effect: 'deny' }]
     await world.post('/api/policies', { name: 'Never there', rules }, tenant.headers)
-    expect((await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evil.toLowerCase() } })).status).toBe(422)
+    expect((await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evilAddress.toLowerCase() } })).status).toBe(
+      422,
+    )
     await world.post('/api/policies', { constraints: { denied_merchants: ['Casino.example'] } }, tenant.headers)
     for (const url of ['https://casino.example/', 'http://CASINO.example:8443/x', 'https://casino.example./'])
       expect((await createPreauth(tenant, { merchant: { id: 'shop', url } })).status, url).toBe(422)
-    const constraints = [{ type: 'payment.allowed_payees', allowed: [{ id: good }, { website: 'Market.example' }] }]
+    const constraints = [
+      { type: 'payment.allowed_payees', allowed: [{ id: honestAddress }, { website: 'Market.example' }] },
+    ]
     const mandate = await world.post('/api/mandates', { name: 'm', constraints }, tenant.headers)
     const { mandate_id } = mandate.body
     expect(
-      (await createPreauth(tenant, { mandate_id, merchant: { id: 'a', pay_to: good.toLowerCase() } })).status,
+      (await createPreauth(tenant, { mandate_id, merchant: { id: 'a', pay_to: honestAddress.toLowerCase() } })).status,
     ).toBe(201)
     expect(
       (await createPreauth(tenant, { mandate_id, merchant: { id: 'b', url: 'https://market.example/' } })).status,
@@ -307,10 +311,10 @@ describe('merchant names', () => {
     const tenant = await richTenant(world)
     await world.post(
       '/api/policies',
-      { constraints: { max_per_run_usdc: 1, denied_merchants: [evil] } },
+      { constraints: { max_per_run_usdc: 1, denied_merchants: [evilAddress] } },
       tenant.headers,
     )
-    const merchant = { id: 'shop', pay_to: good }
+    const merchant = { id: 'shop', pay_to: honestAddress }
     expect((await createPreauth(tenant, { merchant })).status).toBe(422)
     const { body } = await world.post(
       '/api/authorize',
@@ -318,7 +322,9 @@ describe('merchant names', () => {
       tenant.headers,
     )
     const override_token = body.token
-    expect((await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evil }, override_token })).status).toBe(400)
+    expect(
+      (await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evilAddress }, override_token })).status,
+    ).toBe(400)
     expect((await createPreauth(tenant, { merchant: { id: 'shop' }, override_token })).status).toBe(400)
     const other = { ...merchant, url: 'https://evil.example' }
     expect((await createPreauth(tenant, { merchant: other, override_token })).status).toBe(400)

@@ -36,7 +36,7 @@ const deadlocks = async (pool = local.service.database.pool) =>
 const countStatus = (answers: { status: number }[], status: number) =>
   answers.filter((answer) => answer.status === status).length
 
-/** A 503 asks to send the same payment again, which is safe. */
+/** After a 503 the same payment is sent again, which is safe. */
 async function sendUntilAnswered(send: () => ReturnType<typeof local.post>): ReturnType<typeof local.post> {
   for (;;) {
     const answer = await send()

@@ -49,7 +49,7 @@ const constraints: fc.Arbitrary<Constraints> = fc.record(
 type Mode = 'enforce' | 'warn' | 'shadow'
 type Draft = { mode: Mode; agent_id?: Lane; constraints: Constraints }
 const draft: fc.Arbitrary<Draft> = fc.record(
-  { mode: fc.constantFrom('enforce', 'enforce', 'warn', 'shadow'), agent_id: lane, constraints: constraints },
+  { mode: fc.constantFrom('enforce', 'enforce', 'warn', 'shadow'), agent_id: lane, constraints },
   { requiredKeys: ['mode', 'constraints'] },
 )
 
@@ -81,11 +81,11 @@ const op: fc.Arbitrary<Op> = fc.oneof(
   },
 )
 
-export const story = fc.record({
+export const history = fc.record({
   drafts: fc.array(draft, { minLength: 1, maxLength: 3 }),
   ops: fc.array(op, { minLength: 4, maxLength: 14 }),
 })
-export type Story = { drafts: Draft[]; ops: Op[] }
+export type History = { drafts: Draft[]; ops: Op[] }
 
 type Payment = { agent: string; micro: number; merchant: string; at: Date; preauth: boolean }
 type Policy = Draft & { id: string; counters: Map<string, number> }
@@ -97,14 +97,22 @@ const micro = (usdc: number) => Math.round(usdc * 1e6)
 
 /** The counters of a policy: the name of the window, what a payment adds, and the limit. */
 function countersOf(
-  { constraints: c }: Policy,
+  { constraints }: Policy,
   { at, micro: amount }: Payment,
 ): [name: string, adds: number, limit: number][] {
   const iso = at.toISOString()
   const all: [string, number, number | undefined][] = [
-    [`day ${iso.slice(0, 10)}`, amount, c.max_per_day_usdc === undefined ? undefined : micro(c.max_per_day_usdc)],
-    [`month ${iso.slice(0, 7)}`, amount, c.max_per_month_usdc === undefined ? undefined : micro(c.max_per_month_usdc)],
-    [`minute ${iso.slice(0, 16)}`, 1, c.max_runs_per_minute],
+    [
+      `day ${iso.slice(0, 10)}`,
+      amount,
+      constraints.max_per_day_usdc === undefined ? undefined : micro(constraints.max_per_day_usdc),
+    ],
+    [
+      `month ${iso.slice(0, 7)}`,
+      amount,
+      constraints.max_per_month_usdc === undefined ? undefined : micro(constraints.max_per_month_usdc),
+    ],
+    [`minute ${iso.slice(0, 16)}`, 1, constraints.max_runs_per_minute],
   ]
   return all.filter((counter): counter is [string, number, number] => counter[2] !== undefined)
 }
@@ -112,32 +120,38 @@ function countersOf(
 /** The outcome of a policy for a payment, computed independently of the service; null when it does not apply. */
 function expectedOutcome(policy: Policy, payment: Payment): string | null {
   if (!applies(policy, payment)) return null
-  const c = policy.constraints
+  const constraints = policy.constraints
   const verdicts: string[] = []
-  if (c.max_per_run_usdc !== undefined && payment.micro > micro(c.max_per_run_usdc)) verdicts.push('blocked')
-  if (c.allowed_agents && !c.allowed_agents.includes(payment.agent)) verdicts.push('blocked')
-  if (c.denied_agents?.includes(payment.agent)) verdicts.push('blocked')
-  if (c.denied_merchants?.includes(payment.merchant)) verdicts.push('blocked')
-  if (c.allowed_hours_utc && !c.allowed_hours_utc.includes(payment.at.getUTCHours())) verdicts.push('blocked')
-  if (c.require_preauth && !payment.preauth) verdicts.push('blocked')
-  if (c.require_approval_above_usdc !== undefined && payment.micro > micro(c.require_approval_above_usdc))
+  if (constraints.max_per_run_usdc !== undefined && payment.micro > micro(constraints.max_per_run_usdc))
+    verdicts.push('blocked')
+  if (constraints.allowed_agents && !constraints.allowed_agents.includes(payment.agent)) verdicts.push('blocked')
+  if (constraints.denied_agents?.includes(payment.agent)) verdicts.push('blocked')
+  if (constraints.denied_merchants?.includes(payment.merchant)) verdicts.push('blocked')
+  if (constraints.allowed_hours_utc && !constraints.allowed_hours_utc.includes(payment.at.getUTCHours()))
+    verdicts.push('blocked')
+  if (constraints.require_preauth && !payment.preauth) verdicts.push('blocked')
+  if (
+    constraints.require_approval_above_usdc !== undefined &&
+    payment.micro > micro(constraints.require_approval_above_usdc)
+  )
     verdicts.push('review_required')
   for (const [name, adds, limit] of countersOf(policy, payment))
     if ((policy.counters.get(name) ?? 0) + adds > limit) verdicts.push('blocked')
   const verdict = worstVerdict(verdicts)
-  if (verdict === 'pass' || policy.mode === 'shadow') return hasActiveConstraint(c) ? 'pass' : null
+  if (verdict === 'pass' || policy.mode === 'shadow') return hasActiveConstraint(constraints) ? 'pass' : null
   return policy.mode === 'warn' ? 'warning' : verdict
 }
 
 /** A policy whose only constraint is `require_preauth: false` has no results. */
-const hasActiveConstraint = (c: Constraints) => Object.entries(c).some(([, value]) => value !== false)
+const hasActiveConstraint = (constraints: Constraints) =>
+  Object.entries(constraints).some(([, value]) => value !== false)
 
 const count = (policy: Policy, payment: Payment, sign: 1 | -1) => {
   for (const [name, adds] of countersOf(policy, payment))
     policy.counters.set(name, (policy.counters.get(name) ?? 0) + sign * adds)
 }
 
-/** Runs the story and returns the expected outcome of each policy by run id. */
+/** Runs the history and returns the expected outcome of each policy by run id. */
 async function runStory(world: World, tenant: Tenant, policies: Policy[], ops: readonly Op[]) {
   const expected = new Map<string, Map<string, string | null>>()
   const expectAll = (runId: string, verdicts: (string | null)[]) =>
@@ -204,7 +218,7 @@ function settle(policies: Policy[], payment: Payment, charged: number | null) {
   }
 }
 
-export async function runAndReplay(world: World, { drafts, ops }: Story): Promise<number> {
+export async function runAndReplay(world: World, { drafts, ops }: History): Promise<number> {
   const tenant = await richTenant(world)
   const policies: Policy[] = []
   for (const draft of drafts) {
@@ -238,8 +252,8 @@ export async function runAndReplay(world: World, { drafts, ops }: Story): Promis
   return compared
 }
 
-/** Stories that reach every limit exactly and then exceed it; the random stories follow them. */
-export const edgeCaseStories: Story[] = [
+/** Histories that reach every limit exactly and then exceed it; they run before the random ones. */
+export const edgeCaseHistories: History[] = [
   {
     // Exactly at the limit: 13 + 13 + 10 + 10 = 46 thousand; failed and voided payments are not counted.
     drafts: [

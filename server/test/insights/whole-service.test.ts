@@ -15,7 +15,7 @@ afterAll(async () => {
   await receiver?.close()
 })
 
-test('a paid run sends its webhook and appears in analytics, and a freeze stops the next one', async () => {
+test('a paid run sends its webhook and appears in analytics, and runs of a frozen agent are refused', async () => {
   const tenant = await service.onboard()
   const subscription = await service.post(
     '/api/webhooks',

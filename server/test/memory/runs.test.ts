@@ -86,7 +86,7 @@ describe('a run with memory options', () => {
     expect(second.body.memory).toEqual({ read: [clocks, cats, first.body.memory.written], written: null })
   })
 
-  test('a run without them reads and writes no memory', async () => {
+  test('a run without memory options reads and writes no memory', async () => {
     const tenant = await tenantWithPayer()
     await remember(tenant, 's', 'Clocks.')
     const withoutMemory = await run(tenant, { ...joke, session_id: 's' })

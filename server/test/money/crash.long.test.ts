@@ -26,7 +26,7 @@ const env = {
   RATE_LIMIT_KEY_PER_MINUTE: '0',
   COUNTERSIGN_DATA_DIR: dataDir,
 }
-/** The fourth request to reach a step, so that others are before and behind it. Payments are mined together, so once there. */
+/** The kill is at the fourth request that reaches a step, so that others are before and after it; payments are mined together. */
 const hitNumber = (at: string) => (at === 'mined' ? 1 : 4)
 const points = [...runSteps, 'mined']
 

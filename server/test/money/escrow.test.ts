@@ -53,7 +53,7 @@ describe('money in escrow', () => {
     expect((await endEscrow(buyer, withoutRecipient.escrow_id, 'refund')).body.status).toBe('refunded')
   })
 
-  test('waits for the operator when disputed, and is returned on expiry when not', async () => {
+  test('waits for the operator when disputed, and is otherwise returned on expiry', async () => {
     const [buyer, seller] = [await world.tenantWithWallet(0.1), await world.tenantWithWallet(0)]
     const disputed = await holdEscrow(buyer, { amount: '30000', to_wallet_id: seller.walletId, expires_in_seconds: 60 })
     const undisputed = await holdEscrow(buyer, {

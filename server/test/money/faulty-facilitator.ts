@@ -141,7 +141,7 @@ async function handleRequest(path: string, body: unknown): Promise<Reply> {
     return { body: {} }
   }
   if (path === '/fired') return { body: faultCounts }
-  // One facilitator under several paths, so that an open circuit breaker for one leaves another to ask.
+  // One facilitator under several paths, so that another path can be used while the circuit breaker of one is open.
   const call = path.replace(/^\/[a-z]\//, '/')
   if (call === '/supported') return { body: { kinds, extensions: [], signers: {} } }
   const { paymentPayload, paymentRequirements } = body as {

@@ -44,11 +44,11 @@ async function check() {
   )
 }
 
-test('everything agrees', async () => {
+test('an untouched ledger passes every check', async () => {
   expect(await check()).toEqual({})
 })
 
-/** Changes that somebody with database access could make, and the checks that must report them. */
+/** Changes that are possible with database access, and the checks that must report them. */
 const tampering: { change: string; statement: string; reportedBy: string[] }[] = [
   {
     change: 'an entry is raised',

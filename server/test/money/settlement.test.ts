@@ -260,9 +260,9 @@ test('a settlement is found by its id, run or payment, and by several of them on
     { payment_payload },
     { settlement_id, run_id, payment_payload },
   ]) {
-    const found = await settle(selector)
-    expect(found.status, found.text).toBe(200)
-    expect(found.body).toMatchObject({ settlement_id, run_id, status: 'settled', refund: null, wallet_id: null })
+    const response = await settle(selector)
+    expect(response.status, response.text).toBe(200)
+    expect(response.body).toMatchObject({ settlement_id, run_id, status: 'settled', refund: null, wallet_id: null })
   }
   expect((await settle({ settlement_id, payment_payload: decodePayload(second.payment) })).status).toBe(409)
   expect((await settle({ settlement_id, run_id: second.answer.body.run_id })).status).toBe(404)
@@ -285,8 +285,8 @@ test('a tenant finds the settlement of its pre-authorised run, and another tenan
   const payer = await world.payer(1)
   const { answer } = await world.pay(payer, '/api/run', { ...joke, preauth_token: preauth.token }, tenant.headers)
   expect(answer.status, answer.text).toBe(200)
-  const found = await world.post('/api/settle', { preauth_id }, tenant.headers)
-  expect(found.body, found.text).toMatchObject({ run_id: answer.body.run_id, status: 'settled' })
+  const response = await world.post('/api/settle', { preauth_id }, tenant.headers)
+  expect(response.body, response.text).toMatchObject({ run_id: answer.body.run_id, status: 'settled' })
   expect((await world.post('/api/settle', { preauth_id }, stranger.headers)).status).toBe(404)
   expect((await world.post('/api/settle', { preauth_id })).status).toBe(404)
 })

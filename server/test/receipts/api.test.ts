@@ -38,7 +38,7 @@ const getPlacedReceipt = async () => {
   return (await service.get(paidRun.receipt_url)).body
 }
 
-test('the receipt in the response is the one on record, and is soon proven to be in the log', async () => {
+test('the receipt in the response equals the stored one, and soon has an inclusion proof', async () => {
   const jwks = (await service.get('/.well-known/jwks.json')).body
   expect(paidRun.receipt.log).toBeNull()
   expect(verifyReceipt(paidRun.receipt, { jwks })).toMatchObject({ ok: true })

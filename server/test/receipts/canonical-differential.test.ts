@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalJson, hashJson } from '../../src/platform/canonical.ts'
 
-// What the service signs and what an auditor verifies are computed by two implementations that share no code.
+// The service and the offline verifier use two implementations of canonical JSON that share no code.
 test('for any JSON value both implementations of canonical JSON give the same bytes and the same hash', () => {
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }), (value) => {
@@ -14,7 +14,7 @@ test('for any JSON value both implementations of canonical JSON give the same by
   )
 })
 
-test('both write every double in the same way', () => {
+test('both implementations write every double in the same way', () => {
   fc.assert(
     fc.property(fc.double({ noNaN: true, noDefaultInfinity: true }), (number) => {
       expect(canonicalJson(number)).toBe(canonicalize(number))
@@ -25,12 +25,12 @@ test('both write every double in the same way', () => {
     expect(canonicalJson([number])).toBe(canonicalize([number]))
 })
 
-test('both order keys by UTF-16 code units, not by code points', () => {
+test('both implementations order keys by UTF-16 code units, not by code points', () => {
   const value = { '\u{1f600}': 1, '\ufb33': 2, '€': 3, '\r': 4, '1': 5, '': 6, é: 7, 'e\u0301': 8 }
   expect(canonicalJson(value)).toBe(canonicalize(value))
 })
 
-test('both refuse values without a canonical form', () => {
+test('both implementations refuse values without a canonical form', () => {
   for (const value of [{ text: '\ud800' }, { '\udfff': 1 }, [Number.NaN], [Number.POSITIVE_INFINITY]]) {
     expect(() => canonicalJson(value)).toThrow()
     expect(() => canonicalize(value)).toThrow()

@@ -81,7 +81,7 @@ test('the command exits with 0 when every check passes, 1 when one fails, 2 when
 
 test('an unreadable input is reported in one sentence', async () => {
   await expect(verify(folder, { jwks })).rejects.toThrow(`${folder} is a folder, not a file.`)
-  await expect(verify(save('told.json', receipt), { jwks: folder })).rejects.toThrow('is a folder')
+  await expect(verify(save('receipt-for-folder.json', receipt), { jwks: folder })).rejects.toThrow('is a folder')
   const page = createServer((_request, response) => response.end('<p>Not JSON.</p>')).listen(0, '127.0.0.1')
   await new Promise((listening) => page.once('listening', listening))
   const url = `http://127.0.0.1:${(page.address() as AddressInfo).port}`
@@ -111,7 +111,7 @@ test('a receipt verifies alone, inside its response, after its predecessor, and 
   expect(await verify(save('chain.json', [refund]), { jwks })).toMatchObject({ ok: false })
 })
 
-test('a receipt fails without its place in the log where one is required, in another log, and with other keys', async () => {
+test('a receipt fails without a required log entry, in another log, and with other keys', async () => {
   const unplaced = save('unplaced.json', { ...receipt, log: null })
   expect(await verify(unplaced, { jwks, requireLog: true })).toMatchObject({ ok: false })
   const validFile = save('receipt.json', receipt)
@@ -120,7 +120,7 @@ test('a receipt fails without its place in the log where one is required, in ano
   expect(await verify(validFile, { jwks, witness: ['witness.example+00000000+BAAA'] })).toMatchObject({ ok: false })
 })
 
-test('two documents under one signature are refused: a key may not appear twice', async () => {
+test('JSON with a duplicate key is refused: two parsers could read different documents under one signature', async () => {
   const text = JSON.stringify(receipt).replace('{', '{"kind":"refund",')
   await expect(verify(save('twice.json', text), { jwks })).rejects.toThrow('not a receipt')
 })

@@ -53,7 +53,7 @@ export function listRoutes(description: {
   )
 }
 
-/** A value that matches the schema, with `id` for every id, also the optional ones: they are the attack. */
+/** A value that matches the schema, with `id` for every id, also the optional ones, to try the id of another tenant everywhere. */
 export function sampleValue(schema: Schema, id: string, name = ''): unknown {
   if (schema.const !== undefined) return schema.const
   if (schema.enum) return schema.enum[0]

@@ -13,9 +13,12 @@ beforeEach(() => {
 })
 
 test('signing in exchanges the API key for a session and keeps only its CSRF token', async () => {
-  const sent = stubFetch({ 'POST /api/session': { body: { csrf_token: 'token' } }, 'GET /api/me': { body: me } })
+  const sentRequests = stubFetch({
+    'POST /api/session': { body: { csrf_token: 'token' } },
+    'GET /api/me': { body: me },
+  })
   await signIn('csk_secret')
-  expect(sent[0]).toMatchObject({ method: 'POST', url: '/api/session', body: { api_key: 'csk_secret' } })
+  expect(sentRequests[0]).toMatchObject({ method: 'POST', url: '/api/session', body: { api_key: 'csk_secret' } })
   expect(readCsrfToken()).toBe('token')
   expect(queryClient.getQueryData(['session'])).toEqual(me)
 })
@@ -27,16 +30,19 @@ test('a wrong API key throws and leaves no session', async () => {
 })
 
 test('without a record of a session nothing is requested', async () => {
-  const sent = stubFetch({})
+  const sentRequests = stubFetch({})
   expect(await fetchSession()).toBeNull()
-  expect(sent).toEqual([])
+  expect(sentRequests).toEqual([])
 })
 
 test('after a reload the CSRF token is fetched before the tenant', async () => {
   storeSession('old token')
-  const sent = stubFetch({ 'GET /api/session': { body: { csrf_token: 'new token' } }, 'GET /api/me': { body: me } })
+  const sentRequests = stubFetch({
+    'GET /api/session': { body: { csrf_token: 'new token' } },
+    'GET /api/me': { body: me },
+  })
   expect(await fetchSession()).toEqual(me)
-  expect(sent.map(({ url }) => url)).toEqual(['/api/session', '/api/me'])
+  expect(sentRequests.map(({ url }) => url)).toEqual(['/api/session', '/api/me'])
   expect(readCsrfToken()).toBe('new token')
 })
 
@@ -53,9 +59,9 @@ test('a session that ended on the server is cleared, but an unavailable server i
 test('signing out sends the CSRF token and removes the account data', async () => {
   storeSession('token')
   queryClient.setQueryData([ACCOUNT_KEY, 'runs'], ['a run'])
-  const sent = stubFetch({ 'DELETE /api/session': { body: { ended: true } } })
+  const sentRequests = stubFetch({ 'DELETE /api/session': { body: { ended: true } } })
   await signOut()
-  expect(sent[0]?.headers['x-csrf-token']).toBe('token')
+  expect(sentRequests[0]?.headers['x-csrf-token']).toBe('token')
   expect(queryClient.getQueryData([ACCOUNT_KEY, 'runs'])).toBeUndefined()
   expect(mayBeSignedIn()).toBe(false)
 })

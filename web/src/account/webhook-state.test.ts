@@ -12,7 +12,10 @@ test('an active webhook is failing as long as failing_since is set', () => {
 })
 
 test('a webhook that is off shows why, and is not failing', () => {
-  const off = { ...active, is_active: false, failing_since: '2026-11-15T00:00:00Z' }
-  expect(describeWebhookState(off)).toEqual({ tone: 'neutral', label: 'off' })
-  expect(describeWebhookState({ ...off, disabled_reason: 'gone' })).toEqual({ tone: 'neutral', label: 'off: gone' })
+  const inactiveWebhook = { ...active, is_active: false, failing_since: '2026-11-15T00:00:00Z' }
+  expect(describeWebhookState(inactiveWebhook)).toEqual({ tone: 'neutral', label: 'off' })
+  expect(describeWebhookState({ ...inactiveWebhook, disabled_reason: 'gone' })).toEqual({
+    tone: 'neutral',
+    label: 'off: gone',
+  })
 })

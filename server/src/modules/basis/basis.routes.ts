@@ -198,7 +198,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
   app.get(
     '/api/basis/v1/stream',
     {
-      // A HEAD request would keep a stream open that has no body.
+      // A HEAD response has no body, so its stream would stay open without sending anything.
       exposeHeadRoute: false,
       preHandler,
       config,

@@ -92,8 +92,10 @@ export function createBasis(deps: BasisDeps) {
   /** Loads the readings that any process has stored. Concurrent calls share one query. */
   const reload = (): Promise<void> => {
     loading ??= loadAssetStates(db)
-      .then((loaded) =>
-        applyStates(loaded.filter((state) => state.updatedAt > (states.get(state.asset)?.updatedAt ?? new Date(0)))),
+      .then((loadedStates) =>
+        applyStates(
+          loadedStates.filter((state) => state.updatedAt > (states.get(state.asset)?.updatedAt ?? new Date(0))),
+        ),
       )
       .finally(() => {
         loading = undefined
@@ -116,8 +118,8 @@ export function createBasis(deps: BasisDeps) {
   /** The live reading while it is fresh, otherwise the preview with the reasons. */
   const currentReading = (wrapper: CoveredWrapper): CachedReading => {
     const now = clock.now()
-    const cached = cache.get(wrapper.asset)
-    if (cached && now.getTime() < cached.validUntil) return cached
+    const cachedReading = cache.get(wrapper.asset)
+    if (cachedReading && now.getTime() < cachedReading.validUntil) return cachedReading
     const state = states.get(wrapper.asset)
     const staleAt = state?.reading ? Date.parse(state.reading.quote.as_of) + STALE_MS : 0
     const live = state?.reading && now.getTime() < staleAt ? state.reading : undefined
@@ -133,8 +135,8 @@ export function createBasis(deps: BasisDeps) {
 
   const attestPreview = (wrapper: CoveredWrapper, reading: Reading): Promise<Attestation> => {
     const asOf = reading.quote.as_of
-    const cached = previewAttestations.get(wrapper.asset)
-    if (cached?.asOf === asOf) return cached.attestation
+    const cachedAttestation = previewAttestations.get(wrapper.asset)
+    if (cachedAttestation?.asOf === asOf) return cachedAttestation.attestation
     const attestation = createAttestation({ wrapper, reading, seq: 0, prevHash: null, restatedBy }, deps.signers)
     previewAttestations.set(wrapper.asset, { asOf, attestation })
     return attestation

@@ -31,7 +31,7 @@ const SCORING_NOTE =
 
 /** The board is live only if every row is. Rows with equal scores are sorted by symbol, so that ranks are stable. */
 export function buildBoard(readings: readonly Reading[], at: Date): Board {
-  const sorted = [...readings].sort(
+  const sortedReadings = [...readings].sort(
     (a, b) =>
       b.window.score - a.window.score ||
       (a.quote.symbol < b.quote.symbol ? -1 : a.quote.symbol > b.quote.symbol ? 1 : 0),
@@ -42,7 +42,7 @@ export function buildBoard(readings: readonly Reading[], at: Date): Board {
     as_of: at.toISOString(),
     scoring: { formula: SCORING_FORMULA, note: SCORING_NOTE, statuses: WINDOW_STATUSES },
     preview,
-    rows: sorted.map(({ quote, window, meme, floatLocked }, index) => ({
+    rows: sortedReadings.map(({ quote, window, meme, floatLocked }, index) => ({
       rank: index + 1,
       symbol: quote.symbol,
       underlying: quote.underlying,

@@ -60,15 +60,15 @@ export function simulateSwapToPrice(pool: ConcentratedPool, targetSqrtPrice: big
 type Boundary = { tick: number; liquidityNet?: bigint }
 
 function nextBoundary(ticks: ConcentratedPool['ticks'], tick: number, spacing: number, falling: boolean): Boundary {
-  const compressed = Math.floor(tick / spacing)
+  const tickIndex = Math.floor(tick / spacing)
   const edgeIndex = falling
-    ? Math.floor(compressed / WORD_SIZE) * WORD_SIZE
-    : Math.floor((compressed + 1) / WORD_SIZE) * WORD_SIZE + WORD_SIZE - 1
+    ? Math.floor(tickIndex / WORD_SIZE) * WORD_SIZE
+    : Math.floor((tickIndex + 1) / WORD_SIZE) * WORD_SIZE + WORD_SIZE - 1
   const edgeTick = Math.min(Math.max(edgeIndex * spacing, MIN_TICK), MAX_TICK)
-  const initialised = falling ? lastAtOrBelow(ticks, tick) : firstAbove(ticks, tick)
-  if (!initialised) return { tick: edgeTick }
-  const tickIsNearer = falling ? initialised.tick >= edgeTick : initialised.tick <= edgeTick
-  return tickIsNearer ? initialised : { tick: edgeTick }
+  const initialisedTick = falling ? lastAtOrBelow(ticks, tick) : firstAbove(ticks, tick)
+  if (!initialisedTick) return { tick: edgeTick }
+  const tickIsNearer = falling ? initialisedTick.tick >= edgeTick : initialisedTick.tick <= edgeTick
+  return tickIsNearer ? initialisedTick : { tick: edgeTick }
 }
 
 function firstAbove(ticks: ConcentratedPool['ticks'], tick: number) {

@@ -75,7 +75,7 @@ export function measure({ wrapper, observations, rejected, state, bandBps, at }:
   })
   const { creation, note: creationNote } = creationState(selectObservations(observations, wrapper, 'issuer'), at)
   const gapInputs = { basisBps: basis.basis_bps, bandBps, feesBps: market.feesBps, confBps: reference.confBps }
-  // While the reference is suspended there is no gap: a window must not start counting in the middle of a split.
+  // While the reference is suspended there is no gap, so that a split does not open a window.
   const excess = reference.suspended ? 0 : excessBps(gapInputs)
   const gapState = updateGap(supplyState, basis.basis_bps, excess, creation === 'open', at)
   const nextState = addPriceSample({ ...gapState, venueSizes: market.venueSizes }, market.price, at)
@@ -157,11 +157,13 @@ function lockedShare(
   observations: readonly SourcedObservation[],
   at: Date,
 ): number | undefined {
-  const locked = findNewest(selectObservations(observations, wrapper, 'locked'), at)
-  const supplies = selectObservations(observations, wrapper, 'supply').filter(({ source }) => source === locked?.source)
+  const lockedBalance = findNewest(selectObservations(observations, wrapper, 'locked'), at)
+  const supplies = selectObservations(observations, wrapper, 'supply').filter(
+    ({ source }) => source === lockedBalance?.source,
+  )
   const supply = findNewest(supplies, at)?.observation.tokens
-  if (!locked || supply === undefined || supply <= 0) return undefined
-  return clamp(locked.observation.tokens / supply, 0, 1)
+  if (!lockedBalance || supply === undefined || supply <= 0) return undefined
+  return clamp(lockedBalance.observation.tokens / supply, 0, 1)
 }
 
 function readBacking(

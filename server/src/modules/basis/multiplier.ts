@@ -45,14 +45,14 @@ export function resolveMultiplier(
   stored: StoredMultiplier | null,
   at: Date,
 ): Multiplier | undefined {
-  const usable = readings.filter((reading) => isPlausibleMultiplier(effectiveMultiplier(reading, at)))
-  const chosen = usable.find((reading) => reading.onChain) ?? usable[0]
-  if (!chosen) return undefined
-  const { current, next, source } = chosen
-  const value = effectiveMultiplier(chosen, at)
+  const usableReadings = readings.filter((reading) => isPlausibleMultiplier(effectiveMultiplier(reading, at)))
+  const chosenReading = usableReadings.find((reading) => reading.onChain) ?? usableReadings[0]
+  if (!chosenReading) return undefined
+  const { current, next, source } = chosenReading
+  const value = effectiveMultiplier(chosenReading, at)
   const isSame = (other: number) => Math.abs(other / value - 1) <= AGREEMENT_TOLERANCE
-  const sourcesAgree = usable.every((reading) => isSame(effectiveMultiplier(reading, at)))
-  const common = { value, sourcesAgree, source, seenAt: chosen.publishedAt ?? at }
+  const sourcesAgree = usableReadings.every((reading) => isSame(effectiveMultiplier(reading, at)))
+  const common = { value, sourcesAgree, source, seenAt: chosenReading.publishedAt ?? at }
   if (next && at >= next.at && next.value !== current && isPlausibleMultiplier(current))
     return { ...common, previous: current, changedAt: next.at, unsureSince: null }
   if (stored && !isSame(stored.value))
@@ -61,7 +61,7 @@ export function resolveMultiplier(
   return { ...common, previous, changedAt, unsureSince }
 }
 
-/** Whether it is unknown which multiplier was in force at this instant. */
+/** Whether it is unknown which multiplier applied at this instant. */
 export const isMultiplierUncertain = ({ changedAt, unsureSince }: Multiplier, at: Date): boolean =>
   Boolean(changedAt && unsureSince && at >= unsureSince && at < changedAt)
 

@@ -71,8 +71,8 @@ async function pollRequest(source: PriceSource, rootRequest: SourceRequest, deps
   const queue = [rootRequest]
   try {
     for (let request = queue.shift(); request; request = queue.shift()) {
-      const { parsed, response } = await fetchAndParse(source, request, result.records, deps)
-      for (const observation of parsed.observations)
+      const { parsed: parsedResponse, response } = await fetchAndParse(source, request, result.records, deps)
+      for (const observation of parsedResponse.observations)
         result.observations.push({
           source: source.id,
           observation,
@@ -80,8 +80,8 @@ async function pollRequest(source: PriceSource, rootRequest: SourceRequest, deps
           changedAt: observation.publishedAt,
           records: result.records,
         })
-      result.rejectedEntries.push(...(parsed.rejected ?? []))
-      queue.push(...(parsed.followUps ?? []))
+      result.rejectedEntries.push(...(parsedResponse.rejected ?? []))
+      queue.push(...(parsedResponse.followUps ?? []))
       if (result.records.length + queue.length > MAX_FOLLOW_UPS)
         throw new PriceSourceError(`one request led to more than ${MAX_FOLLOW_UPS} others`)
     }

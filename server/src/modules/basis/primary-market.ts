@@ -16,11 +16,11 @@ export function creationState(
   issuerObservations: readonly SourcedKind<'issuer'>[],
   at: Date,
 ): { creation: 'open' | 'closed'; note?: string } {
-  const fresh = filterFresh(issuerObservations, at)
-  if (fresh.length === 0)
+  const freshObservations = filterFresh(issuerObservations, at)
+  if (freshObservations.length === 0)
     return { creation: 'closed', note: 'Whether the issuer creates or redeems now is not known; shown as closed.' }
-  const closed = fresh.find(({ observation }) => !observation.accepting)
-  if (closed) return { creation: 'closed', note: `Creation is closed: ${closed.observation.reason}.` }
+  const closedSource = freshObservations.find(({ observation }) => !observation.accepting)
+  if (closedSource) return { creation: 'closed', note: `Creation is closed: ${closedSource.observation.reason}.` }
   return { creation: 'open' }
 }
 
@@ -46,7 +46,7 @@ export function addIssuanceEvents(
   return { ...addIssuances(history, newEvents), scannedBlock: Math.max(history.scannedBlock ?? -1, toBlock) }
 }
 
-/** On a chain without mint events, a change of the supply counts as one. The first reading has nothing to compare with. */
+/** On a chain without mint events, a change of the supply counts as one. The first reading counts as no change. */
 export function addSupplyChange(
   history: SupplyHistory,
   { observation: { tokens, block, publishedAt } }: SourcedKind<'supply'>,

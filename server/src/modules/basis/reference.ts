@@ -37,7 +37,7 @@ export type ReferenceResult = { reference?: Reference; rejections: { source: str
 export const LAST_CLOSE_LABEL = 'last_regular_close×multiplier'
 const MAX_DEVIATION = 0.0025
 const CLOCK_SKEW_MS = 30_000
-/** The closing auction prints a little after the bell. */
+/** The closing auction is printed shortly after the close. */
 const CLOSING_AUCTION_MS = MINUTE_MS
 /** A print with a larger relative error is not usable. */
 const MAX_RELATIVE_CONF = 0.05
@@ -53,37 +53,38 @@ export function deriveReference(
   at: Date,
 ): ReferenceResult {
   const rejections: ReferenceResult['rejections'] = []
-  const usable: TokenPrint[] = []
+  const usablePrints: TokenPrint[] = []
   // Prints arrive in any order; the reading must not depend on it.
   for (const print of [...prints].sort((a, b) => (a.source < b.source ? -1 : a.source > b.source ? 1 : 0))) {
     const reason =
       rejectionReason(print, state, at) ?? (print.unit === 'share' ? conversionRejection(print, multiplier) : undefined)
     if (reason) rejections.push({ source: print.source, reason })
-    else usable.push(toTokenPrint(print, multiplier))
+    else usablePrints.push(toTokenPrint(print, multiplier))
   }
-  if (usable.length === 0) return { rejections }
+  if (usablePrints.length === 0) return { rejections }
 
-  const centre = median(usable.map(({ value }) => value))
+  const centre = median(usablePrints.map(({ value }) => value))
   const isNearCentre = ({ value, conf }: TokenPrint) =>
     Math.abs(value / centre - 1) <= Math.max(MAX_DEVIATION, 3 * conf)
-  const selected = usable.filter(isNearCentre)
-  for (const tokenPrint of usable)
+  const selectedPrints = usablePrints.filter(isNearCentre)
+  for (const tokenPrint of usablePrints)
     if (!isNearCentre(tokenPrint))
       rejections.push({ source: tokenPrint.print.source, reason: 'it is too far from the median of the sources' })
-  if (selected.length === 0) return { rejections }
+  if (selectedPrints.length === 0) return { rejections }
 
-  const values = selected.map(({ value }) => value)
-  const times = selected.map(({ print }) => print.publishedAt.getTime())
+  const values = selectedPrints.map(({ value }) => value)
+  const times = selectedPrints.map(({ print }) => print.publishedAt.getTime())
   const price = median(values)
   const carried = state !== 'open'
   return {
     rejections,
     reference: {
       price,
-      sources: selected.map(({ print }) => print.source),
-      label: carried && selected.every(isLastClose(at)) ? LAST_CLOSE_LABEL : selected.map(sourceLabel).join('+'),
+      sources: selectedPrints.map(({ print }) => print.source),
+      label:
+        carried && selectedPrints.every(isLastClose(at)) ? LAST_CLOSE_LABEL : selectedPrints.map(sourceLabel).join('+'),
       carried,
-      confBps: Math.max(...selected.map(({ conf }) => conf)) * BPS,
+      confBps: Math.max(...selectedPrints.map(({ conf }) => conf)) * BPS,
       spreadBps: ((Math.max(...values) - Math.min(...values)) / price) * BPS,
       newestAt: new Date(Math.max(...times)),
       oldestAt: new Date(Math.min(...times)),
@@ -97,9 +98,9 @@ function rejectionReason(print: ReferencePrint, state: UnderlyingState, at: Date
   if (!isPrice(print.price)) return `its price ${print.price} is not a price`
   if (!Number.isFinite(print.conf) || print.conf < 0 || print.conf / print.price > MAX_RELATIVE_CONF)
     return 'its own error is too wide'
-  const published = print.publishedAt.getTime()
-  if (Number.isNaN(published)) return 'it does not say when it was published'
-  if (published > at.getTime() + CLOCK_SKEW_MS) return `it is dated ${print.publishedAt.toISOString()}, in the future`
+  const publishedMs = print.publishedAt.getTime()
+  if (Number.isNaN(publishedMs)) return 'it does not say when it was published'
+  if (publishedMs > at.getTime() + CLOCK_SKEW_MS) return `it is dated ${print.publishedAt.toISOString()}, in the future`
   if (!isFresh(print, at)) return `it has not answered since ${print.fetchedAt.toISOString()}`
   if (state === 'open') return openSessionRejection(print, at)
   const since = state === 'halted' ? lastSession(at).open : new Date(lastClosedSession(at).close.getTime() - STALE_MS)

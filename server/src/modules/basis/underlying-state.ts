@@ -17,13 +17,13 @@ export function underlyingState(
   const halts = filterFresh(selectObservations(observations, wrapper, 'halt'), at)
   if (halts.some(({ observation }) => observation.halted))
     return { state: 'halted', note: `Trading in ${wrapper.underlying} is halted.` }
-  const scheduled = marketState(at)
-  if (scheduled !== 'open')
+  const scheduledState = marketState(at)
+  if (scheduledState !== 'open')
     return {
-      state: scheduled,
-      note: `The exchange is ${scheduled === 'holiday' ? 'on holiday' : 'closed'} and opens ${nextOpen(at).toISOString()}.`,
+      state: scheduledState,
+      note: `The exchange is ${scheduledState === 'holiday' ? 'on holiday' : 'closed'} and opens ${nextOpen(at).toISOString()}.`,
     }
-  // A clock read before the opening bell says nothing about the session.
+  // A clock value from before the opening does not describe this session.
   const closedClock = filterFresh(selectObservations(observations, wrapper, 'exchange_clock'), at).find(
     ({ observation }) => !observation.open && observation.publishedAt >= lastSession(at).open,
   )

@@ -30,9 +30,9 @@ export const WINDOW_STATUSES = {
   reference_suspended: 'Shares per token changed and the underlying has not printed since.',
   aligned: 'The wrapper trades at its reference, within the band, fees and the error of the sources.',
   supply_responding: 'Issuance toward parity has covered at least half of the way back.',
-  window_wide: 'The gap is large and supply has not come: score 65 or more.',
+  window_wide: 'The gap is large and supply has not closed it: score 65 or more.',
   window_open: 'The gap is open and supply has not closed it: score 35 to 65.',
-  drifting: 'The wrapper stands away from its reference, by less than scores 35.',
+  drifting: 'The wrapper is away from its reference, with a score below 35.',
 } as const
 
 export type WindowStatus = keyof typeof WINDOW_STATUSES

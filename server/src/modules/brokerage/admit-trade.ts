@@ -70,14 +70,14 @@ export const createAdmitTrade =
     const broker = deps.venues.choose(caller.tenantId, request.type)
     if (!broker)
       throw invalid(`No broker for ${request.type} is configured for this tenant.`, { field: 'instrument_type' })
-    const gathered = await gatherFacts(deps, broker, request, caller)
+    const gatheredFacts = await gatherFacts(deps, broker, request, caller)
     return deps.db.transaction().execute(async (tx) => {
       const killSwitch = await lockTenant(tx, caller.tenantId)
       const now = deps.clock.now()
       const concurrentResponse = await replayResponse(tx, runRequest, now)
       if (concurrentResponse) return { response: concurrentResponse }
       const facts: RiskFacts = {
-        ...gathered,
+        ...gatheredFacts,
         spentTodayMicro: await readCommittedMicro(tx, caller.tenantId, request.type, startOfDay(now)),
         duplicateClientOrderId:
           request.clientOrderId !== null && (await clientOrderIdExists(tx, caller.tenantId, request.clientOrderId)),
@@ -87,7 +87,7 @@ export const createAdmitTrade =
       }
       const checks = runRiskChecks(facts)
       const overridesDefault =
-        gathered.policy.source === 'tenant' && defaultPolicyRejects(facts, deps.policies[request.type])
+        gatheredFacts.policy.source === 'tenant' && defaultPolicyRejects(facts, deps.policies[request.type])
       const verdict = decideVerdict(checks, overridesDefault)
       const draft = draftRun(deps.ids.uuid(), runRequest, request, broker, facts, checks, verdict)
       const admission = await storeByVerdict(deps, tx, runRequest, draft, facts, verdict)
@@ -230,7 +230,7 @@ async function findTradePolicy(deps: AdmitDeps, caller: TenantCaller, request: T
   const defaultPolicy = deps.policies[request.type]
   if (request.policyId === null) return defaultPolicy
   const tenantPolicy = await deps.findPolicy(caller, request.policyId)
-  if (!tenantPolicy) throw invalid('policy_id names no policy of this tenant.', { field: 'policy_id' })
+  if (!tenantPolicy) throw invalid('policy_id is not a policy of this tenant.', { field: 'policy_id' })
   return applyTenantPolicy(defaultPolicy, tenantPolicy, { agentId: request.agentId, keyId: caller.keyId })
 }
 

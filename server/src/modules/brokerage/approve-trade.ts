@@ -32,7 +32,7 @@ export type ApproveDeps = {
   clock: Clock
   outcomeRecorder: OutcomeRecorder
   idempotency: Idempotency
-  /** Tells the worker that there is something to do. */
+  /** Wakes the worker. */
   wake(): void
 }
 

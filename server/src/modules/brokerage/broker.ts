@@ -2,7 +2,7 @@
  * The broker port: a broker holds accounts and executes orders.
  * Adapters import this file and nothing else of this module.
  *
- * A broker does not throw when the outside world fails: failure is a result. When it does not know whether an order was
+ * A broker does not throw when a request fails: failure is a result. When it does not know whether an order was
  * accepted it returns `unknown`, and the caller then calls `find` by client order id instead of placing a second order.
  */
 export const INSTRUMENT_TYPES = ['equity', 'perp', 'crypto', 'rwa', 'earn', 'spend'] as const
@@ -61,7 +61,7 @@ export type RwaReading = {
   halted: boolean
   asOf: Date
   source: string
-  /** An illustration: it can price a paper trade, and says nothing about a market. */
+  /** Illustrative figures, not market data: they can price a paper trade only. */
   preview: boolean
 }
 
@@ -138,7 +138,7 @@ export type BrokerOrder = {
   side: OrderSide
   quantityE8: bigint
   status: OrderStatus
-  /** Why a final order did not fill completely, in the broker's words. */
+  /** The broker's reason why a final order did not fill completely. */
   reason: string | null
   filledE8: bigint
   fills: Fill[]

@@ -31,7 +31,7 @@ export type ReceiptsQuery = { run_id?: string; tenant_id?: string; instrument_ty
 export type Brokerage = ReturnType<typeof createBrokerage>
 
 const SWEEP_BATCH_SIZE = 50
-/** A broker that is slow to answer holds up one of these, not all. */
+/** Runs are executed concurrently, so that a slow broker delays only some of them. */
 const SWEEP_WORKERS = 4
 
 export function createBrokerage(deps: BrokerageDeps) {

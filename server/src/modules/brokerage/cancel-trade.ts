@@ -10,7 +10,7 @@ export type CancelDeps = {
   db: Db
   clock: Clock
   outcomeRecorder: OutcomeRecorder
-  /** Tells the worker that there is something to do. */
+  /** Wakes the worker. */
   wake(): void
 }
 

@@ -51,9 +51,9 @@ export const createExecuteTrade = (deps: ExecuteDeps): ExecuteTrade => {
       await releaseRun(deps.db, run, { at, sentAt, now: deps.clock.now() })
       return run
     }
-    const finished = await finishRun(run, decision.outcome)
+    const finishedRun = await finishRun(run, decision.outcome)
     probe('outcome_recorded')
-    return finished
+    return finishedRun
   }
 
   async function decideNextStep(broker: Broker, run: TradeRun): Promise<Decision> {
@@ -141,7 +141,7 @@ export const createExecuteTrade = (deps: ExecuteDeps): ExecuteTrade => {
   async function finishRun(run: TradeRun, outcome: RunOutcome): Promise<TradeRun> {
     return deps.db.transaction().execute(async (tx) => {
       const current = await lockRun(tx, run.id)
-      // When another worker has taken the run over, what that one finds at the broker counts.
+      // When another worker has taken the run over, the order that worker finds at the broker is authoritative.
       const stillOwned = current && current.attempts === run.attempts && !isFinal(current.state)
       if (!stillOwned) return current ?? run
       return deps.outcomeRecorder.recordFinished(tx, current, outcome, WORKER, deps.clock.now())

@@ -11,7 +11,7 @@ export type KillSwitchDeps = {
   clock: Clock
   outcomeRecorder: OutcomeRecorder
   audit(tx: Tx, event: AuditEvent): Promise<void>
-  /** Tells the worker that there is something to do. */
+  /** Wakes the worker. */
   wake(): void
 }
 
@@ -20,7 +20,7 @@ export const createKillSwitch = (deps: KillSwitchDeps) => ({
     return toKillSwitchResponse(await readKillSwitch(deps.db, caller.tenantId), 0)
   },
 
-  /** Engaging stops every run that has not been executed. Releasing lets new runs in and does not revive old ones. */
+  /** Engaging stops every run that has not been executed. Releasing allows new runs and does not resume stopped ones. */
   async set(caller: TenantCaller, engaged: boolean, reason: string | null) {
     const response = await deps.db.transaction().execute(async (tx) => {
       await lockTenant(tx, caller.tenantId)

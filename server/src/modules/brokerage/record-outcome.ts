@@ -127,8 +127,8 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     /** A run that a person has to approve. Its response is stored with it. */
     async recordPending(tx: Tx, run: TradeRun): Promise<RhReceipt> {
       await insertRun(tx, run)
-      const unfilled = { status: 'pending_approval' as const, reason: null, fills: [], brokerOrderId: null }
-      const receipt = await storeReceipt(tx, run, unfilled, run.createdAt)
+      const outcome = { status: 'pending_approval' as const, reason: null, fills: [], brokerOrderId: null }
+      const receipt = await storeReceipt(tx, run, outcome, run.createdAt)
       await publishTransition(tx, run, 'pending', run.keyId, run.createdAt, receipt)
       return receipt
     },
@@ -136,8 +136,8 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     /** A run that policy refused. No order was created. */
     async recordRejected(tx: Tx, run: TradeRun): Promise<RhReceipt> {
       await insertRun(tx, run)
-      const unfilled = { status: 'rejected' as const, reason: run.reason, fills: [], brokerOrderId: null }
-      const receipt = await storeReceipt(tx, run, unfilled, run.createdAt)
+      const outcome = { status: 'rejected' as const, reason: run.reason, fills: [], brokerOrderId: null }
+      const receipt = await storeReceipt(tx, run, outcome, run.createdAt)
       await publishTransition(tx, run, 'rejected', run.keyId, run.createdAt, receipt)
       return receipt
     },

@@ -37,7 +37,7 @@ export function runRiskChecks(facts: RiskFacts): Check[] {
     addsExposure(facts) && terms.type !== 'spend' ? checkConcentration(facts) : null,
     checkPriceCollar(facts),
     terms.limitPriceE8 === null ? null : checkMarketable(facts),
-    // A preview reading is an illustration: it can price a paper trade and refuse none.
+    // A preview reading is illustrative: it can price a paper trade but must not refuse one.
     facts.reading && !facts.reading.preview ? checkBasis(facts, facts.reading) : null,
     facts.reading && !facts.reading.preview && addsExposure(facts) ? checkFloatShare(facts, facts.reading) : null,
     terms.type === 'earn' && terms.orderSide === 'sell' ? checkEarnLock(facts) : null,
@@ -48,12 +48,12 @@ export function runRiskChecks(facts: RiskFacts): Check[] {
 
 /** `overridden`: the default policy would have refused what the tenant's policy allows. */
 export function decideVerdict(checks: readonly Check[], overridden: boolean): Verdict {
-  const failed = checks.filter((check) => check.result === 'fail')
-  if (failed.length > 0) {
+  const failedChecks = checks.filter((check) => check.result === 'fail')
+  if (failedChecks.length > 0) {
     // An order over a spend limit is often too large for the market as well; that does not change the error.
-    const decisive = failed.filter((check) => check.id !== 'price_collar')
+    const decisive = failedChecks.filter((check) => check.id !== 'price_collar')
     const onlySpendLimits = decisive.length > 0 && decisive.every((check) => SPEND_LIMIT_CHECKS.has(check.id))
-    const message = failed.map((check) => check.reason ?? check.id).join(' ')
+    const message = failedChecks.map((check) => check.reason ?? check.id).join(' ')
     return { outcome: 'rejected', error: onlySpendLimits ? 'budget_exceeded' : 'policy_blocked', message }
   }
   const reviews = checks.filter((check) => check.result === 'review')
@@ -123,7 +123,7 @@ const checkSession = ({ quote, terms }: RiskFacts) =>
     'review',
   )
 
-/** The last price of a closed session is old by nature: the run needs an approval, and the price is read again at the open. */
+/** Outside the session the last price is always old: the run needs an approval, and the price is read again at the open. */
 function checkQuoteAge({ quote, policy, now }: RiskFacts): Check | null {
   if (quote.session === 'closed' || quote.session === 'holiday') return null
   const age = Math.max(0, Math.floor((now.getTime() - quote.observedAt.getTime()) / 1000))

@@ -58,8 +58,8 @@ function addedQuantityE8(terms: TradeTerms, account: BrokerAccount): bigint {
   const heldE8 = findPosition(account, terms.symbol)?.quantityE8 ?? 0n
   const opposite = terms.type === 'perp' && (terms.orderSide === 'buy' ? heldE8 < 0n : heldE8 > 0n)
   if (!opposite) return terms.quantityE8
-  const closing = heldE8 < 0n ? -heldE8 : heldE8
-  return terms.quantityE8 > closing ? terms.quantityE8 - closing : 0n
+  const openQuantityE8 = heldE8 < 0n ? -heldE8 : heldE8
+  return terms.quantityE8 > openQuantityE8 ? terms.quantityE8 - openQuantityE8 : 0n
 }
 
 /** Every buy and every perp order adds exposure; a spot sale reduces it. */

@@ -9,7 +9,7 @@ export type RunTradeDeps = {
   db: Db
   admitTrade: AdmitTrade
   executeTrade: ExecuteTrade
-  /** Tells the worker that there is something to do. */
+  /** Wakes the worker. */
   wake(): void
   /** How long a caller waits for a broker that does not fill at once. */
   fillTimeoutMs?: number
@@ -19,7 +19,7 @@ export type RunTradeDeps = {
 const FILL_TIMEOUT_MS = 3000
 const POLL_INTERVAL_MS = 100
 
-/** POST /api/rh/run: decides on the trade and, when nobody has to approve it, executes it before responding. */
+/** POST /api/rh/run: decides on the trade and, unless it needs an approval, executes it before responding. */
 export const createRunTrade = (deps: RunTradeDeps) => {
   const sleep = deps.sleep ?? ((ms: number) => new Promise((resolve) => setTimeout(resolve, ms)))
 
@@ -33,7 +33,7 @@ export const createRunTrade = (deps: RunTradeDeps) => {
     return { status: 202, body: JSON.stringify(toExecutingResponse(run)), replayed: false }
   }
 
-  /** Some brokers accept an order now and fill it a moment later; the worker follows it while the caller waits a little. */
+  /** Some brokers fill an order shortly after accepting it, so the caller waits while the worker polls the order. */
   async function waitUntilFinal(run: TradeRun): Promise<TradeRun> {
     deps.wake()
     for (let waitedMs = 0; waitedMs < (deps.fillTimeoutMs ?? FILL_TIMEOUT_MS); waitedMs += POLL_INTERVAL_MS) {

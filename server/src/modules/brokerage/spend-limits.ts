@@ -29,10 +29,10 @@ export function checkDailyNotional({ terms, policy, spentTodayMicro }: RiskFacts
 }
 
 export function checkBuyingPower({ terms, quote, account }: RiskFacts): Check {
-  const required = requiredMicro(terms, quote, account)
+  const neededMicro = requiredMicro(terms, quote, account)
   const limit = usdcFromMicro(account.buyingPowerMicro)
-  const actual = usdcFromMicro(required)
-  const ok = required <= account.buyingPowerMicro
+  const actual = usdcFromMicro(neededMicro)
+  const ok = neededMicro <= account.buyingPowerMicro
   return buildCheck('buying_power', ok, limit, actual, `The order needs ${actual} USDC and ${limit} USDC is free.`)
 }
 
@@ -40,10 +40,10 @@ export function checkBuyingPower({ terms, quote, account }: RiskFacts): Check {
 export function checkConcentration({ terms, policy, quote, account }: RiskFacts): Check | null {
   if (policy.maxConcentration === null) return null
   const positionE8 = positionAfterE8(terms, account)
-  const exposure = notionalMicro(quote.markE8, positionE8 < 0n ? -positionE8 : positionE8)
-  const margined = terms.leverageE2 === null ? exposure : (exposure * 100n) / terms.leverageE2
+  const exposureMicro = notionalMicro(quote.markE8, positionE8 < 0n ? -positionE8 : positionE8)
+  const marginMicro = terms.leverageE2 === null ? exposureMicro : (exposureMicro * 100n) / terms.leverageE2
   const equity = account.equityMicro > 0n ? account.equityMicro : 1n
-  const share = Number((margined * 10_000n) / equity) / 10_000
+  const share = Number((marginMicro * 10_000n) / equity) / 10_000
   const reason = `${terms.symbol} would be ${share} of the account, above ${policy.maxConcentration}.`
   return buildCheck('concentration', share <= policy.maxConcentration, policy.maxConcentration, share, reason)
 }

@@ -53,7 +53,7 @@ export type SignReceipt = (bytes: string) => { alg: string; keyId: string; value
 
 /**
  * The signature covers the RFC 8785 bytes of the receipt without `attestation`, together with `prev_hash`: anyone who
- * holds the receipt can check it, and nobody can replace a receipt's predecessor.
+ * holds the receipt can verify it, and its predecessor cannot be replaced.
  */
 export function createReceipt(input: ReceiptInput, sign: SignReceipt): RhReceipt {
   const body = buildReceiptBody(input)

@@ -65,7 +65,7 @@ export function parseTradeRequest(body: TradeRequestBody): TradeRequest {
   // A spend is paid in USDC: so many units at the merchant's unit price, one USDC each when no price is given.
   const unitPriceE8 = type === 'spend' && priceLimitE8 !== null ? priceLimitE8 : E8
   const quantityE8 = divideRounded(requestedQuantityE8 * unitPriceE8, E8)
-  if (quantityE8 === 0n) throw invalid('quantity at this price_limit comes to nothing.', { field: 'quantity' })
+  if (quantityE8 === 0n) throw invalid('quantity times price_limit rounds to zero.', { field: 'quantity' })
   return {
     type,
     symbol: body.symbol,
@@ -86,10 +86,10 @@ export function parseTradeRequest(body: TradeRequestBody): TradeRequest {
 /** Checks lot, tick and leverage against the broker's instrument. An order is refused rather than silently rounded. */
 export function checkAgainstInstrument(request: TradeRequest, instrument: Instrument): void {
   if (request.quantityE8 % instrument.lotE8 !== 0n) {
-    throw invalid(`quantity is finer than ${request.symbol} is traded in.`, { field: 'quantity' })
+    throw invalid(`quantity must be a multiple of the lot size of ${request.symbol}.`, { field: 'quantity' })
   }
   if (request.priceLimitE8 !== null && request.priceLimitE8 % instrument.tickE8 !== 0n) {
-    throw invalid(`price_limit is finer than ${request.symbol} is quoted in.`, { field: 'price_limit' })
+    throw invalid(`price_limit must be a multiple of the tick size of ${request.symbol}.`, { field: 'price_limit' })
   }
   const maxLeverage = instrument.perp?.maxLeverage
   if (maxLeverage !== undefined && request.leverageE2 !== null && request.leverageE2 > BigInt(maxLeverage) * 100n) {
@@ -99,7 +99,7 @@ export function checkAgainstInstrument(request: TradeRequest, instrument: Instru
 
 function parseSide(type: InstrumentType, side: Side): Side {
   if (type === 'spend' && orderSideOf(side) === 'sell') {
-    throw invalid(`side '${side}' has no meaning for a spend; use 'buy'.`, { field: 'side' })
+    throw invalid(`side '${side}' is not valid for a spend; use 'buy'.`, { field: 'side' })
   }
   if (type !== 'perp' && side === 'short') {
     throw invalid(`side 'short' is for perps only; use 'sell' to sell what the account holds.`, { field: 'side' })
@@ -132,7 +132,7 @@ function parseLeverage(type: InstrumentType, leverage: number | undefined): bigi
   if (leverage === undefined) return 100n
   const leverageE2 = parseDecimal(String(leverage), 2)
   if (leverageE2 === undefined || leverageE2 < 100n || leverageE2 > MAX_LEVERAGE_E2) {
-    throw invalid('leverage must lie between 1 and 125, with at most two decimals.', { field: 'leverage' })
+    throw invalid('leverage must be between 1 and 125, with at most two decimals.', { field: 'leverage' })
   }
   return leverageE2
 }

@@ -63,7 +63,7 @@ export function buildTradeTerms(input: {
   const quantity = fitQuantityToCap(request, price, input.slippageBps, instrument)
   const orderNotional = notionalMicro(price, quantity)
   if (orderNotional > MAX_NOTIONAL_MICRO) {
-    throw invalid(`quantity of ${request.symbol} comes to more than a trillion USDC.`, { field: 'quantity' })
+    throw invalid(`quantity of ${request.symbol} is worth more than a trillion USDC.`, { field: 'quantity' })
   }
   return {
     type: request.type,

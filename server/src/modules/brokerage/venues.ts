@@ -2,7 +2,7 @@ import type { Broker, InstrumentType } from './broker.ts'
 
 /**
  * Which tenants may trade at which broker, in order of preference. An account at a real broker has an owner, so only the
- * tenants configured for it reach it; the paper broker is for everyone.
+ * tenants configured for it reach it; the paper broker is available to every tenant.
  */
 export type Venue = { broker: Broker; tenants: 'all' | ReadonlySet<string> }
 

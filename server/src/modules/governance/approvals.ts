@@ -65,18 +65,18 @@ export function createApprovals(deps: ApprovalsDeps) {
       key: idempotencyKey,
       body: input,
     }
-    const existing = await findApproval(deps.db, tenant.tenantId, input.approval_id)
-    if (!existing) throw notFound('approval')
-    if (input.action_hash !== undefined && input.action_hash !== existing.action_hash)
+    const existingApproval = await findApproval(deps.db, tenant.tenantId, input.approval_id)
+    if (!existingApproval) throw notFound('approval')
+    if (input.action_hash !== undefined && input.action_hash !== existingApproval.action_hash)
       throw invalid('body/action_hash is not the hash of the action that waits for approval.')
-    const frozen = await deps.frozen(tenant.tenantId, existing.agent_id)
+    const freeze = await deps.findFreeze(tenant.tenantId, existingApproval.agent_id)
     return deps.idempotency.once(request, async (tx) => {
       const at = deps.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
       const samePersonKeys = [...keysOfSameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
       const opensPreauth =
         row.preauth_id !== null && input.decision === 'approve' && row.status === 'pending' && row.expires_at > at
-      const opened = opensPreauth ? await assessApprovedPreauth(deps, tx, tenant, row, frozen, at) : undefined
+      const preauthToOpen = opensPreauth ? await assessApprovedPreauth(deps, tx, tenant, row, freeze, at) : undefined
       const item = {
         approval_id: row.id,
         tenant_id: tenant.tenantId,
@@ -85,11 +85,11 @@ export function createApprovals(deps: ApprovalsDeps) {
         decision: input.decision,
         reason: input.reason ?? null,
         at: at.toISOString(),
-        approved: { ...opened?.item, ...toAuditAndEvents(deps, row, tenant.keyId, 'approved', at) },
+        approved: { ...preauthToOpen?.item, ...toAuditAndEvents(deps, row, tenant.keyId, 'approved', at) },
         rejected: toAuditAndEvents(deps, row, tenant.keyId, 'rejected', at),
         voted: { audit: toAuditAndEvents(deps, row, tenant.keyId, 'voted', at).audit },
       }
-      await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(opened?.locks ?? [])])
+      await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(preauthToOpen?.locks ?? [])])
       const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
       return { status: 200, body: { approval, run: await readRunHistoryEntry(tx, tenant.tenantId, row.run_id) } }
     })
@@ -178,7 +178,7 @@ async function assessApprovedPreauth(
   tx: Tx,
   tenant: TenantCaller,
   approval: ApprovalRow,
-  frozen: { reason: string } | undefined,
+  freeze: { reason: string } | undefined,
   at: Date,
 ) {
   const row = (await findPreauth(tx, tenant.tenantId, approval.preauth_id!))!
@@ -195,7 +195,7 @@ async function assessApprovedPreauth(
     mandate,
     override,
     approval: approvalGrant,
-    frozen,
+    freeze,
   })
   if (assessment.refused) throw conflict(`This can no longer be approved. ${assessment.message}`)
   const locks = limitLocks(assessment.holds)

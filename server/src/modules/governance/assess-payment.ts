@@ -31,7 +31,7 @@ export type PaymentAssessmentRequest = {
   override?: OverrideRow
   /** Present once the payment is approved, with the number of approving votes. */
   approval?: { id: string; votes: number }
-  frozen: { reason: string } | undefined
+  freeze: { reason: string } | undefined
 }
 
 export type PaymentDeps = { ids: Ids; rulesCache: RulesCache }
@@ -52,7 +52,7 @@ export async function assessPayment(
   tenant: TenantCaller,
   request: PaymentAssessmentRequest,
 ): Promise<AllowedPayment | RefusedAssessment> {
-  const { facts, actionHash, mandate, override, approval, frozen } = request
+  const { facts, actionHash, mandate, override, approval, freeze } = request
   if (override) requireOverrideMatches(override, facts)
   const rules = await deps.rulesCache.get(tenant.tenantId, tenant.keyId, tx)
   const evaluation = await evaluateRules(tx, {
@@ -62,12 +62,12 @@ export async function assessPayment(
     requestedPolicies: { policies: [] },
     mandate,
     heldScopes: new Set(),
-    frozen,
+    freeze,
   })
   const overrideUsed = override !== undefined && evaluation.results.some(needsOverride)
   let results = overrideUsed ? applyGrant(evaluation.results, needsOverride, override.id) : evaluation.results
-  const required = requiredReview(evaluation, results)?.approvalsRequired ?? 1
-  if (approval && approval.votes >= required) results = applyGrant(results, needsApproval, approval.id)
+  const requiredVotes = requiredReview(evaluation, results)?.approvalsRequired ?? 1
+  if (approval && approval.votes >= requiredVotes) results = applyGrant(results, needsApproval, approval.id)
 
   const decidingResult = findDecidingResult(results)
   const hash = policyHash(evaluation)

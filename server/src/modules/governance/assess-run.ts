@@ -49,7 +49,7 @@ export type AssessDeps = {
   network: string
   payTo: string
   /** The reason why the agent is frozen, if it is. */
-  frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
 }
 
 /** The rule results for one lane, with approvals and overrides applied to `results`. */
@@ -62,7 +62,7 @@ type LaneAssessment = {
 }
 
 /**
- * Assesses a run before any payment, so that nobody pays for a run that would be refused. It only reads: limits are
+ * Assesses a run before any payment, so that a run that would be refused is never paid. It only reads: limits are
  * held when the run is admitted, and a refusal is recorded in its own transaction.
  */
 export const createAssessRun =
@@ -75,14 +75,14 @@ export const createAssessRun =
     const grants = await readGrants(deps, tenant, request)
     const requestedPolicies = readRequestedPolicies(rules, request)
 
-    const preferred = await assessLane(deps, { request, tenant, rules, grants, requestedPolicies }, offer)
+    const preferredAssessment = await assessLane(deps, { request, tenant, rules, grants, requestedPolicies }, offer)
     // An override or a pre-authorisation is bound to one lane and price, so the lane cannot be downgraded.
     const laneIsFixed = grants.override !== undefined || grants.preauth !== undefined
-    const downgraded =
-      !laneIsFixed && mayDowngrade(rules, request, preferred)
+    const downgradedAssessment =
+      !laneIsFixed && mayDowngrade(rules, request, preferredAssessment)
         ? await findCheaperLane(deps, { request, tenant, rules, grants, requestedPolicies }, offer)
         : undefined
-    const laneAssessment = downgraded ?? preferred
+    const laneAssessment = downgradedAssessment ?? preferredAssessment
     requireBudgetApplies(rules, request, laneAssessment)
     if (grants.approval) {
       if (grants.approval.action_hash !== laneAssessment.actionHash)
@@ -99,7 +99,7 @@ export const createAssessRun =
   }
 
 /** A guest has no tenant rules: only the budget of its request applies. */
-function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferred: Offer): Assessment {
+function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferredOffer: Offer): Assessment {
   const tenantFields = {
     'policy.policy_ids': request.policy?.policy_ids,
     'budget.budget_id': request.budget?.budget_id,
@@ -121,11 +121,11 @@ function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferred: Of
     }
   }
   const rules: TenantRules = { version: 0n, policies: [], budgets: [], keyIds: new Set() }
-  const laneAssessment = assessGuestLane(preferred)
+  const laneAssessment = assessGuestLane(preferredOffer)
   const cheaper = mayDowngrade(rules, request, laneAssessment)
-    ? cheaperLanes(preferred)
+    ? cheaperLanes(preferredOffer)
         .map(assessGuestLane)
-        .find((assessed) => !isRefused(assessed))
+        .find((candidate) => !isRefused(candidate))
     : undefined
   return toAssessment(deps, request, rules, {}, cheaper ?? laneAssessment)
 }
@@ -152,7 +152,7 @@ async function assessLane(
       network: deps.network,
     })
   if (override) requireOverrideMatches(override, facts)
-  const frozen = await deps.frozen(tenant.tenantId, offer.agentId)
+  const freeze = await deps.findFreeze(tenant.tenantId, offer.agentId)
   const mandate = preauth?.mandate ?? null
   const evaluation = await evaluateRules(deps.db, {
     rules,
@@ -161,7 +161,7 @@ async function assessLane(
     requestedPolicies,
     mandate,
     heldScopes: preauth?.heldScopes ?? new Set(),
-    frozen,
+    freeze,
   })
   let results = [...evaluateRequestBudget(request.budget, offer), ...evaluation.results]
   // An approval or override given for the pre-authorisation also applies to the run that uses it.
@@ -169,8 +169,8 @@ async function assessLane(
   if (preauth?.approval_id) results = applyGrant(results, needsApproval, preauth.approval_id)
   const overrideUsed = override !== undefined && results.some(needsOverride)
   if (overrideUsed) results = applyGrant(results, needsOverride, override.id)
-  const required = requiredReview(evaluation, results)?.approvalsRequired ?? 1
-  if (approval?.status === 'approved' && approval.votes >= required)
+  const requiredVotes = requiredReview(evaluation, results)?.approvalsRequired ?? 1
+  if (approval?.status === 'approved' && approval.votes >= requiredVotes)
     results = applyGrant(results, needsApproval, approval.id)
   return { offer, evaluation, results, actionHash: runActionHash(tenant.tenantId, request, facts), overrideUsed }
 }
@@ -198,10 +198,12 @@ const isRefused = ({ results }: LaneAssessment) => findDecidingResult(results) !
 function mayDowngrade(rules: TenantRules, request: AssessmentRequest, { offer, results }: LaneAssessment): boolean {
   if (offer.explicit || offer.quoted || request.budget?.strict) return false
   const onBreach = new Map(rules.budgets.map((budget) => [budget.budgetId, budget.onBreach]))
-  const refusing = results.filter((result) => result.outcome === 'blocked' || result.outcome === 'review_required')
+  const refusingResults = results.filter(
+    (result) => result.outcome === 'blocked' || result.outcome === 'review_required',
+  )
   return (
-    refusing.length > 0 &&
-    refusing.every(
+    refusingResults.length > 0 &&
+    refusingResults.every(
       (result) =>
         isBudgetResult(result) && (result.budget_id === undefined || onBreach.get(result.budget_id) === 'downgrade'),
     )
@@ -293,10 +295,10 @@ function toAssessment(
   const decidingResult = findDecidingResult(laneAssessment.results)
   if (decidingResult) return toRefusal(request, rules, grants, laneAssessment, decidingResult)
   // Also true when the cheaper lane was quoted before and this is the paid request.
-  const downgraded = laneAssessment.offer.route.downgraded_from !== undefined
-  const budget = downgraded ? 'downgrade' : budgetOutcome(laneAssessment.results)
+  const isDowngraded = laneAssessment.offer.route.downgraded_from !== undefined
+  const budget = isDowngraded ? 'downgrade' : budgetOutcome(laneAssessment.results)
   const outcome = worstOutcome(laneAssessment.results)
-  const decision = downgraded ? 'downgrade' : outcome === 'pass' ? 'approved' : outcome
+  const decision = isDowngraded ? 'downgrade' : outcome === 'pass' ? 'approved' : outcome
   return {
     refused: false,
     offer: laneAssessment.offer,

@@ -13,8 +13,8 @@ const refuses = (result: RuleResult) => result.outcome === 'blocked' || result.o
 /** The result that decides: deny wins over review, and policies come before budgets. */
 export function findDecidingResult(results: readonly RuleResult[]): RuleResult | null {
   const outcome = worstOutcome(results)
-  const refusing = results.filter((result) => result.outcome === outcome && refuses(result))
-  return refusing.find((result) => !isBudgetResult(result)) ?? refusing[0] ?? null
+  const refusingResults = results.filter((result) => result.outcome === outcome && refuses(result))
+  return refusingResults.find((result) => !isBudgetResult(result)) ?? refusingResults[0] ?? null
 }
 
 export const refusalError = (decidingResult: RuleResult | null): RefusedAssessment['error'] =>
@@ -36,7 +36,7 @@ export function refusalMessage(decidingResult: RuleResult): string {
     : `${source} refuses this. ${reason}`
 }
 
-/** One suggested change for each rule that refused. */
+/** One suggested change for each rule that refused the payment. */
 export const smallestChanges = (results: readonly RuleResult[]): SmallestChange[] =>
   results.filter(refuses).flatMap((result) => (result.smallest_change ? [result.smallest_change] : []))
 

@@ -25,7 +25,7 @@ export type Offer = {
   }[]
 }
 
-/** Who wants to run what, with the budget, policies and grants named in the request. */
+/** The caller and its request, with the budget, policies and grants named in it. */
 export type AssessmentRequest = {
   kind: 'run' | 'loop'
   caller: Caller

@@ -92,10 +92,10 @@ export function createBudgets(deps: BudgetsDeps) {
         const counter = budgetCounter(tenantId, budgetId)
         // While the counter is locked, nothing is held or settled in it until this commits.
         await lockCounter(tx, counter)
-        const existing = await findBudget(tx, tenantId, budgetId)
-        if (!existing && (await countBudgets(tx, tenantId)) >= MAX_BUDGETS)
+        const existingBudget = await findBudget(tx, tenantId, budgetId)
+        if (!existingBudget && (await countBudgets(tx, tenantId)) >= MAX_BUDGETS)
           throw conflict(`A tenant has at most ${MAX_BUDGETS} budgets; delete one first.`)
-        const budget = await readBudget(tx, tenantId, input, existing)
+        const budget = await readBudget(tx, tenantId, input, existingBudget)
         await requireRoom(tx, counter, budget, at)
         const subject = {
           budget_id: budgetId,
@@ -111,12 +111,12 @@ export function createBudgets(deps: BudgetsDeps) {
           thresholdsMicro: budget.window === 'run' ? [] : toThresholds(budget),
           subject,
         })
-        const version = (existing?.version ?? 0) + 1
+        const version = (existingBudget?.version ?? 0) + 1
         await writeBudget(tx, { tenantId, budgetId, counter, ...budget, version, at })
         await markRulesChanged(tx, tenantId)
         await deps.outbox.audit(tx, {
           tenantId,
-          type: existing ? 'budget.updated' : 'budget.created',
+          type: existingBudget ? 'budget.updated' : 'budget.created',
           actor: tenant.keyId,
           subject: budgetId,
           data: {
@@ -137,7 +137,7 @@ export function createBudgets(deps: BudgetsDeps) {
     /** Open holds of the budget still settle; new payments are no longer counted. */
     async remove(tenant: TenantCaller, budgetId: string) {
       const { tenantId } = tenant
-      const remaining = await deps.db.transaction().execute(async (tx) => {
+      const remainingConfig = await deps.db.transaction().execute(async (tx) => {
         const counter = budgetCounter(tenantId, budgetId)
         await lockCounter(tx, counter)
         if (!(await removeBudget(tx, tenantId, budgetId))) throw notFound('budget')
@@ -153,7 +153,7 @@ export function createBudgets(deps: BudgetsDeps) {
         return readConfig(tx, tenantId)
       })
       deps.rulesCache.invalidate(tenantId)
-      return remaining
+      return remainingConfig
     },
   }
 }
@@ -172,29 +172,35 @@ async function readBudget(
   tx: Tx,
   tenantId: string,
   input: BudgetInput,
-  existing: BudgetRow | undefined,
+  existingBudget: BudgetRow | undefined,
 ): Promise<BudgetSettings> {
   if (input.currency !== undefined && input.currency !== 'USDC')
     throw invalid(`body/currency must be USDC, not '${input.currency}'.`)
-  const scopeType = input.scope?.type ?? existing?.scope_type ?? 'tenant'
+  const scopeType = input.scope?.type ?? existingBudget?.scope_type ?? 'tenant'
   const scopeId =
     input.scope?.id ??
-    (input.scope === undefined || input.scope.type === existing?.scope_type ? existing?.scope_id : undefined) ??
+    (input.scope === undefined || input.scope.type === existingBudget?.scope_type
+      ? existingBudget?.scope_id
+      : undefined) ??
     (scopeType === 'tenant' ? tenantId : undefined)
-  if (scopeId === undefined) throw invalid(`body/scope/id is missing: which ${scopeType}?`)
+  if (scopeId === undefined) throw invalid(`body/scope/id is required for the scope type '${scopeType}'.`)
   if (scopeType === 'tenant' && scopeId !== tenantId) throw invalid('body/scope/id is not this tenant.')
   if (scopeType === 'mandate' && !(await findMandate(tx, tenantId, scopeId)))
     throw invalid(`There is no mandate '${scopeId}'.`)
-  const window = input.window ?? existing?.window ?? 'month'
-  if (existing && (existing.scope_type !== scopeType || existing.scope_id !== scopeId || existing.window !== window))
+  const window = input.window ?? existingBudget?.window ?? 'month'
+  if (
+    existingBudget &&
+    (existingBudget.scope_type !== scopeType || existingBudget.scope_id !== scopeId || existingBudget.window !== window)
+  )
     throw invalid(
-      `The budget '${existing.budget_id}' counts by ${existing.window} for the ${existing.scope_type} '${existing.scope_id}'; for another scope or window make another budget.`,
+      `The budget '${existingBudget.budget_id}' counts by ${existingBudget.window} for the ${existingBudget.scope_type} '${existingBudget.scope_id}'; for another scope or window make another budget.`,
     )
-  const limitMicro = input.limit_usdc === undefined ? existing?.limit_micro : toMicro('limit_usdc', input.limit_usdc)
+  const limitMicro =
+    input.limit_usdc === undefined ? existingBudget?.limit_micro : toMicro('limit_usdc', input.limit_usdc)
   if (limitMicro === undefined) throw invalid('body must have limit_usdc.')
   const softLimitMicro =
     input.soft_limit_usdc === undefined
-      ? (existing?.soft_limit_micro ?? null)
+      ? (existingBudget?.soft_limit_micro ?? null)
       : input.soft_limit_usdc === null
         ? null
         : toMicro('soft_limit_usdc', input.soft_limit_usdc)
@@ -205,8 +211,8 @@ async function readBudget(
     window,
     limitMicro,
     softLimitMicro,
-    onBreach: input.on_breach ?? existing?.on_breach ?? 'block',
-    alertThresholds: input.alert_thresholds ?? existing?.alert_thresholds ?? [],
+    onBreach: input.on_breach ?? existingBudget?.on_breach ?? 'block',
+    alertThresholds: input.alert_thresholds ?? existingBudget?.alert_thresholds ?? [],
   }
 }
 

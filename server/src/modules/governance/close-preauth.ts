@@ -207,14 +207,14 @@ export async function closePreauth(
   }
   const locks = [`preauth:${row.id}`, ...row.locks, ...(transaction === null ? [] : [`transaction:${transaction}`])]
   try {
-    const closed = await callStepWithLocks(tx, closePreauthStep, item, locks)
+    const closeResult = await callStepWithLocks(tx, closePreauthStep, item, locks)
     return {
       body: {
         preauth_id: row.id,
         run_id: row.run_id,
         status: 'closed',
         outcome,
-        ...closed,
+        ...closeResult,
         verified_onchain: verified,
         transaction,
         receipt_url: `/api/receipts/${receipt.row.id}`,

@@ -22,11 +22,11 @@ export function createDecisions({ db }: { db: Db }) {
       if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
       if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
       if (query.cursor !== undefined) select = select.where('id', '<', query.cursor)
-      const selected = await select
+      const decisionRows = await select
         .orderBy('id', 'desc')
         .limit(limit + 1)
         .execute()
-      const { rows, ...paging } = toPage(selected, limit)
+      const { rows, ...paging } = toPage(decisionRows, limit)
       return { decisions: rows.map(toDecisionRecord), ...paging }
     },
 

@@ -10,7 +10,7 @@ export type ActionsDeps = {
   db: Db
   clock: Clock
   rulesCache: RulesCache
-  frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
 }
 
 export type Action = Record<string, unknown>
@@ -28,7 +28,7 @@ export const createEvaluateActions =
     const evaluatedActions: Action[] = []
     for (const action of actions) {
       const facts = actionFacts(action, agentId, deps.clock.now())
-      const frozen = await deps.frozen(tenantId, facts.agentId)
+      const freeze = await deps.findFreeze(tenantId, facts.agentId)
       const input = {
         rules,
         keyId,
@@ -36,7 +36,7 @@ export const createEvaluateActions =
         requestedPolicies: { policies: [] },
         mandate: null,
         heldScopes: new Set<string>(),
-        frozen,
+        freeze,
       }
       const { results } = await evaluateRules(deps.db, input)
       const objections = results.filter((result) => result.verdict !== 'pass')

@@ -162,21 +162,21 @@ export const mandateLimits = (mandateId: string, constraints: readonly MandateCo
       ]
     if (constraint.type !== 'payment.agent_recurrence') return []
     const window = frequencies[constraint.frequency]
-    const recurring = window && {
+    const recurrenceLimit = window && {
       scope: mandateScope(mandateId, constraint.type),
       window,
       measure: 'count' as const,
       limitMicro: 1n,
       rule: constraint.type,
     }
-    const total = constraint.max_occurrences && {
+    const totalLimit = constraint.max_occurrences && {
       scope: mandateScope(mandateId, 'max_occurrences'),
       window: 'total' as const,
       measure: 'count' as const,
       limitMicro: BigInt(constraint.max_occurrences),
       rule: `${constraint.type}.max_occurrences`,
     }
-    return [recurring, total].filter((limit) => limit !== undefined && limit !== 0)
+    return [recurrenceLimit, totalLimit].filter((limit) => limit !== undefined && limit !== 0)
   })
 
 const mandateScope = (mandateId: string, name: string) => `mandate:${mandateId}:${name}`

@@ -95,10 +95,13 @@ export function evaluatePolicy(
     ...finding,
     ...(counter !== undefined && { counter }),
   })
-  const stateless = [...evaluateConstraints(policy.constraints, facts), ...evaluateRuleList(policy.rules, facts)]
-  const counted = policyDemands(policy, facts, mode).flatMap((demand) => {
+  const statelessFindings = [
+    ...evaluateConstraints(policy.constraints, facts),
+    ...evaluateRuleList(policy.rules, facts),
+  ]
+  const countedResults = policyDemands(policy, facts, mode).flatMap((demand) => {
     const state = stateOf(demand)
     return state === undefined ? [] : [toResult(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
   })
-  return [...stateless.map(({ rule, finding }) => toResult(rule, finding)), ...counted]
+  return [...statelessFindings.map(({ rule, finding }) => toResult(rule, finding)), ...countedResults]
 }

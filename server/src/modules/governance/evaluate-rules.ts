@@ -19,7 +19,7 @@ export type RulesInput = {
   mandate: Mandate | null
   /** Counters in which the pre-authorisation already holds this payment. */
   heldScopes: ReadonlySet<string>
-  frozen: { reason: string } | undefined
+  freeze: { reason: string } | undefined
 }
 
 export type RulesEvaluation = {
@@ -47,7 +47,7 @@ export async function evaluateRules(tx: Tx, input: RulesInput): Promise<RulesEva
     heldScopes.has(demand.scope) ? 'held' : states.get(demand.scope)
 
   const results = [
-    ...(input.frozen ? [frozenResult(facts.agentId, input.frozen.reason)] : []),
+    ...(input.freeze ? [frozenResult(facts.agentId, input.freeze.reason)] : []),
     ...policies.flatMap(({ policy, mode }) => evaluatePolicy(policy, facts, mode, stateOf)),
     ...budgets.flatMap((budget) => {
       const state = budget.window === 'run' ? emptyCounter(budget) : stateOf(budget)

@@ -19,7 +19,7 @@ export const defineLimitStep = defineStep(
   Type.Void(),
 )
 
-// The inputs below get their schemas when the module's steps are rewritten.
+// The steps below have no input schema yet; `steps.test.ts` lists them.
 
 export const recordRefusalStep = defineStep(
   'record_refusal',

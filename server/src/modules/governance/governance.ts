@@ -52,7 +52,7 @@ export type GovernanceDeps = {
   /** A pre-authorisation that is not closed after this many seconds is escalated. */
   closeSeconds: number
   findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
-  frozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
   raiseAlert: RaiseAlert
   /** Reads a run's payment from the chain and completes the run if it is settled. */
   driveRun(runId: string): Promise<void>
@@ -89,14 +89,14 @@ export function createGovernance(deps: GovernanceDeps) {
       const { preauth_token: _, override_token: __, ...storedRequest } = request.request
       const sessionId = request.sessionId === '' ? undefined : request.sessionId
       const subject = { run: { kind, requestHash, request: storedRequest, sessionId } }
-      const recorded = caller.kind === 'guest' ? null : await record(caller, subject, assessment)
-      if (recorded === undefined) return undefined
-      const approvalId = recorded?.approval_id
+      const recordedRefusal = caller.kind === 'guest' ? null : await record(caller, subject, assessment)
+      if (recordedRefusal === undefined) return undefined
+      const approvalId = recordedRefusal?.approval_id
       const nextAction =
         approvalId && `Once POST /api/approvals has approved ${approvalId}, send the same request with approval_id.`
       return new Problem(assessment.error, assessment.message, {
         status: 429,
-        extra: refusalFields(assessment, recorded),
+        extra: refusalFields(assessment, recordedRefusal),
         ...(nextAction && { nextAction }),
       })
     },

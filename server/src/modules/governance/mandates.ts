@@ -116,7 +116,7 @@ export function createMandates(deps: MandatesDeps) {
       await requireMandate(tenant, id)
       const row = await deps.db.transaction().execute(async (tx) => {
         const revoked = await revokeMandate(tx, tenant.tenantId, id, at)
-        if (!revoked) throw conflict('This mandate has been revoked already.')
+        if (!revoked) throw conflict('This mandate is already revoked.')
         await markRulesChanged(tx, tenant.tenantId)
         await deps.outbox.audit(tx, {
           tenantId: tenant.tenantId,
@@ -183,7 +183,7 @@ function readValidity(input: MandateInput, now: Date): { starts_at: Date; expire
   const starts_at = input.starts_at === undefined ? now : new Date(input.starts_at)
   const expires_at =
     input.expires_at === undefined ? new Date(starts_at.getTime() + DEFAULT_LIFE_MS) : new Date(input.expires_at)
-  if (expires_at <= now) throw invalid('body/expires_at lies in the past.')
+  if (expires_at <= now) throw invalid('body/expires_at is in the past.')
   if (expires_at <= starts_at) throw invalid('body/expires_at is not after body/starts_at.')
   return { starts_at, expires_at }
 }

@@ -34,16 +34,16 @@ export const createOrphanSweep =
   (deps: OrphanSweepDeps) =>
   async (now: Date = deps.clock.now()): Promise<number> => {
     const overdue = await listOverdue(deps.db, now, BATCH_SIZE)
-    let escalated = 0
+    let escalatedCount = 0
     for (const row of overdue) {
       try {
         if (await trySettle(deps, row)) continue
-        if (await escalate(deps, row, now)) escalated += 1
+        if (await escalate(deps, row, now)) escalatedCount += 1
       } catch (error) {
         deps.log.warn({ err: error, preauth_id: row.id }, 'an overdue pre-authorisation could not be escalated yet')
       }
     }
-    return escalated
+    return escalatedCount
   }
 
 /** A failed check must not delay the escalation, so errors count as not settled. */
@@ -63,8 +63,8 @@ async function trySettle(deps: OrphanSweepDeps, row: PreauthRow): Promise<boolea
 async function settleFromChain(deps: OrphanSweepDeps, row: PreauthRow): Promise<boolean> {
   if (row.taken_by_run) {
     await deps.driveRun(row.run_id)
-    const refreshed = await findPreauth(deps.db, row.tenant_id, row.id)
-    return refreshed?.status === 'closed'
+    const currentRow = await findPreauth(deps.db, row.tenant_id, row.id)
+    return currentRow?.status === 'closed'
   }
   if (row.reported_transaction === null) return false
   const transaction = row.reported_transaction

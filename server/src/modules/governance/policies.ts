@@ -100,7 +100,7 @@ export function createPolicies(deps: PoliciesDeps) {
     return row
   }
 
-  const lockExisting = async (tx: Tx, tenant: TenantCaller, id: string) => {
+  const lockTenantPolicy = async (tx: Tx, tenant: TenantCaller, id: string) => {
     const row = await lockPolicy(tx, tenant.tenantId, id)
     if (!row) throw notFound('policy')
     return row
@@ -174,8 +174,8 @@ export function createPolicies(deps: PoliciesDeps) {
       if (change.constraints) checkConstraints(change.constraints)
       const rules = change.rules?.map(readRule)
       const row = await deps.db.transaction().execute(async (tx) => {
-        const existing = await lockExisting(tx, tenant, id)
-        const current = toContent(existing)
+        const existingPolicy = await lockTenantPolicy(tx, tenant, id)
+        const current = toContent(existingPolicy)
         const content: PolicyContent = {
           ...current,
           name: change.name ?? current.name,
@@ -187,7 +187,7 @@ export function createPolicies(deps: PoliciesDeps) {
         return writeVersion(
           tx,
           tenant,
-          { id, version: existing.version + 1, status: change.status ?? existing.status, content },
+          { id, version: existingPolicy.version + 1, status: change.status ?? existingPolicy.status, content },
           'updated',
         )
       })
@@ -197,11 +197,11 @@ export function createPolicies(deps: PoliciesDeps) {
 
     async remove(tenant: TenantCaller, id: string) {
       const row = await deps.db.transaction().execute(async (tx) => {
-        const existing = await lockExisting(tx, tenant, id)
+        const existingPolicy = await lockTenantPolicy(tx, tenant, id)
         return writeVersion(
           tx,
           tenant,
-          { id, version: existing.version + 1, status: 'deleted', content: toContent(existing) },
+          { id, version: existingPolicy.version + 1, status: 'deleted', content: toContent(existingPolicy) },
           'deleted',
         )
       })
@@ -250,9 +250,9 @@ const KEY_PREFIX = 12
 function requireIdentity(type: IdentityType, { api_key, agent_id }: PolicyInput): void {
   const required = { tenant: [false, false], api_key: [true, false], agent: [false, true] }[type]
   if ((api_key !== undefined) !== required[0])
-    throw invalid(`body/api_key ${required[0] ? 'is missing' : 'does not fit'} with the identity_type '${type}'.`)
+    throw invalid(`body/api_key is ${required[0] ? 'required' : 'not allowed'} with the identity_type '${type}'.`)
   if ((agent_id !== undefined) !== required[1])
-    throw invalid(`body/agent_id ${required[1] ? 'is missing' : 'does not fit'} with the identity_type '${type}'.`)
+    throw invalid(`body/agent_id is ${required[1] ? 'required' : 'not allowed'} with the identity_type '${type}'.`)
 }
 
 /** Defines the counters of an active policy. An inactive policy does not count; its counters keep their values. */
@@ -261,8 +261,8 @@ async function defineVelocity(
   tenantId: string,
   { id, status, content }: { id: string; status: string; content: PolicyContent },
 ): Promise<void> {
-  const defined = status === 'active' ? velocityOf(content.constraints) : []
-  for (const { name, limitMicro } of defined) {
+  const activeLimits = status === 'active' ? velocityOf(content.constraints) : []
+  for (const { name, limitMicro } of activeLimits) {
     const subject = { policy_id: id, rule: name }
     await defineLimit(tx, {
       scope: velocityScope(id, name),
@@ -272,8 +272,8 @@ async function defineVelocity(
       subject,
     })
   }
-  const all = Object.keys(velocityConstraints) as VelocityConstraint[]
-  const removedNames = all.filter((name) => !defined.some((limit) => limit.name === name))
+  const allNames = Object.keys(velocityConstraints) as VelocityConstraint[]
+  const removedNames = allNames.filter((name) => !activeLimits.some((limit) => limit.name === name))
   await removeLimits(
     tx,
     removedNames.map((name) => velocityScope(id, name)),

@@ -11,7 +11,7 @@ const names = (description: string) =>
   Type.Optional(Type.Array(Type.String({ minLength: 1, maxLength: 200 }), { maxItems: 500, description }))
 const hour = Type.Integer({ minimum: 0, maximum: 23 })
 
-/** Every constraint of a policy. Unknown constraints are rejected, since ignoring one would be a hole. */
+/** Every constraint of a policy. Unknown constraints are rejected, because a constraint that is ignored allows what it should deny. */
 export const ConstraintsSchema = Type.Object(
   {
     max_per_run_usdc: usdc('Most that one payment may cost.'),

@@ -105,17 +105,17 @@ export function readRule(rule: RuleInput, index: number): Rule {
   const { type } = fields[field]
   const isText = type === 'text' || type === 'name'
   if (isText && ['gt', 'gte', 'lt', 'lte'].includes(op))
-    throw invalid(`${path}/op '${rule.op}' does not fit the text '${field}'.`)
+    throw invalid(`${path}/op '${rule.op}' cannot compare '${field}', which is text.`)
   for (const value of [rule.value].flat()) {
     if (isText ? typeof value !== 'string' : typeof value !== 'number')
-      throw invalid(`${path}/value does not fit '${field}'.`)
+      throw invalid(`${path}/value must be ${isText ? 'text' : 'a number'} for '${field}'.`)
     if (type === 'money' && microFromUsdc(value as number) === undefined)
       throw invalid(`${path}/value must be a non-negative amount with at most six decimals.`)
   }
   return { ...rule, field, op }
 }
 
-/** A merchant has several names: it equals a value when any name does, and differs when every name does. */
+/** A merchant has several names: it equals a value when any of its names does, and differs when all of them do. */
 const matches = ({ field, op, value }: Rule, facts: PaymentFacts): boolean => {
   const { type, read } = fields[field]
   const actual = read(facts)

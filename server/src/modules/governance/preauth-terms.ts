@@ -63,7 +63,7 @@ function readMerchant(merchant: Merchant, network: string, service: { network: s
     throw invalid('body/merchant/pay_to is not an EVM address.')
   const expectedPayTo = id === OWN_MERCHANT ? service.payTo : isAddress(id) ? id : undefined
   if (expectedPayTo !== undefined && payTo !== undefined && payTo.toLowerCase() !== expectedPayTo.toLowerCase())
-    throw invalid(`body/merchant/pay_to is not where '${id}' is paid, ${expectedPayTo}.`)
+    throw invalid(`body/merchant/pay_to must be ${expectedPayTo}, the address of '${id}'.`)
   return isAddress(id) ? { ...merchant, pay_to: id } : merchant
 }
 

@@ -51,7 +51,7 @@ export function createPreauths(deps: PreauthsDeps) {
     idempotencyKey: string | undefined,
   ): Promise<IdempotentResponse> => {
     const terms = readTerms(input, deps)
-    const frozen = await deps.frozen(tenant.tenantId, terms.agentId)
+    const freeze = await deps.findFreeze(tenant.tenantId, terms.agentId)
     const request = {
       scope: `tenant:${tenant.tenantId}`,
       route: 'POST /api/pre-auth',
@@ -72,23 +72,23 @@ export function createPreauths(deps: PreauthsDeps) {
         actionHash: hash,
         mandate,
         override,
-        frozen,
+        freeze,
       })
       const row = draftRow(tenant, { id, runId: deps.ids.next('run'), terms, hash, at })
       if (assessment.refused) {
         const { policy_hash, override_id } = assessment.summary
         const subject = { preauth: { ...row, policy_hash, override_id, policy_results: assessment.results } }
-        if (!assessment.review) throw new PreauthRejected(subject, assessment)
+        if (!assessment.review) throw new PreauthRejectedError(subject, assessment)
         const refusal = draftRefusal(deps, tenant, subject, assessment, at)
-        const recorded = await callStepWithLocks(tx, recordRefusalStep, refusal, refusalLocks(assessment))
-        return { status: 201, body: toPendingResponse(row, assessment, recorded) }
+        const recordedRefusal = await callStepWithLocks(tx, recordRefusalStep, refusal, refusalLocks(assessment))
+        return { status: 201, body: toPendingResponse(row, assessment, recordedRefusal) }
       }
       const { item, locks } = draftOpenPreauth(deps, row, assessment, terms, at)
       await callStepWithLocks(tx, openPreauthStep, item, locks)
-      const stored = (await findPreauth(tx, tenant.tenantId, id))!
+      const storedRow = (await findPreauth(tx, tenant.tenantId, id))!
       return {
         status: 201,
-        body: { ...toPreauthRecord(deps, tenant, stored), remaining: await readRemaining(tx, assessment.holds) },
+        body: { ...toPreauthRecord(deps, tenant, storedRow), remaining: await readRemaining(tx, assessment.holds) },
       }
     })
   }
@@ -104,7 +104,7 @@ export function createPreauths(deps: PreauthsDeps) {
         try {
           return await attemptCreate(tenant, input, idempotencyKey)
         } catch (error) {
-          if (error instanceof PreauthRejected) {
+          if (error instanceof PreauthRejectedError) {
             const problem = await recordRejection(deps, tenant, error)
             if (problem) throw problem
             await waitBeforeRetry(attempt)
@@ -166,13 +166,13 @@ const draftRow = (tenant: TenantCaller, { id, runId, terms, hash, at }: PreauthD
 type DraftRow = ReturnType<typeof draftRow>
 
 /** Rolls back the transaction of the assessment; the rejection is recorded in a transaction of its own. */
-class PreauthRejected extends Error {
+class PreauthRejectedError extends Error {
   readonly subject: RefusalSubject
-  readonly ruling: RefusedAssessment
+  readonly assessment: RefusedAssessment
   constructor(subject: RefusalSubject, assessment: RefusedAssessment) {
     super(assessment.message)
     this.subject = subject
-    this.ruling = assessment
+    this.assessment = assessment
   }
 }
 
@@ -180,12 +180,12 @@ class PreauthRejected extends Error {
 async function recordRejection(
   deps: PreauthsDeps,
   tenant: TenantCaller,
-  { subject, ruling: assessment }: PreauthRejected,
+  { subject, assessment }: PreauthRejectedError,
 ): Promise<Problem | undefined> {
-  const recorded = await deps.record(tenant, subject, assessment)
-  if (!recorded) return undefined
+  const recordedRefusal = await deps.record(tenant, subject, assessment)
+  if (!recordedRefusal) return undefined
   const extra = {
-    ...refusalFields(assessment, recorded),
+    ...refusalFields(assessment, recordedRefusal),
     decision: 'rejected',
     outcome: 'rejected',
     status: 'rejected',
@@ -261,14 +261,14 @@ function draftOpenPreauth(
   return { item, locks: [...locks, ...(assessment.overrideId ? [`override:${assessment.overrideId}`] : [])] }
 }
 
-const toPendingResponse = (row: DraftRow, assessment: RefusedAssessment, recorded: RecordedRefusal) => ({
-  preauth_id: recorded.preauth_id,
-  run_id: recorded.run_id,
+const toPendingResponse = (row: DraftRow, assessment: RefusedAssessment, recordedRefusal: RecordedRefusal) => ({
+  preauth_id: recordedRefusal.preauth_id,
+  run_id: recordedRefusal.run_id,
   decision: 'review_required',
   status: 'pending_approval',
   token: null,
-  approval_id: recorded.approval_id,
-  decision_id: recorded.decision_id,
+  approval_id: recordedRefusal.approval_id,
+  decision_id: recordedRefusal.decision_id,
   message: assessment.message,
   reserved: '0',
   reserved_usdc: 0,
@@ -298,7 +298,7 @@ function toPreauthRecord(
   row: PreauthRow,
 ) {
   const usable = row.status === 'open' && row.expires_at! > deps.clock.now() && tenant.scopes.includes('run')
-  const reserved = ['open', 'in_use', 'escalated'].includes(row.status) ? row.amount_micro : 0n
+  const reservedMicro = ['open', 'in_use', 'escalated'].includes(row.status) ? row.amount_micro : 0n
   return {
     preauth_id: row.id,
     run_id: row.run_id,
@@ -314,8 +314,8 @@ function toPreauthRecord(
     network: row.network,
     purpose: row.purpose,
     request_hash: row.request_hash,
-    reserved: reserved.toString(),
-    reserved_usdc: usdcFromMicro(reserved),
+    reserved: reservedMicro.toString(),
+    reserved_usdc: usdcFromMicro(reservedMicro),
     policy_hash: row.policy_hash,
     policy_results: row.policy_results as Record<string, unknown>[],
     decision_id: row.decision_id,

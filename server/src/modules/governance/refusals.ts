@@ -182,12 +182,12 @@ const riskSummary = ({ facts, results, decided_by }: RefusedAssessment) => ({
 })
 
 /** The response fields of a refusal, the same on every endpoint. */
-export const refusalFields = (assessment: RefusedAssessment, recorded: RecordedRefusal | null) => ({
+export const refusalFields = (assessment: RefusedAssessment, recordedRefusal: RecordedRefusal | null) => ({
   outcome: assessment.outcome,
-  decision_id: recorded?.decision_id ?? null,
-  approval_id: recorded?.approval_id ?? assessment.summary.approval_id,
-  ...(recorded && { run_id: recorded.run_id }),
-  ...(recorded?.preauth_id && { preauth_id: recorded.preauth_id }),
+  decision_id: recordedRefusal?.decision_id ?? null,
+  approval_id: recordedRefusal?.approval_id ?? assessment.summary.approval_id,
+  ...(recordedRefusal && { run_id: recordedRefusal.run_id }),
+  ...(recordedRefusal?.preauth_id && { preauth_id: recordedRefusal.preauth_id }),
   decided_by: assessment.decided_by && {
     policy_id: assessment.decided_by.policy_id,
     budget_id: assessment.decided_by.budget_id ?? null,

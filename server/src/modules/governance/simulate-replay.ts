@@ -46,17 +46,17 @@ export function replayDecisions(
           }
     const results = applies ? evaluatePolicy(draft, decision.facts, draft.mode, stateOf) : []
     const outcome = worstOutcome(results)
-    const granted =
+    const hasGrant =
       decision.ran &&
       ((outcome === 'review_required' && decision.approvalId !== null) ||
         (outcome === 'blocked' && decision.overrideId !== null))
-    const others = decision.results.filter((result) => result.policy_id === null || result.policy_id !== replaces)
-    const wouldRun = !refuses(worstOutcome(others)) && (granted || !refuses(outcome))
+    const otherResults = decision.results.filter((result) => result.policy_id === null || result.policy_id !== replaces)
+    const wouldRun = !refuses(worstOutcome(otherResults)) && (hasGrant || !refuses(outcome))
     if (wouldRun && applies) {
-      const passed = (demand: CounterDemand) =>
+      const hasPassed = (demand: CounterDemand) =>
         !refuses(results.find((result) => result.counter === demand.scope)?.outcome ?? 'pass')
       const newDemands = policyDemands(draft, decision.facts, draft.mode).filter(
-        (demand) => !isHeld(demand) && passed(demand),
+        (demand) => !isHeld(demand) && hasPassed(demand),
       )
       for (const demand of newDemands) addToCounter(counterKey(demand), demand.amountMicro)
       holds.set(
@@ -79,12 +79,12 @@ export function replayDecisions(
     }
   }
 
-  const replayed = new Map<string, ReplayedDecision>()
+  const replayedById = new Map<string, ReplayedDecision>()
   for (const { decision, isEnd } of toTimeline(past)) {
     if (isEnd) settle(decision)
-    else replayed.set(decision.id, decide(decision))
+    else replayedById.set(decision.id, decide(decision))
   }
-  return past.map((decision) => replayed.get(decision.id)!)
+  return past.map((decision) => replayedById.get(decision.id)!)
 }
 
 /** Decisions and their ends in the original order. A decision that never ran has nothing to release. */

@@ -41,7 +41,7 @@ export const createSimulate = (deps: SimulateDeps) => async (tenant: TenantCalle
     { since, until, limit: input.limit ?? DEFAULT_LIMIT },
     { network: deps.network, payTo: deps.payTo },
   )
-  const replayed = replayDecisions(policy, past, replaces)
+  const replayedDecisions = replayDecisions(policy, past, replaces)
   const { key_id: _, ...publicContent } = content
   return {
     policy: { ...publicContent, content_hash: policy.content_hash },
@@ -50,9 +50,9 @@ export const createSimulate = (deps: SimulateDeps) => async (tenant: TenantCalle
     until: until?.toISOString() ?? null,
     considered: past.length,
     has_more,
-    ...summarize(replayed),
+    ...summarize(replayedDecisions),
     assumptions,
-    results: replayed.map((decision) => toSimulationResult(decision, replaces)),
+    results: replayedDecisions.map((decision) => toSimulationResult(decision, replaces)),
   }
 }
 
@@ -62,12 +62,12 @@ const assumptions = [
   'Approvals and overrides stay in effect.',
 ]
 
-function summarize(replayed: readonly ReplayedDecision[]) {
-  const withChange = (change: Change) => replayed.filter((decision) => decision.change === change)
+function summarize(replayedDecisions: readonly ReplayedDecision[]) {
+  const withChange = (change: Change) => replayedDecisions.filter((decision) => decision.change === change)
   const sum = (decisions: readonly ReplayedDecision[]) =>
     decisions.reduce((total, decision) => total + countedMicro(decision), 0n)
-  const recorded = sum(replayed.filter(({ decision }) => decision.ran))
-  const simulated = sum(replayed.filter(({ wouldRun }) => wouldRun))
+  const recordedMicro = sum(replayedDecisions.filter(({ decision }) => decision.ran))
+  const simulatedMicro = sum(replayedDecisions.filter(({ wouldRun }) => wouldRun))
   const [blocked, review, allowed] = [
     withChange('newly_blocked'),
     withChange('newly_review'),
@@ -79,9 +79,9 @@ function summarize(replayed: readonly ReplayedDecision[]) {
     newly_review: review.length,
     newly_allowed: allowed.length,
     money: {
-      recorded_usdc: usdcFromMicro(recorded),
-      simulated_usdc: usdcFromMicro(simulated),
-      difference_usdc: usdcFromMicro(simulated - recorded),
+      recorded_usdc: usdcFromMicro(recordedMicro),
+      simulated_usdc: usdcFromMicro(simulatedMicro),
+      difference_usdc: usdcFromMicro(simulatedMicro - recordedMicro),
       newly_blocked_usdc: usdcFromMicro(sum(blocked)),
       newly_review_usdc: usdcFromMicro(sum(review)),
       newly_allowed_usdc: usdcFromMicro(sum(allowed)),

@@ -36,7 +36,7 @@ export function createControlTower(deps: ControlTowerDeps) {
       readTotals(deps.db, { tenantId, since, until: new Date(now.getTime() + 1), costs: {} })
     const dayStart = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS)
     const monthStart = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1))
-    const [today, month, pending, outlooks, alerts, frozen, checkpoint] = await Promise.all([
+    const [today, month, pendingWork, outlooks, alerts, frozen, checkpoint] = await Promise.all([
       readTotalsSince(dayStart),
       readTotalsSince(monthStart),
       readPendingWork(deps.db, tenantId),
@@ -56,21 +56,21 @@ export function createControlTower(deps: ControlTowerDeps) {
         completed_today: Number(today.completed),
         blocked_today: Number(today.blocked),
         failed_today: Number(today.failed),
-        executing: pending.executing,
-        escalated: pending.escalated_runs,
+        executing: pendingWork.executing,
+        escalated: pendingWork.escalated_runs,
       },
-      approvals_pending: pending.approvals_pending,
+      approvals_pending: pendingWork.approvals_pending,
       preauth: {
-        open: pending.preauths_open,
-        escalated: pending.preauths_escalated,
-        oldest_age_s: ageInSeconds(pending.oldest_preauth),
+        open: pendingWork.preauths_open,
+        escalated: pendingWork.preauths_escalated,
+        oldest_age_s: ageInSeconds(pendingWork.oldest_preauth),
       },
-      settlements_unknown: pending.settlements_unknown,
+      settlements_unknown: pendingWork.settlements_unknown,
       webhooks: {
-        active: pending.webhooks_active,
-        failing: pending.webhooks_failing,
-        pending_deliveries: pending.deliveries_pending,
-        oldest_pending_age_s: ageInSeconds(pending.oldest_delivery),
+        active: pendingWork.webhooks_active,
+        failing: pendingWork.webhooks_failing,
+        pending_deliveries: pendingWork.deliveries_pending,
+        oldest_pending_age_s: ageInSeconds(pendingWork.oldest_delivery),
       },
       budgets_at_risk: outlooks
         .filter(({ budget, usedMicro, resetsAt, forecast }) => {

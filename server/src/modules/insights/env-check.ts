@@ -11,14 +11,14 @@ const MISSING = '[missing]'
 const groups = ['admin', 'database', 'cache', 'payments', 'signing', 'lanes', 'brokerage', 'basis', 'billing']
 
 /**
- * Reports which settings are set, never their values. `generated` holds the settings the service generated itself (keys, a
+ * Reports which settings are set, never their values. `generatedLengths` holds the settings the service generated itself (keys, a
  * payee) with their length (0 where there is no text); they count as set. In production, settings marked `production` are required.
  */
-export function checkEnv(config: Config, generated: ReadonlyMap<SettingName, number>): EnvCheck {
+export function checkEnv(config: Config, generatedLengths: ReadonlyMap<SettingName, number>): EnvCheck {
   const services: EnvCheck['services'] = Object.fromEntries(
     groups.map((group) => [group, { required: {}, optional: {} }]),
   )
-  const missing: string[] = []
+  const missingNames: string[] = []
   for (const name of settingNames) {
     const { group, secret, production } = settings[name] as {
       group: SettingGroup
@@ -27,21 +27,21 @@ export function checkEnv(config: Config, generated: ReadonlyMap<SettingName, num
     }
     const required = config.NODE_ENV === 'production' && production === true
     services[group] ??= { required: {}, optional: {} }
-    const description = describeSetting(config, generated, name, secret === true)
+    const description = describeSetting(config, generatedLengths, name, secret === true)
     services[group][required ? 'required' : 'optional'][name] = description
-    if (required && description === MISSING) missing.push(name)
+    if (required && description === MISSING) missingNames.push(name)
   }
-  return { status: missing.length === 0 ? 'ok' : 'incomplete', missing_required: missing, services }
+  return { status: missingNames.length === 0 ? 'ok' : 'incomplete', missing_required: missingNames, services }
 }
 
 function describeSetting(
   config: Config,
-  generated: ReadonlyMap<SettingName, number>,
+  generatedLengths: ReadonlyMap<SettingName, number>,
   name: SettingName,
   secret: boolean,
 ): string {
   const isSet = config.provided.has(name)
-  const length = isSet ? String(config[name]).length : generated.get(name)
+  const length = isSet ? String(config[name]).length : generatedLengths.get(name)
   if (length === undefined) return MISSING
   return secret && length > 0 ? `[set, ${length} chars]` : '[set]'
 }

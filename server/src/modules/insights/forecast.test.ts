@@ -12,7 +12,7 @@ test('an even pace gives an exact forecast with almost no interval', () => {
   const samples = steady(11, 10_000n)
   const forecast = forecastExhaustion(samples, 400_000n, at(samples))!
   expect(forecast.ratePerHourMicro).toBe(600_000n)
-  // 100,000 of 400,000 are gone after ten minutes; thirty more minutes at 10,000 a minute.
+  // 100,000 of 400,000 are spent after ten minutes; at 10,000 a minute the rest lasts thirty minutes.
   expect(forecast.exhaustedAt.getTime()).toBe(start + 40 * MINUTE)
   expect(Math.abs(forecast.earliest.getTime() - forecast.exhaustedAt.getTime())).toBeLessThan(1_000)
   expect(Math.abs(forecast.latest!.getTime() - forecast.exhaustedAt.getTime())).toBeLessThan(1_000)

@@ -1,7 +1,7 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 
-/** Every query leaves out causes that have an alert already, so that a sweep costs what is new and not the whole history. */
+/** Every query leaves out causes that have an alert already, so that the cost of a sweep depends on new causes and not on the whole history. */
 
 export async function findOrphanedPreauths(tx: Tx, limit: number) {
   return tx

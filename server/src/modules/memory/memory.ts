@@ -85,7 +85,7 @@ export function createMemory(deps: MemoryDeps) {
           if (JSON.stringify(metadata).length > limits.metadataCharacters)
             throw invalid(`body/metadata is longer than ${limits.metadataCharacters} characters of JSON.`)
           if (run_id !== null && !(await deps.ownsRun(caller.tenantId, run_id)))
-            throw invalid('body/run_id names no run of yours.')
+            throw invalid('body/run_id is not a run of this tenant.')
           const id = deps.ids.next('mem')
           await store.writeMemory(tx, {
             id,
@@ -126,11 +126,11 @@ export function createMemory(deps: MemoryDeps) {
     /** The memories of a session that a task may need. They are read after lane, price and policy are decided, and are only text for the lane. */
     async recall(request: { tenantId: string; sessionId: string; task: string }): Promise<RecalledMemory[]> {
       const filter = { tenantId: request.tenantId, session_id: request.sessionId, now: clock.now() }
-      const [matching, newest] = await Promise.all([
+      const [matchingMemories, newestMemories] = await Promise.all([
         store.searchMemories(db, { ...filter, query: request.task, limit: limits.maxRecalledBySearch }),
         store.listMemories(db, { ...filter, limit: limits.maxRecalled }),
       ])
-      return selectRecalled(matching, newest)
+      return selectRecalled(matchingMemories, newestMemories)
     },
 
     /** The memory that transaction C writes for a run with `options.write_memory`. */
@@ -138,10 +138,10 @@ export function createMemory(deps: MemoryDeps) {
 
     /** Deletes expired memories, and the oldest ones of sessions and tenants over their limit. */
     async sweep(now: Date): Promise<number> {
-      const expired = await store.deleteExpired(db, now, SWEEP_BATCH_SIZE)
-      const overSessionLimit = await store.deleteOldest(db, 'session', limits.perSession, SWEEP_BATCH_SIZE)
-      const overTenantLimit = await store.deleteOldest(db, 'tenant', limits.perTenant, SWEEP_BATCH_SIZE)
-      return expired + overSessionLimit + overTenantLimit
+      const expiredCount = await store.deleteExpired(db, now, SWEEP_BATCH_SIZE)
+      const sessionExcessCount = await store.deleteOldest(db, 'session', limits.perSession, SWEEP_BATCH_SIZE)
+      const tenantExcessCount = await store.deleteOldest(db, 'tenant', limits.perTenant, SWEEP_BATCH_SIZE)
+      return expiredCount + sessionExcessCount + tenantExcessCount
     },
   }
 }
@@ -157,10 +157,11 @@ const toMemoryRecord = (row: store.MemoryRow) => ({
   expires_at: row.expires_at.toISOString(),
 })
 
-function resolveExpiry(now: Date, requested: string | undefined): string {
-  const expiresAt = requested === undefined ? now.getTime() + limits.defaultLifetimeMs : Date.parse(requested)
+function resolveExpiry(now: Date, requestedExpiry: string | undefined): string {
+  const expiresAt =
+    requestedExpiry === undefined ? now.getTime() + limits.defaultLifetimeMs : Date.parse(requestedExpiry)
   // A leap second passes the schema's format check but parses to NaN.
-  if (!(expiresAt > now.getTime())) throw invalid('body/expires_at must lie in the future.')
-  if (expiresAt > now.getTime() + limits.maxLifetimeMs) throw invalid('body/expires_at lies more than 365 days ahead.')
+  if (!(expiresAt > now.getTime())) throw invalid('body/expires_at must be in the future.')
+  if (expiresAt > now.getTime() + limits.maxLifetimeMs) throw invalid('body/expires_at is more than 365 days ahead.')
   return new Date(expiresAt).toISOString()
 }

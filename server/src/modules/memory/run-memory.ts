@@ -52,16 +52,16 @@ export type RecalledMemory = { id: string; content: string }
  * means that all of its content was read. Returned oldest first, as a conversation is read.
  */
 export function selectRecalled(
-  matching: readonly RecalledMemory[],
-  newest: readonly RecalledMemory[],
+  matchingMemories: readonly RecalledMemory[],
+  newestMemories: readonly RecalledMemory[],
 ): RecalledMemory[] {
-  const selected = new Map<string, RecalledMemory>()
+  const selectedById = new Map<string, RecalledMemory>()
   let room: number = limits.maxRecalledCharacters
-  for (const memory of [...matching.slice(0, limits.maxRecalledBySearch), ...newest]) {
-    if (selected.size >= limits.maxRecalled) break
-    if (selected.has(memory.id) || memory.content.length > room) continue
-    selected.set(memory.id, { id: memory.id, content: memory.content })
+  for (const memory of [...matchingMemories.slice(0, limits.maxRecalledBySearch), ...newestMemories]) {
+    if (selectedById.size >= limits.maxRecalled) break
+    if (selectedById.has(memory.id) || memory.content.length > room) continue
+    selectedById.set(memory.id, { id: memory.id, content: memory.content })
     room -= memory.content.length
   }
-  return [...selected.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
+  return [...selectedById.values()].sort((a, b) => (a.id < b.id ? -1 : 1))
 }

@@ -28,8 +28,8 @@ async function execute(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
     return { stage: 'execute', reason: result.reason, message: result.message, retryable: result.retryable }
   const latency_ms = Math.round(performance.now() - startedAt)
   const reexecute = async () => {
-    const repeated = await callLane(deps, task)
-    return repeated.ok ? repeated.output : ''
+    const secondResult = await callLane(deps, task)
+    return secondResult.ok ? secondResult.output : ''
   }
   const verification = await deps.verify({
     agentId: run.agentId,

@@ -26,7 +26,7 @@ export const pricingOf = (unit: PaidUnit) => ({
   pricing_version: unit.terms.pricing.pricing_version,
 })
 
-/** A receipt is public, so it has hashes and figures only. The reason of a route may quote the task and is left out. */
+/** A receipt is public, so it contains only hashes and figures. The reason of a route may quote the task and is left out. */
 export function draftReceipt(unit: PaidUnit, receiptId: string, issuedAt: string) {
   const identity = {
     receipt_id: receiptId,

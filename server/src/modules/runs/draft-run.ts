@@ -209,7 +209,7 @@ function usedGrants({ terms }: Run) {
   )
 }
 
-/** Debits our address, the wallet or the escrow; credits the lane with its base price and orchestration with its fee. */
+/** Debits the service's address, the wallet or the escrow; credits the lane with its base price and orchestration with its fee. */
 function ledgerEntries(run: Run) {
   const base = BigInt(run.terms.pricing.base_price_micro)
   const fee = BigInt(run.terms.pricing.fee_micro)

@@ -15,7 +15,7 @@ import type { RunDeps } from './run-deps.ts'
 const MAX_REASSESSMENTS = 8
 
 /**
- * A paid run from the request to the response. A run that fails before its result is kept is not charged; one that is
+ * A paid run from the request to the response. A run that fails before its result is stored is not charged; one that is
  * interrupted after that is finished by the reconciler.
  */
 export const createExecuteRun = (deps: RunDeps) => {
@@ -73,7 +73,7 @@ export const createExecuteRun = (deps: RunDeps) => {
   return (request: PaidRequest) => executeRun(request)
 }
 
-/** Checked before the price is asked for: a guest would pay for memory and get none. */
+/** Checked before the 402: a guest would pay for memory and get none. */
 function requireTenantForMemory({ caller, body: { options } }: PaidRequest) {
   if (caller.kind === 'guest' && (options?.include_memory || options?.write_memory))
     throw invalid('Memory belongs to a tenant: send an X-API-Key, or leave include_memory and write_memory out.')
@@ -106,9 +106,9 @@ async function admitRun(
 ): Promise<'admitted' | 'rules_changed' | 'limit_reached' | RunResponse> {
   try {
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
-    const admitted = await deps.steps.admit(item, locks)
-    // Warnings are reported from the counters as they stood at admission, not as the assessment predicted them.
-    run.terms.ruling = admitted.ruling
+    const admission = await deps.steps.admit(item, locks)
+    // Warnings are reported from the counters at admission, not from those of the assessment.
+    run.terms.ruling = admission.ruling
     return 'admitted'
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error

@@ -17,20 +17,20 @@ export async function findStoredResponse(
 ): Promise<RunResponse | undefined> {
   if (request.paid) {
     const { from, nonce } = request.paid.payment.authorization
-    const existing = await findByNonce(deps.db, from, nonce)
-    if (existing) {
-      const { signature } = existing.settlement.payment as { signature?: string }
-      if (signature !== request.paid.payment.signature || existing.run.request_hash !== request.requestHash)
+    const existingRun = await findByNonce(deps.db, from, nonce)
+    if (existingRun) {
+      const { signature } = existingRun.settlement.payment as { signature?: string }
+      if (signature !== request.paid.payment.signature || existingRun.run.request_hash !== request.requestHash)
         throw conflict('This payment was used for another request. It was not charged again.')
-      return replayResponse(deps, existing.run, existing.settlement)
+      return replayResponse(deps, existingRun.run, existingRun.settlement)
     }
   }
   if (request.idempotencyKey === undefined || request.caller.kind !== 'tenant') return undefined
   const scope = `tenant:${request.caller.tenantId}`
-  const existing = await findByKey(deps.db, scope, request.route, request.idempotencyKey, deps.clock.now())
-  if (!existing) return undefined
-  if (existing.bodyHash !== request.bodyHash) throw differentBody()
-  return replayResponse(deps, existing.run, existing.settlement)
+  const existingRun = await findByKey(deps.db, scope, request.route, request.idempotencyKey, deps.clock.now())
+  if (!existingRun) return undefined
+  if (existingRun.bodyHash !== request.bodyHash) throw differentBody()
+  return replayResponse(deps, existingRun.run, existingRun.settlement)
 }
 
 /** The response to the request that came first, when a step was refused because it used the same payment or key. */
@@ -50,7 +50,7 @@ export async function readStoredResponse(deps: StoredResponseDeps, runId: string
   return replayResponse(deps, await findRun(deps.db, runId), await findSettlementOf(deps.db, runId))
 }
 
-/** The stored response byte for byte; while there is none, 409 or 503 with the advice to send the same again. */
+/** The stored response byte for byte. While there is none, a 409 or 503 that asks for the same request again. */
 function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): RunResponse {
   if (run.answer_body === null || run.answer_status === null) {
     if (settlement.state === 'unknown') return settlementUnknownResponse(run.id, (run.terms as RunTerms).request_id)

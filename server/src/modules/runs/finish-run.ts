@@ -7,12 +7,12 @@ import { buildCompletion, buildFailure } from './run-responses.ts'
 import type { StoredAnswer } from './runs.store.ts'
 import { settlementUnknownResponse } from './settlement-unknown.ts'
 
-/** How long the request may take to settle before the reconciler asks the chain. */
+/** How long the request may take to settle before the reconciler checks the chain. */
 const SETTLE_GRACE_MS = 30_000
 
 /**
- * Ends a unit whose result is kept, for the request and for the reconciler alike. The first of them writes the response;
- * the other returns what was written.
+ * Ends a unit whose result is stored. Called by the request and by the reconciler: the first call writes the response,
+ * a second one returns it.
  */
 export async function finishRun(
   deps: RunDeps,
@@ -80,7 +80,7 @@ function toCompletedResponse(
   return { status: answer.status, body: answer.body, headers }
 }
 
-/** Records that it is not known whether the payment arrived; the reconciler will ask the chain. */
+/** Records that it is not known whether the payment arrived; the reconciler will check the chain. */
 async function markUnknown(deps: RunDeps, unit: PaidUnit, reason: string): Promise<RunResponse> {
   const at = deps.clock.now().toISOString()
   const event = {

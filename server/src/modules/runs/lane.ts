@@ -26,7 +26,7 @@ export type LaneResult =
     }
   | { ok: false; reason: 'timeout' | 'refused' | 'unavailable' | 'invalid_output'; message: string; retryable: boolean }
 
-/** A lane returns a failure of its provider as a result. It throws only for a bug of ours. */
+/** A failure of the provider is a result, not an exception. An exception is a bug in the lane. */
 export type Lane = {
   name: string
   mode: 'live' | 'offline'

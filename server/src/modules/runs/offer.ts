@@ -10,7 +10,7 @@ import type { LaneRoute, RunDeps } from './run-deps.ts'
 export const chooseOffer = (deps: RunDeps, request: PaidRequest): Offer =>
   readQuotedOffer(deps, request) ?? routeTask(deps, request)
 
-/** A price that we signed earlier for exactly this request, or for exactly this task. */
+/** A price that this service signed earlier for exactly this request, or for exactly this task. */
 function readQuotedOffer(deps: RunDeps, request: PaidRequest): Offer | undefined {
   const quote = readPaymentQuote(deps, request) ?? readTaskQuote(deps, request)
   if (!quote || quote.kind !== request.kind) return undefined
@@ -32,18 +32,20 @@ function readQuotedOffer(deps: RunDeps, request: PaidRequest): Offer | undefined
   }
 }
 
-/** The quote of a 402, which comes back inside the payment. */
+/** The quote of a 402, which the client returns inside the payment. */
 export function readPaymentQuote(
   deps: Pick<RunDeps, 'payments'>,
   request: Pick<PaidRequest, 'paid' | 'requestHash'>,
 ): Quote | undefined {
   const quote = deps.payments.quotes.read(request.paid?.accepted.quote)
   if (quote && 'request_hash' in quote.bound_to && quote.bound_to.request_hash !== request.requestHash)
-    throw conflict('This payment was quoted for another request. It was not used and is still good for its own.')
+    throw conflict(
+      'This payment was quoted for another request. It was not used and can still pay for its own request.',
+    )
   return quote
 }
 
-/** The quote of `/api/route`, which comes in the body. */
+/** The quote of `/api/route`, which the client sends in the body. */
 function readTaskQuote(deps: RunDeps, request: PaidRequest): Quote | undefined {
   const quote = deps.payments.quotes.read(request.quoteToken)
   if (!quote || !('task_hash' in quote.bound_to)) return undefined
@@ -56,7 +58,7 @@ function routeTask(deps: RunDeps, request: PaidRequest): Offer {
   const laneRoute = agent_id === undefined ? chooseLaneRoute(deps, request) : namedLaneRoute(agent_id)
   const lane = deps.findLane(laneRoute.agentId)
   if (!lane) throw invalid(`There is no agent '${laneRoute.agentId.slice(0, 80)}'. GET /api/agents lists them.`)
-  if (lane.status !== 'active') throw invalid(`The agent '${lane.agentId}' takes no work at the moment.`)
+  if (lane.status !== 'active') throw invalid(`The agent '${lane.agentId}' is not active.`)
   return {
     ...priceOf(request.kind, lane),
     pricingVersion: deps.pricingVersion(),

@@ -16,7 +16,7 @@ export type PaidRequest = {
   idempotencyKey: string | undefined
   paid: ReceivedPayment | undefined
   requestId: string
-  /** Counts the request against the payer's rate limit, once the payment is known to be the payer's own. */
+  /** Counts the request against the payer's rate limit, once the payment is verified. */
   countPayer(payer: string): Promise<void>
   /** Counts the request against the address it came from. */
   countAddress(): Promise<void>

@@ -13,7 +13,7 @@ export type PaymentMethod =
   | { method: 'x402'; payer: string; settlement: OpenSettlement }
   | { method: 'wallet'; payer: string; walletId: string; escrow: boolean }
 
-/** Checks the payment in the request. Without a good one the response is a 402, or the one this payment already bought. */
+/** Checks the payment in the request. Without a valid payment the response is a 402; for a payment that was used before, it is the stored response. */
 export async function checkX402Payment(
   deps: RunDeps,
   request: PaidRequest,

@@ -16,8 +16,8 @@ const BATCH_SIZE = 50
 const KEYS_BATCH_SIZE = 5_000
 
 /**
- * Finishes the runs that a crash or a silent facilitator left open. A run whose result was not kept is abandoned without
- * a charge; for a kept one the chain is asked, and the run ends as the request itself would have ended it.
+ * Finishes runs that stayed open after a crash or without a response of the facilitator. A run whose result was not
+ * stored is abandoned without a charge; otherwise the chain is checked, and the run ends as in the request.
  */
 export function createReconciler(deps: RunDeps) {
   const finishOpenRun = async (row: RunRow, settlement: SettlementRow): Promise<RunResponse> => {

@@ -12,7 +12,7 @@ import { claimFailedSettlements, findRun, type SettlementRow, scheduleChainCheck
 export type RefundDeps = Pick<RunDeps, 'clock' | 'ids' | 'log' | 'steps' | 'payments'> & {
   db: Db
   receipts: Pick<Receipts, 'sign' | 'lastHashOfRun'>
-  /** Whether we hold the key to pay back with. If not, an operator pays and confirms the transaction. */
+  /** Whether this service holds the key that sends refunds. If not, an operator pays and confirms the transaction. */
   automatic: boolean
 }
 
@@ -22,8 +22,8 @@ const LAST_CHECK_MS = 120_000
 const CHECK_INTERVAL_MS = 10 * 60_000
 
 /**
- * A failed run has told its payer that nothing was charged. If the payment arrives all the same (a facilitator that
- * reported a failure and settled, a payer that sent it directly), it is recorded, owed and paid back, each with a receipt.
+ * The response of a failed run says that nothing was charged. If its payment still arrives (the facilitator reported a
+ * failure and settled, or the payer sent it directly), it is recorded and refunded, each step with a receipt.
  */
 export function createRefunds(deps: RefundDeps) {
   const lastHash = (runId: string) => deps.receipts.lastHashOfRun(deps.db, runId)

@@ -33,7 +33,7 @@ export function replayHeaders(deps: HeaderDeps, run: RunRow, settlement: Settlem
   })
 }
 
-/** Signed with the time at which the result was kept, so that a replayed response has the same bytes. */
+/** Signed with the time at which the result was stored, so that a replayed response has the same bytes. */
 export function deliveryExtension(
   deps: HeaderDeps,
   unit: { kind: string; payer: string; terms: { wallet_id: string | null } },

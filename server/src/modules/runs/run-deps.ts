@@ -28,7 +28,7 @@ export type RunDeps = {
   instance: string
   publicUrl: () => string
   deadlineSeconds: number
-  /** How much of one payer may be verified and not yet settled. */
+  /** The maximum amount of one payer's payments that are verified and not yet settled. */
   exposureMicro: bigint
   findLane(agentId: string): PricedLane | undefined
   pricingVersion(): string

@@ -2,7 +2,7 @@ import { Type } from 'typebox'
 import { defineStep } from '../../platform/sql-step.ts'
 import type { AssessmentSummary } from '../governance/assessment.ts'
 
-// The inputs get their schemas when the steps of a run are rewritten.
+// These steps have no input schema yet; `steps.test.ts` lists them.
 const StoredAnswer = Type.Object({ status: Type.Integer(), body: Type.String(), first: Type.Boolean() })
 const First = Type.Object({ first: Type.Boolean() })
 

@@ -47,7 +47,7 @@ const PAUSE_MS = 250
 
 /**
  * Repeats a step while the database restarts; otherwise the run would stay open until its deadline. A step can be
- * repeated even if its first commit succeeded and only the answer was lost.
+ * repeated even if its first commit succeeded and only the reply was lost.
  */
 function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
   return async (item, locks) => {
@@ -182,7 +182,7 @@ export async function listRuns(tx: Tx, tenantId: string, query: RunsQuery) {
     .execute()
 }
 
-/** The list also holds pre-authorised payments, which have no answer of their own. */
+/** The list also contains pre-authorised payments, which have no stored response. */
 export async function findRunRecord(tx: Tx, tenantId: string, id: string) {
   return tx
     .selectFrom('run_history')

@@ -37,7 +37,7 @@ export function createRuns({ db }: { db: Db }) {
       return { runs: runs.map(toRunItem), has_more, next_after: next_cursor }
     },
 
-    /** With the stored answer, for a client that lost it: the same JSON that the same payment would get again. */
+    /** With the stored response, for a client that lost it: the same JSON that the same payment would return. */
     async get(tenant: TenantCaller, id: string) {
       const row = await findRunRecord(db, tenant.tenantId, id)
       if (!row) throw notFound('run')

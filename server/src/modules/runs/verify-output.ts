@@ -47,20 +47,20 @@ const READ_LIMIT = 32_000
 /** If one of these checks fails, the output is not verified, whatever its score. */
 const DECISIVE: ReadonlySet<OutputCheck['name']> = new Set(['present', 'bounded', 'reexecution_equal'])
 
-/** Lanes whose quotation marks are claims about the input. A writer or a comedian may put words in a character's mouth. */
+/** Lanes whose quotations must come from the input. Writer and comedian lanes may invent speech. */
 const QUOTING_LANES = /^(?:researcher|analyst|support|default)/
 
 export async function verifyOutput(input: VerifyOutputInput): Promise<OutputVerification> {
   const checks: OutputCheck[] = [
-    present(input.output),
-    bounded(input.output),
-    answered(input.output),
-    onTask(input.task, input.output),
-    formatKept(input.task, input.output),
-    quotesExist(input),
-    await reexecutionEqual(input),
+    checkPresent(input.output),
+    checkLength(input.output),
+    checkAnswered(input.output),
+    checkOnTask(input.task, input.output),
+    checkFormat(input.task, input.output),
+    checkQuotes(input),
+    await checkReexecution(input),
   ]
-  const opinion = await modelJudge(input)
+  const opinion = await askModelJudge(input)
   if (opinion) checks.push(opinion.check)
   const totalWeight = checks.reduce((sum, check) => sum + check.weight, 0)
   const earnedWeight = checks.reduce((sum, check) => sum + check.weight * scoreShare(check, opinion), 0)
@@ -81,12 +81,12 @@ const scoreShare = (check: OutputCheck, opinion: JudgeOpinion | undefined) =>
 const gradeOf = (score: number) =>
   score >= 0.9 ? 'A' : score >= 0.8 ? 'B' : score >= 0.7 ? 'C' : score >= 0.5 ? 'D' : 'F'
 
-function present(output: string): OutputCheck {
+function checkPresent(output: string): OutputCheck {
   const passed = /[\p{L}\p{N}]/u.test(output)
   return { name: 'present', passed, reason: passed ? 'There is an answer.' : 'The output is empty.', weight: 3 }
 }
 
-function bounded(output: string): OutputCheck {
+function checkLength(output: string): OutputCheck {
   const fault =
     output.length > MAX_OUTPUT
       ? `The output has ${output.length} characters, over the limit of ${MAX_OUTPUT}.`
@@ -102,7 +102,7 @@ function bounded(output: string): OutputCheck {
 }
 
 /** Short outputs that are nothing but an apology. A long answer may well contain one of these phrases. */
-function answered(output: string): OutputCheck {
+function checkAnswered(output: string): OutputCheck {
   const head = output.slice(0, 400)
   const refuses =
     output.length < 600 &&
@@ -140,7 +140,7 @@ const stem = (word: string) => word.slice(0, Math.max(4, Math.ceil(word.length *
 const wordsOf = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
 
 /** An output is on task if some of the task's content words appear in it. */
-function onTask(task: string, output: string): OutputCheck {
+function checkOnTask(task: string, output: string): OutputCheck {
   const head = task.slice(0, 1500)
   const keys = [
     ...new Set(
@@ -158,18 +158,18 @@ function onTask(task: string, output: string): OutputCheck {
     }
   }
   const outputStems = new Set(wordsOf(output.slice(0, READ_LIMIT)).map(stem))
-  const shared = keys.filter((key) => outputStems.has(key)).length
-  const minShared = Math.max(1, Math.min(3, Math.ceil(keys.length * 0.15)))
-  const passed = shared >= minShared
+  const sharedCount = keys.filter((key) => outputStems.has(key)).length
+  const minSharedCount = Math.max(1, Math.min(3, Math.ceil(keys.length * 0.15)))
+  const passed = sharedCount >= minSharedCount
   return {
     name: 'on_task',
     passed,
-    reason: `${shared} of the task's ${keys.length} content words come back in the answer; ${minShared} are wanted.`,
+    reason: `${sharedCount} of the task's ${keys.length} content words come back in the answer; ${minSharedCount} are wanted.`,
     weight: 3,
   }
 }
 
-function formatKept(task: string, output: string): OutputCheck {
+function checkFormat(task: string, output: string): OutputCheck {
   const forms = readRequestedForms(task)
   const faults = forms.flatMap((form) => form.findFault(output) ?? [])
   if (forms.length === 0)
@@ -243,7 +243,7 @@ function isJson(output: string): boolean {
 }
 
 /** Quoted passages of five words or more must appear in the input; only spaces, case and quotation marks may differ. */
-function quotesExist(input: VerifyOutputInput): OutputCheck {
+function checkQuotes(input: VerifyOutputInput): OutputCheck {
   const applies = QUOTING_LANES.test(input.agentId)
   const quotes = applies ? quotesOf(input.output.slice(0, READ_LIMIT)) : []
   if (quotes.length === 0) {
@@ -255,14 +255,14 @@ function quotesExist(input: VerifyOutputInput): OutputCheck {
     }
   }
   const source = plain([input.task, ...(input.context ?? [])].join('\n'))
-  const invented = quotes.filter((quote) => !source.includes(plain(quote.replace(/(?:…|\.\.\.)$/, ''))))
+  const inventedQuotes = quotes.filter((quote) => !source.includes(plain(quote.replace(/(?:…|\.\.\.)$/, ''))))
   return {
     name: 'quotes_exist',
-    passed: invented.length === 0,
+    passed: inventedQuotes.length === 0,
     reason:
-      invented.length === 0
+      inventedQuotes.length === 0
         ? `All ${quotes.length} quoted passages stand in the input.`
-        : `${invented.length} of ${quotes.length} quoted passages are not in the input, for example “${invented[0]!.slice(0, 80)}”.`,
+        : `${inventedQuotes.length} of ${quotes.length} quoted passages are not in the input, for example “${inventedQuotes[0]!.slice(0, 80)}”.`,
     weight: 3,
   }
 }
@@ -281,7 +281,7 @@ const quotesOf = (output: string) =>
 const plain = (text: string) =>
   text.toLowerCase().replace(/[“”"]/g, '').replace(/[’‘]/g, "'").replace(/\s+/g, ' ').trim()
 
-async function reexecutionEqual(input: VerifyOutputInput): Promise<OutputCheck> {
+async function checkReexecution(input: VerifyOutputInput): Promise<OutputCheck> {
   const check = { name: 'reexecution_equal' as const }
   if (input.mode !== 'offline')
     return { ...check, passed: true, reason: 'A live model does not promise the same words twice.', weight: 0 }
@@ -298,7 +298,7 @@ async function reexecutionEqual(input: VerifyOutputInput): Promise<OutputCheck> 
 
 type JudgeOpinion = { score: number; check: OutputCheck }
 
-async function modelJudge(input: VerifyOutputInput): Promise<JudgeOpinion | undefined> {
+async function askModelJudge(input: VerifyOutputInput): Promise<JudgeOpinion | undefined> {
   if (!input.judge) return undefined
   try {
     const { score, reason } = await input.judge({ task: input.task, output: input.output })
