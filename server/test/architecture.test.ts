@@ -24,7 +24,7 @@ const modules = [
 ]
 
 // The files of a module that other modules may import values from; by default `<module>.ts`. Types may come from any file.
-const faces: Record<string, string[]> = {
+const publicFiles: Record<string, string[]> = {
   payments: ['payments.ts', 'payments.steps.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
   catalog: ['catalog.ts', 'price-list.ts'],
   governance: ['governance.ts', 'limit-hold-item.ts', 'rule-result.ts', 'windows.ts'],
@@ -41,8 +41,10 @@ const isTest = (path: string) => /\.test\.tsx?$|\/test\/|\/bench\/|\/scripts\//.
 
 function importsOf(path: string): Import[] {
   const text = readFileSync(join(root, path), 'utf8')
-  const found = [...text.matchAll(/^(?:import|export)\s+(type\s+)?([^'"]*?)\s*from\s+'([^']+)'|import\('([^']+)'\)/gms)]
-  return found.map(([, type, names = '', statically, dynamically]) => {
+  const matches = [
+    ...text.matchAll(/^(?:import|export)\s+(type\s+)?([^'"]*?)\s*from\s+'([^']+)'|import\('([^']+)'\)/gms),
+  ]
+  return matches.map(([, type, names = '', statically, dynamically]) => {
     const specifier = (statically ?? dynamically)!
     const inlineTypes =
       /^\{[^}]*\}$/s.test(names.trim()) &&
@@ -60,24 +62,24 @@ const serverImports = sources('server/src')
   .flatMap(importsOf)
 const layerOf = (path: string) => /^server\/src\/(platform|modules|adapters|commands)\//.exec(path)?.[1] ?? path
 const moduleOf = (path: string) => /^server\/src\/modules\/([^/]+)\//.exec(path)?.[1]
-const broken = (imports: Import[]) => imports.map(({ from, to }) => `${from} → ${to}`)
+const describeImports = (imports: Import[]) => imports.map(({ from, to }) => `${from} → ${to}`)
 
 test('the platform imports nothing of modules, adapters or commands', () => {
-  const wrong = serverImports.filter(
+  const violations = serverImports.filter(
     ({ from, to }) => layerOf(from) === 'platform' && to.startsWith('server/') && layerOf(to) !== 'platform',
   )
-  expect(broken(wrong)).toEqual([])
+  expect(describeImports(violations)).toEqual([])
 })
 
 test('modules import only the platform and earlier modules, never adapters', () => {
-  const wrong = serverImports.filter(({ from, to }) => {
-    const own = moduleOf(from)
-    if (!own || !to.startsWith('server/') || layerOf(to) === 'platform') return false
-    const other = moduleOf(to)
-    if (!other) return !to.startsWith('server/data/')
-    return own !== other && modules.indexOf(other) > modules.indexOf(own)
+  const violations = serverImports.filter(({ from, to }) => {
+    const ownModule = moduleOf(from)
+    if (!ownModule || !to.startsWith('server/') || layerOf(to) === 'platform') return false
+    const otherModule = moduleOf(to)
+    if (!otherModule) return !to.startsWith('server/data/')
+    return ownModule !== otherModule && modules.indexOf(otherModule) > modules.indexOf(ownModule)
   })
-  expect(broken(wrong)).toEqual([])
+  expect(describeImports(violations)).toEqual([])
 })
 
 test('every module folder is listed', () => {
@@ -85,29 +87,29 @@ test('every module folder is listed', () => {
 })
 
 test('a module imports values of another module only from its public files', () => {
-  const wrong = serverImports.filter(({ from, to, typeOnly }) => {
-    const own = moduleOf(from)
-    const other = moduleOf(to)
-    if (!own || !other || own === other || typeOnly) return false
-    return !(faces[other] ?? [`${other}.ts`]).some((face) => to.endsWith(`/${other}/${face}`))
+  const violations = serverImports.filter(({ from, to, typeOnly }) => {
+    const ownModule = moduleOf(from)
+    const otherModule = moduleOf(to)
+    if (!ownModule || !otherModule || ownModule === otherModule || typeOnly) return false
+    return !(publicFiles[otherModule] ?? [`${otherModule}.ts`]).some((face) => to.endsWith(`/${otherModule}/${face}`))
   })
-  expect(broken(wrong)).toEqual([])
+  expect(describeImports(violations)).toEqual([])
 })
 
 test('adapters import only the platform, other adapters and the ports of modules', () => {
-  const wrong = serverImports.filter(({ from, to, typeOnly }) => {
+  const violations = serverImports.filter(({ from, to, typeOnly }) => {
     if (layerOf(from) !== 'adapters' || !to.startsWith('server/src')) return false
     if (layerOf(to) === 'modules') return !typeOnly && !/\/(facilitator|lane|broker|price-source)\.ts$/.test(to)
     return layerOf(to) !== 'platform' && layerOf(to) !== 'adapters'
   })
-  expect(broken(wrong)).toEqual([])
+  expect(describeImports(violations)).toEqual([])
 })
 
 test('only commands import the composition root', () => {
-  const wrong = serverImports.filter(
+  const violations = serverImports.filter(
     ({ from, to }) => to === 'server/src/app.ts' && layerOf(from) !== 'commands' && from !== 'server/src/main.ts',
   )
-  expect(broken(wrong)).toEqual([])
+  expect(describeImports(violations)).toEqual([])
 })
 
 /** All circular imports. Type-only imports count too, because they also couple the files. */
@@ -144,19 +146,19 @@ describe.each(['proof', 'sdk', 'web', 'server'])('imports of %s', (name) => {
 })
 
 test('proof imports only itself and @noble, so that it runs in a browser', () => {
-  const wrong = sources('proof/src')
+  const violations = sources('proof/src')
     .filter((path) => !isTest(path))
     .flatMap(importsOf)
     .filter(({ to }) => !to.startsWith('proof/src/') && !to.startsWith('@noble/'))
-  expect(broken(wrong)).toEqual([])
+  expect(describeImports(violations)).toEqual([])
 })
 
 test('sdk and web import nothing of the server', () => {
-  const wrong = [...sources('sdk'), ...sources('web')]
+  const violations = [...sources('sdk'), ...sources('web')]
     .filter((path) => !isTest(path))
     .flatMap(importsOf)
     .filter(({ to }) => to.startsWith('server/') || to.startsWith('@countersign/server'))
-  expect(broken(wrong)).toEqual([])
+  expect(describeImports(violations)).toEqual([])
 })
 
 // The order of `server/sql`: a file may call its own functions and those of files before it.

@@ -202,9 +202,9 @@ describe('ingestion', () => {
   })
 
   test('an implausible price affects its own wrapper and no other', async () => {
-    const other = fullCoverage.find('NVDAx')!
+    const otherWrapper = fullCoverage.find('NVDAx')!
     const plausible = { usdPrice: 340, liquidity: 2_000_000, blockId: 1, decimals: 8 }
-    node = await openNode({ coverage: { ...fullCoverage, wrappers: [tslax, other] } })
+    node = await openNode({ coverage: { ...fullCoverage, wrappers: [tslax, otherWrapper] } })
     const implausible = [
       { usdPrice: 1e30, liquidity: 1, source: 'preview' },
       { usdPrice: 1e-30, liquidity: 1, source: 'preview' },
@@ -214,10 +214,10 @@ describe('ingestion', () => {
     for (const { source, ...prices } of implausible) {
       node.clock.advance(30_000)
       world.replies.jupiter = {
-        json: { [tslax.address]: { ...prices, blockId: 1, decimals: 8 }, [other.address]: plausible },
+        json: { [tslax.address]: { ...prices, blockId: 1, decimals: 8 }, [otherWrapper.address]: plausible },
       }
       const price = { price: '34000000', publish_time: unix(node.clock.now()) }
-      world.replies.pyth = { json: pythResponse({ [tslax.pythFeedId!]: price, [other.pythFeedId!]: price }) }
+      world.replies.pyth = { json: pythResponse({ [tslax.pythFeedId!]: price, [otherWrapper.pythFeedId!]: price }) }
       await node.basis.runIngestRound()
       expect((await node.get('/api/basis/v1/quote/NVDAx')).body, JSON.stringify(prices)).toMatchObject({
         source: 'live',
@@ -229,14 +229,14 @@ describe('ingestion', () => {
   })
 
   test('an invalid row of a response is reported, and the other rows are used', async () => {
-    const other = fullCoverage.find('NVDAx')!
-    node = await openNode({ coverage: { ...fullCoverage, wrappers: [tslax, other] } })
+    const otherWrapper = fullCoverage.find('NVDAx')!
+    node = await openNode({ coverage: { ...fullCoverage, wrappers: [tslax, otherWrapper] } })
     const row = { usdPrice: 340, liquidity: 2_000_000, blockId: 1, decimals: 8 }
     const setReplies = (tsla: object, feed: { price: string }) => {
       node.clock.advance(30_000)
       const publish_time = unix(node.clock.now())
-      const pyth = { [tslax.pythFeedId!]: feed, [other.pythFeedId!]: { price: '34000000' } }
-      world.replies.jupiter = { json: { [tslax.address]: tsla, [other.address]: row } }
+      const pyth = { [tslax.pythFeedId!]: feed, [otherWrapper.pythFeedId!]: { price: '34000000' } }
+      world.replies.jupiter = { json: { [tslax.address]: tsla, [otherWrapper.address]: row } }
       world.replies.pyth = { json: pythResponse(pyth, publish_time) }
     }
     setReplies(row, { price: '34000000' })
@@ -268,7 +268,7 @@ describe('ingestion', () => {
   })
 
   test('an unexpected error in measuring one wrapper is reported and leaves the others live', async () => {
-    const other = fullCoverage.find('NVDAx')!
+    const otherWrapper = fullCoverage.find('NVDAx')!
     const publishedAt = node.clock.now()
     const faultySource: PriceSource = {
       id: 'faulty',
@@ -279,13 +279,13 @@ describe('ingestion', () => {
       }),
     }
     const json = Object.fromEntries(
-      [tslax, other].map(({ address }) => [address, { usdPrice: 340, liquidity: 1e6, blockId: 1, decimals: 8 }]),
+      [tslax, otherWrapper].map(({ address }) => [address, { usdPrice: 340, liquidity: 1e6, blockId: 1, decimals: 8 }]),
     )
     world.replies.jupiter = { json }
     const price = { price: '34000000', publish_time: unix(publishedAt) }
-    world.replies.pyth = { json: pythResponse({ [tslax.pythFeedId!]: price, [other.pythFeedId!]: price }) }
+    world.replies.pyth = { json: pythResponse({ [tslax.pythFeedId!]: price, [otherWrapper.pythFeedId!]: price }) }
     node = await openNode({
-      coverage: { ...fullCoverage, wrappers: [tslax, other] },
+      coverage: { ...fullCoverage, wrappers: [tslax, otherWrapper] },
       sources: [...sources(), faultySource],
     })
     const { rejected } = await node.basis.runIngestRound()
@@ -353,26 +353,26 @@ describe('ingestion', () => {
 describe('several processes', () => {
   test('one process ingests, the others serve its readings and take over when its lease ends', async () => {
     await node.basis.runIngestRound()
-    const other = await openNode({ clock: node.clock, holder: 'another process' })
-    expect((await other.basis.runIngestRound()).hasLease).toBe(false)
-    expect((await getQuote(other)).source).toBe('preview')
-    await other.basis.reload()
-    expect(await getQuote(other)).toEqual(await getQuote())
+    const otherNode = await openNode({ clock: node.clock, holder: 'another process' })
+    expect((await otherNode.basis.runIngestRound()).hasLease).toBe(false)
+    expect((await getQuote(otherNode)).source).toBe('preview')
+    await otherNode.basis.reload()
+    expect(await getQuote(otherNode)).toEqual(await getQuote())
     node.clock.advance(61_000)
-    expect((await other.basis.runIngestRound()).hasLease).toBe(true)
-    expect((await other.get('/api/basis/v1/attestation/TSLAx')).body.backing.evidence.seq).toBe(2)
+    expect((await otherNode.basis.runIngestRound()).hasLease).toBe(true)
+    expect((await otherNode.get('/api/basis/v1/attestation/TSLAx')).body.backing.evidence.seq).toBe(2)
   })
 
   test('a process that lost its lease without noticing cannot fork the chain of attestations', async () => {
     await node.basis.runIngestRound()
-    const other = await openNode({ clock: node.clock, holder: 'another process' })
+    const otherNode = await openNode({ clock: node.clock, holder: 'another process' })
     await database.pool.query(`update basis_assets set seq = 50`)
     node.clock.advance(15_000)
     await expect(node.basis.runIngestRound()).rejects.toThrow(/Another process/)
     node.clock.advance(15_000)
     await node.basis.runIngestRound()
-    await other.basis.reload()
-    expect((await other.get('/api/basis/v1/attestation/TSLAx')).body.backing.evidence.seq).toBe(51)
+    await otherNode.basis.reload()
+    expect((await otherNode.get('/api/basis/v1/attestation/TSLAx')).body.backing.evidence.seq).toBe(51)
   })
 
   test('without new measurements a live quote becomes a preview after 15 minutes', async () => {

@@ -255,9 +255,9 @@ describe('each risk check can refuse a run', () => {
     const pendingRun = await world.run({ symbol: 'AAPL', quantity: 10 })
     const approvedRun = await world.run({ symbol: 'AAPL', quantity: 10 })
     await world.approve(approvedRun.body.run_id)
-    const engaged = await world.call('POST', '/api/rh/kill-switch', { engaged: true, reason: 'drill' })
-    expect(engaged.body).toMatchObject({ engaged: true, reason: 'drill', engaged_by: 'key_ten_one' })
-    expect(engaged.body.runs_stopped).toBeGreaterThanOrEqual(2)
+    const engageResponse = await world.call('POST', '/api/rh/kill-switch', { engaged: true, reason: 'drill' })
+    expect(engageResponse.body).toMatchObject({ engaged: true, reason: 'drill', engaged_by: 'key_ten_one' })
+    expect(engageResponse.body.runs_stopped).toBeGreaterThanOrEqual(2)
     await expectRefusal({ symbol: 'AAPL' }, 'kill_switch')
     await world.call('POST', '/api/rh/kill-switch', { engaged: false })
     await world.brokerage.sweep()
@@ -323,16 +323,16 @@ describe('echoed fields can stop an approval and never change the run', () => {
     await fc.assert(
       fc.asyncProperty(fields, async (echo) => {
         const pendingRun = (await world.run({ symbol: 'AAPL', quantity: 10 })).body
-        const approved = await world.approve(pendingRun.run_id, echo)
-        expect([200, 400]).toContain(approved.status)
+        const approveResponse = await world.approve(pendingRun.run_id, echo)
+        expect([200, 400]).toContain(approveResponse.status)
         await world.brokerage.sweep()
         const run = await world.getRun(pendingRun.run_id)
-        expect(run.status).toBe(approved.status === 200 ? 'executed' : 'pending_approval')
+        expect(run.status).toBe(approveResponse.status === 200 ? 'executed' : 'pending_approval')
         expect(run).toMatchObject({ symbol: 'AAPL', quantity: 10, instrument_type: 'equity', leverage: null })
         expect(run.fills.reduce((sum: number, fill: { quantity: number }) => sum + fill.quantity, 0)).toBe(
-          approved.status === 200 ? 10 : 0,
+          approveResponse.status === 200 ? 10 : 0,
         )
-        if (approved.status === 200) {
+        if (approveResponse.status === 200) {
           expect(run.approved_by).toBe('key_ten_one')
           await world.run({
             symbol: 'AAPL',

@@ -222,10 +222,10 @@ describe('strict mode', () => {
     const { code, state } = await authorizeInBrowser(world)
     await callback(world, { code, state })
     const body = { rh_account_id: deriveAccountId(code) }
-    const other = { 'x-api-key': 'ten_two', 'x-request-id': 'same' }
+    const otherHeaders = { 'x-api-key': 'ten_two', 'x-request-id': 'same' }
     expect((await world.call('POST', '/api/rh/auth/revoke', body, { 'x-api-key': 'nobody' })).status).toBe(401)
-    const foreignResponse = await world.call('POST', '/api/rh/auth/revoke', body, other)
-    const unknownResponse = await world.call('POST', '/api/rh/auth/revoke', { rh_account_id: 'rh_x' }, other)
+    const foreignResponse = await world.call('POST', '/api/rh/auth/revoke', body, otherHeaders)
+    const unknownResponse = await world.call('POST', '/api/rh/auth/revoke', { rh_account_id: 'rh_x' }, otherHeaders)
     expect([foreignResponse.status, foreignResponse.text]).toEqual([404, unknownResponse.text])
     expect((await readAccount(world, code))!.metadata.revoked_at).toBeUndefined()
     expect((await world.call('POST', '/api/rh/auth/revoke', body)).status).toBe(200)

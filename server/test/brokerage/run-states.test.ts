@@ -166,8 +166,8 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect(approval.checks.some((check: { result: string }) => check.result === 'review')).toBe(true)
     expect(Date.parse(body.expires_at) - Date.parse(OPEN)).toBe(WINDOW_MINUTES[type] * 60_000)
     expect(body.expires_at).toBe(approval.expires_at)
-    const pending = await world.call('GET', `/api/rh/receipts?run_id=${body.run_id}`)
-    expect(pending.body).toMatchObject([{ run_id: body.run_id, status: 'pending_approval', fills: [] }])
+    const pendingResponse = await world.call('GET', `/api/rh/receipts?run_id=${body.run_id}`)
+    expect(pendingResponse.body).toMatchObject([{ run_id: body.run_id, status: 'pending_approval', fills: [] }])
   })
 
   test('a run above the spend limit is a 422 budget_exceeded, and no order is sent', async () => {
@@ -197,9 +197,9 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
 
   test('an approved run is executed once, and approving it again is a 409', async () => {
     const { body } = await runType(type, ABOVE_APPROVAL[type])
-    const approved = await world.approve(body.run_id, { approved_by: 'another person' })
-    expect(approved.status, approved.text).toBe(200)
-    expect(approved.body).toMatchObject({
+    const approveResponse = await world.approve(body.run_id, { approved_by: 'another person' })
+    expect(approveResponse.status, approveResponse.text).toBe(200)
+    expect(approveResponse.body).toMatchObject({
       status: 'approved',
       queued: true,
       approved_by: 'key_ten_one',
@@ -270,13 +270,18 @@ describe.each(INSTRUMENT_TYPES)('%s', (type) => {
     expect((await world.call('POST', path, { run_id: body.run_id }, { 'x-api-key': 'nobody' })).status).toBe(401)
     expect((await world.call('POST', '/api/rh/run', { tenant_id: 'x' }, { 'x-api-key': 'nobody' })).status).toBe(401)
     await world.addTenant('ten_two')
-    const other = { 'x-api-key': 'ten_two', 'x-request-id': 'same' }
-    const foreignResponse = await world.call('POST', path, { run_id: body.run_id }, other)
-    const unknownResponse = await world.call('POST', path, { run_id: '01890000-0000-7000-8000-000000000000' }, other)
+    const otherHeaders = { 'x-api-key': 'ten_two', 'x-request-id': 'same' }
+    const foreignResponse = await world.call('POST', path, { run_id: body.run_id }, otherHeaders)
+    const unknownResponse = await world.call(
+      'POST',
+      path,
+      { run_id: '01890000-0000-7000-8000-000000000000' },
+      otherHeaders,
+    )
     expect(foreignResponse.status).toBe(404)
     expect(foreignResponse.text).toBe(unknownResponse.text)
-    expect((await world.call('GET', `/api/rh/runs/${body.run_id}`, undefined, other)).status).toBe(404)
-    expect((await world.call('GET', '/api/rh/receipts', undefined, other)).body).toEqual([])
+    expect((await world.call('GET', `/api/rh/runs/${body.run_id}`, undefined, otherHeaders)).status).toBe(404)
+    expect((await world.call('GET', '/api/rh/receipts', undefined, otherHeaders)).body).toEqual([])
     expect(await world.getRun(body.run_id)).toMatchObject({ status: 'pending_approval' })
   })
 })

@@ -152,8 +152,8 @@ test('only the admin can change lanes, and a new price applies at once', async (
   expect((await service.post('/api/lane', lane, admin)).status).toBe(201)
   expect((await service.post('/api/lane', lane, admin)).status).toBe(409)
   expect((await service.get('/api/lanes')).body.lanes).toHaveLength(8)
-  const patched = await service.call('PATCH', '/api/lane/translator-v1', { base_price_usdc: 0.02 }, admin)
-  expect(patched.body).toMatchObject({ price_usdc: 0.025, status: 'active' })
+  const patchResponse = await service.call('PATCH', '/api/lane/translator-v1', { base_price_usdc: 0.02 }, admin)
+  expect(patchResponse.body).toMatchObject({ price_usdc: 0.025, status: 'active' })
   const challenge = await service.post('/api/run', { task: 'Translate this.', agent_id: 'translator-v1' })
   expect(challenge.body.amount).toBe('25000')
   await service.call('PATCH', '/api/lane/translator-v1', { status: 'paused' }, admin)
@@ -166,12 +166,12 @@ test('a rate limit answers with the IETF headers and Retry-After', async () => {
   const strictService = await startService({ env: { RATE_LIMIT_ANON_PER_MINUTE: '3' } })
   try {
     for (let count = 0; count < 3; count++) expect((await strictService.get('/api/pricing')).status).toBe(200)
-    const limited = await strictService.get('/api/pricing')
-    expect(limited.status).toBe(429)
-    expect(limited.body).toMatchObject({ error: 'error', code: 'rate_limited', retryable: true })
-    expect(Number(limited.headers.get('retry-after'))).toBeGreaterThan(0)
-    expect(limited.headers.get('ratelimit-policy')).toBe('"minute";q=3;w=60')
-    expect(limited.headers.get('ratelimit')).toMatch(/^"minute";r=0;t=\d+$/)
+    const limitedResponse = await strictService.get('/api/pricing')
+    expect(limitedResponse.status).toBe(429)
+    expect(limitedResponse.body).toMatchObject({ error: 'error', code: 'rate_limited', retryable: true })
+    expect(Number(limitedResponse.headers.get('retry-after'))).toBeGreaterThan(0)
+    expect(limitedResponse.headers.get('ratelimit-policy')).toBe('"minute";q=3;w=60')
+    expect(limitedResponse.headers.get('ratelimit')).toMatch(/^"minute";r=0;t=\d+$/)
   } finally {
     await strictService.close()
   }
@@ -207,12 +207,15 @@ test('values that the database cannot store are refused in the address and in th
   expect((await service.post('/api/mandates', mandate, headers)).status).toBe(400)
   expect((await service.get('/api/runs?since=2030-12-31T23:59:59.999%2B01:00', headers)).status).toBe(200)
   const invalidUtf8 = Buffer.concat([Buffer.from('{"task":"a'), Buffer.from([0xff]), Buffer.from('"}')])
-  const refused = await fetch(`${service.url}/api/run`, {
+  const refusedResponse = await fetch(`${service.url}/api/run`, {
     method: 'POST',
     headers: { 'content-type': 'application/json' },
     body: invalidUtf8,
   })
-  expect([refused.status, (await readJson(refused)).message]).toEqual([400, 'The body is not valid UTF-8.'])
+  expect([refusedResponse.status, (await readJson(refusedResponse)).message]).toEqual([
+    400,
+    'The body is not valid UTF-8.',
+  ])
 })
 
 test('an unknown path is 404, and an unknown method on a known path is 405', async () => {

@@ -105,13 +105,13 @@ describe('the same payment sent again', () => {
     const payer = await service.payer(1)
     const { required } = await challenge()
     const header = await signPayment(payer, required)
-    const other = await service.post('/api/run', { ...body, task: 'Another task altogether.' }, header)
-    expect(other.status).toBe(409)
+    const otherResponse = await service.post('/api/run', { ...body, task: 'Another task altogether.' }, header)
+    expect(otherResponse.status).toBe(409)
     expect(await service.balance(payer.address)).toBe(1_000_000n)
-    const accepted = await service.post('/api/run', body, header)
-    expect(accepted.status).toBe(200)
-    const reused = await service.post('/api/run', { ...body, task: 'Another task altogether.' }, header)
-    expect(reused.status).toBe(409)
+    const acceptedResponse = await service.post('/api/run', body, header)
+    expect(acceptedResponse.status).toBe(200)
+    const reusedResponse = await service.post('/api/run', { ...body, task: 'Another task altogether.' }, header)
+    expect(reusedResponse.status).toBe(409)
     expect(await service.balance(payer.address)).toBe(990_000n)
   })
 
@@ -159,11 +159,11 @@ describe('an idempotency key', () => {
       (await service.post('/api/run', body, { ...key, ...(await signPayment(payer, (await challenge()).required)) }))
         .status,
     ).toBe(200)
-    const refused = await service.post('/api/run', stranger, {
+    const refusedResponse = await service.post('/api/run', stranger, {
       ...key,
       ...(await signPayment(payer, (await challenge('/api/run', stranger)).required)),
     })
-    expect(refused.status).toBe(409)
+    expect(refusedResponse.status).toBe(409)
     expect(await service.balance(payer.address)).toBe(990_000n)
   })
 
@@ -183,7 +183,7 @@ describe('an idempotency key', () => {
 describe('a tenant', () => {
   test('finds its runs, loops and settlements; guests and other tenants find nothing', async () => {
     const owner = await service.onboard()
-    const other = await service.onboard()
+    const otherTenant = await service.onboard()
     const payer = await service.payer(1)
     const header = { ...owner.headers, ...(await signPayment(payer, (await challenge()).required)) }
     const run = await service.post('/api/run', body, header)
@@ -195,7 +195,7 @@ describe('a tenant', () => {
     expect((await service.get('/api/runs?agent_id=nobody-v1', owner.headers)).body.runs).toEqual([])
     const record = await service.get(`/api/runs/${id}`, owner.headers)
     expect(record.body).toMatchObject({ run_id: id, outcome: 'completed', answer: { status: 200, body: run.body } })
-    expect((await service.get(`/api/runs/${id}`, other.headers)).status).toBe(404)
+    expect((await service.get(`/api/runs/${id}`, otherTenant.headers)).status).toBe(404)
     expect((await service.get('/api/runs/run_x', owner.headers)).status).toBe(404)
     expect((await service.get('/api/loops', owner.headers)).body).toMatchObject({
       count: 1,
@@ -206,11 +206,11 @@ describe('a tenant', () => {
       { settlement_id: settlement, status: 'settled' },
     ])
     expect((await service.get(`/api/settle/${settlement}`, owner.headers)).status).toBe(200)
-    const strangersView = await service.get(`/api/settle/${settlement}`, other.headers)
-    const unknown = await service.get('/api/settle/stl_00000000-0000-7000-8000-000000000000', other.headers)
+    const strangersView = await service.get(`/api/settle/${settlement}`, otherTenant.headers)
+    const unknown = await service.get('/api/settle/stl_00000000-0000-7000-8000-000000000000', otherTenant.headers)
     expect(strangersView.status).toBe(404)
     expect(strangersView.body.message).toBe(unknown.body.message)
-    expect((await service.get('/api/runs', other.headers)).body.runs).toEqual([])
+    expect((await service.get('/api/runs', otherTenant.headers)).body.runs).toEqual([])
     expect((await service.get('/api/loops')).body).toEqual({ loops: [], count: 0 })
     expect((await service.get('/api/runs')).status).toBe(401)
   })
@@ -218,10 +218,10 @@ describe('a tenant', () => {
 
 describe('budget inputs', () => {
   test('a strict ceiling below the price is a 429 before any payment', async () => {
-    const refused = await service.post('/api/run', { ...body, budget: { max_price_usdc: 0.001 } })
-    expect(refused.status).toBe(429)
-    expect(refused.body).toMatchObject({ error: 'budget_exceeded', outcome: 'blocked' })
-    expect(refused.headers.get('retry-after')).toBeNull()
+    const refusedResponse = await service.post('/api/run', { ...body, budget: { max_price_usdc: 0.001 } })
+    expect(refusedResponse.status).toBe(429)
+    expect(refusedResponse.body).toMatchObject({ error: 'budget_exceeded', outcome: 'blocked' })
+    expect(refusedResponse.headers.get('retry-after')).toBeNull()
   })
 
   test('a foreign currency is a 400', async () => {

@@ -338,10 +338,10 @@ const operations: { [D in Op['do']]: Step<D> } = {
     expect(answer.status, answer.text).toBe(200)
     approval.status = 'approved'
     if (override) override.used = true
-    const stored = await world.get(`/api/pre-auth/${preauth.id}`, tenant.headers)
+    const storedResponse = await world.get(`/api/pre-auth/${preauth.id}`, tenant.headers)
     Object.assign(preauth, {
       status: 'open',
-      token: stored.body.token,
+      token: storedResponse.body.token,
       expiresAt: now + TTL_MS,
       closeBy: now + CLOSE_MS,
     })

@@ -18,13 +18,13 @@ test('model and service agree after every operation of long random histories', a
 })
 
 test('simulate reproduces every decision of a hundred random histories', async () => {
-  let compared = 0
+  let comparedCount = 0
   await fc.assert(
     fc.asyncProperty(history, async (history) => {
-      compared += await runAndReplay(world, history)
+      comparedCount += await runAndReplay(world, history)
     }),
     { numRuns: 100, endOnFailure: true },
   )
-  console.log(`${compared} decisions compared`)
-  expect(compared).toBeGreaterThan(1_000)
+  console.log(`${comparedCount} decisions compared`)
+  expect(comparedCount).toBeGreaterThan(1_000)
 })

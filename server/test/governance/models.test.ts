@@ -11,10 +11,10 @@ beforeAll(async () => {
 afterAll(() => world?.close())
 
 test('simulate reproduces every past decision, and both match the documented rules', async () => {
-  let compared = 0
+  let comparedCount = 0
   await fc.assert(
     fc.asyncProperty(history, async (history) => {
-      compared += await runAndReplay(world, history)
+      comparedCount += await runAndReplay(world, history)
     }),
     {
       examples: edgeCaseHistories.map((history) => [history]),
@@ -22,7 +22,7 @@ test('simulate reproduces every past decision, and both match the documented rul
       endOnFailure: true,
     },
   )
-  expect(compared).toBeGreaterThan(20)
+  expect(comparedCount).toBeGreaterThan(20)
 }, 60_000)
 
 test('a simulated draft reports changed decisions and money, counting velocity limits and failed runs exactly', async () => {

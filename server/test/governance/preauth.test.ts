@@ -73,9 +73,9 @@ test('a reported transaction is checked on the chain: a found payment closes the
     (await close(tenant, { preauth_id: await make(0.02), outcome: 'settled', transaction: 'not-a-hash' })).status,
   ).toBe(400)
 
-  const other = await world.payer(1)
+  const otherPayer = await world.payer(1)
   const second = await readJson(
-    await other.fetch(`${world.url}/api/run`, {
+    await otherPayer.fetch(`${world.url}/api/run`, {
       method: 'POST',
       headers: { 'content-type': 'application/json' },
       body: JSON.stringify({ task: 'joke', agent_id: 'comedian-v1' }),
@@ -114,65 +114,74 @@ describe('create and close', () => {
   test('the token verifies with the public key set, the amount is held, and closing spends the charged amount', async () => {
     const tenant = await richTenant(world)
     await budget(tenant, { window: 'total', limit_usdc: 8 })
-    const created = await createPreauth(tenant, { purpose: 'shoes', ttl_seconds: 120 })
-    expect(created.status, created.text).toBe(201)
-    expect(created.body).toMatchObject({
+    const createResponse = await createPreauth(tenant, { purpose: 'shoes', ttl_seconds: 120 })
+    expect(createResponse.status, createResponse.text).toBe(201)
+    expect(createResponse.body).toMatchObject({
       decision: 'approved',
       status: 'open',
       reserved: '5000000',
       remaining: '3000000',
     })
-    expect(created.body.policy_results).toMatchObject([{ rule: 'limit_usdc', outcome: 'pass' }])
+    expect(createResponse.body.policy_results).toMatchObject([{ rule: 'limit_usdc', outcome: 'pass' }])
     const now = world.clock.now()
-    expect(new Date(created.body.close_by).getTime() - now.getTime()).toBe(600_000)
-    const verified = verifyPreauthToken(created.body.token, {
+    expect(new Date(createResponse.body.close_by).getTime() - now.getTime()).toBe(600_000)
+    const verified = verifyPreauthToken(createResponse.body.token, {
       jwks,
       now,
-      expect: { aud: 'shop', sub: 'buyer', pay_to: shop.pay_to, jti: created.body.preauth_id },
+      expect: { aud: 'shop', sub: 'buyer', pay_to: shop.pay_to, jti: createResponse.body.preauth_id },
       charge: 5_000_000n,
     })
     expect(verified).toMatchObject({ ok: true, claims: { amount: '5000000', network: 'eip155:8453' } })
     expect(await budgetFigures(tenant)).toEqual([0, 5, 3])
 
     const viewer = await anotherKey(world, tenant, ['read'])
-    expect((await world.get(`/api/pre-auth/${created.body.preauth_id}`, viewer)).body).toMatchObject({
+    expect((await world.get(`/api/pre-auth/${createResponse.body.preauth_id}`, viewer)).body).toMatchObject({
       status: 'open',
       token: null,
     })
     expect((await world.get('/api/pre-auth', viewer)).body.preauths).toMatchObject([{ token: null }])
     expect((await world.get('/api/pre-auth', tenant.headers)).body.preauths).toMatchObject([
-      { token: created.body.token },
+      { token: createResponse.body.token },
     ])
     expect(
-      (await close(tenant, { preauth_id: created.body.preauth_id, outcome: 'settled', actual_amount: '5000001' }))
-        .status,
+      (
+        await close(tenant, {
+          preauth_id: createResponse.body.preauth_id,
+          outcome: 'settled',
+          actual_amount: '5000001',
+        })
+      ).status,
     ).toBe(409)
     expect(await budgetFigures(tenant)).toEqual([0, 5, 3])
-    const closed = await close(tenant, { token: created.body.token, outcome: 'settled', actual_amount_usdc: 3.5 })
-    expect(closed.body).toMatchObject({
+    const closeResponse = await close(tenant, {
+      token: createResponse.body.token,
+      outcome: 'settled',
+      actual_amount_usdc: 3.5,
+    })
+    expect(closeResponse.body).toMatchObject({
       status: 'closed',
       charged: '3500000',
       released: '1500000',
       late: false,
       verified_onchain: null,
     })
-    expect(verifyReceipt(closed.body.receipt, { jwks })).toMatchObject({ ok: true })
-    expect(closed.body.receipt).toMatchObject({
+    expect(verifyReceipt(closeResponse.body.receipt, { jwks })).toMatchObject({ ok: true })
+    expect(closeResponse.body.receipt).toMatchObject({
       kind: 'preauth',
       charged: true,
-      governance: { preauth_id: created.body.preauth_id },
+      governance: { preauth_id: createResponse.body.preauth_id },
       settlement: { amount: '3500000' },
     })
     expect(await budgetFigures(tenant)).toEqual([3.5, 0, 4.5])
-    expect((await close(tenant, { preauth_id: created.body.preauth_id, outcome: 'voided' })).status).toBe(409)
-    const read = await world.get(`/api/pre-auth/${created.body.preauth_id}`, tenant.headers)
+    expect((await close(tenant, { preauth_id: createResponse.body.preauth_id, outcome: 'voided' })).status).toBe(409)
+    const read = await world.get(`/api/pre-auth/${createResponse.body.preauth_id}`, tenant.headers)
     expect(read.body).toMatchObject({
       status: 'closed',
       token: null,
       closed: { outcome: 'settled', charged: '3500000', late: false, verified_onchain: null },
     })
     expect((await world.get('/api/runs?action=pre-auth', tenant.headers)).body.runs).toMatchObject([
-      { run_id: created.body.run_id, outcome: 'completed', receipt_url: closed.body.receipt_url },
+      { run_id: createResponse.body.run_id, outcome: 'completed', receipt_url: closeResponse.body.receipt_url },
     ])
     expect(await counterFaults(world)).toEqual([])
   })
@@ -274,11 +283,11 @@ describe('merchant names', () => {
     expect((await createPreauth(tenant, { merchant: { id: honestAddress, pay_to: evilAddress } })).status).toBe(400)
     expect((await createPreauth(tenant, { merchant: { id: 'countersign', pay_to: evilAddress } })).status).toBe(400)
     expect((await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evilAddress } })).status).toBe(422)
-    const created = await createPreauth(tenant, { merchant: { id: honestAddress.toLowerCase() } })
-    expect(created.status, created.text).toBe(201)
+    const createResponse = await createPreauth(tenant, { merchant: { id: honestAddress.toLowerCase() } })
+    expect(createResponse.status, createResponse.text).toBe(201)
     // An id that is an address is also the address that is paid.
     const expected = { jwks, now: world.clock.now(), expect: { pay_to: honestAddress.toLowerCase() } }
-    expect(verifyPreauthToken(created.body.token, expected)).toMatchObject({ ok: true })
+    expect(verifyPreauthToken(createResponse.body.token, expected)).toMatchObject({ ok: true })
   })
 
   test('a rule or mandate that names one merchant name matches the merchant under every other name', async () => {
@@ -326,8 +335,8 @@ describe('merchant names', () => {
       (await createPreauth(tenant, { merchant: { id: 'shop', pay_to: evilAddress }, override_token })).status,
     ).toBe(400)
     expect((await createPreauth(tenant, { merchant: { id: 'shop' }, override_token })).status).toBe(400)
-    const other = { ...merchant, url: 'https://evil.example' }
-    expect((await createPreauth(tenant, { merchant: other, override_token })).status).toBe(400)
+    const otherMerchant = { ...merchant, url: 'https://evil.example' }
+    expect((await createPreauth(tenant, { merchant: otherMerchant, override_token })).status).toBe(400)
     expect((await createPreauth(tenant, { merchant, override_token })).status).toBe(201)
   })
 })
@@ -345,17 +354,17 @@ describe('a run with a pre-authorisation token', () => {
     await budget(tenant, { window: 'total', limit_usdc: 0.02 })
     const withoutPreauth = await run(world, tenant)
     expect(withoutPreauth.body).toMatchObject({ error: 'policy_blocked', decided_by: { rule: 'require_preauth' } })
-    const created = await createPreauth(tenant, servicePayment)
-    expect(created.status, created.text).toBe(201)
+    const createResponse = await createPreauth(tenant, servicePayment)
+    expect(createResponse.status, createResponse.text).toBe(201)
     expect(await budgetFigures(tenant)).toEqual([0, 0.02, 0])
-    const completed = await run(world, tenant, { preauth_token: created.body.token })
-    expect(completed.status, completed.text).toBe(200)
-    expect(completed.body).toMatchObject({
-      run_id: created.body.run_id,
-      receipt: { governance: { preauth_id: created.body.preauth_id } },
+    const completedResponse = await run(world, tenant, { preauth_token: createResponse.body.token })
+    expect(completedResponse.status, completedResponse.text).toBe(200)
+    expect(completedResponse.body).toMatchObject({
+      run_id: createResponse.body.run_id,
+      receipt: { governance: { preauth_id: createResponse.body.preauth_id } },
     })
     expect(await budgetFigures(tenant)).toEqual([0.01, 0, 0.01])
-    const read = await world.get(`/api/pre-auth/${created.body.preauth_id}`, tenant.headers)
+    const read = await world.get(`/api/pre-auth/${createResponse.body.preauth_id}`, tenant.headers)
     expect(read.body).toMatchObject({
       status: 'closed',
       closed: {
@@ -366,8 +375,8 @@ describe('a run with a pre-authorisation token', () => {
         verified_onchain: null,
       },
     })
-    expect((await run(world, tenant, { preauth_token: created.body.token })).status).toBe(409)
-    expect((await close(tenant, { preauth_id: created.body.preauth_id, outcome: 'voided' })).status).toBe(409)
+    expect((await run(world, tenant, { preauth_token: createResponse.body.token })).status).toBe(409)
+    expect((await close(tenant, { preauth_id: createResponse.body.preauth_id, outcome: 'voided' })).status).toBe(409)
     expect((await world.get('/api/runs?outcome=completed', tenant.headers)).body.runs).toHaveLength(1)
     expect(await counterFaults(world)).toEqual([])
   })
@@ -452,8 +461,8 @@ describe('mandates', () => {
       merchant: { id: 'm', url: 'https://market.example/x' },
     })
     expect(second.status, second.text).toBe(201)
-    const remaining = await world.get(`/api/mandates/${mandate_id}/remaining`, tenant.headers)
-    expect(remaining.body).toMatchObject({
+    const remainingResponse = await world.get(`/api/mandates/${mandate_id}/remaining`, tenant.headers)
+    expect(remainingResponse.body).toMatchObject({
       schema: 'mandate-remaining/v1',
       limit_usdc: 10,
       spent_usdc: 4,
@@ -462,8 +471,10 @@ describe('mandates', () => {
       remaining: '3000000',
       status: 'active',
     })
-    expect(verifyStatement(remaining.body, { jwks, schema: 'mandate-remaining/v1' })).toMatchObject({ ok: true })
-    expect(verifyStatement({ ...remaining.body, remaining_usdc: 30 }, { jwks }).ok).toBe(false)
+    expect(verifyStatement(remainingResponse.body, { jwks, schema: 'mandate-remaining/v1' })).toMatchObject({
+      ok: true,
+    })
+    expect(verifyStatement({ ...remainingResponse.body, remaining_usdc: 30 }, { jwks }).ok).toBe(false)
     const refusals = [
       [{ amount_usdc: 3.000001 }, 'payment.budget'],
       [{ amount_usdc: 7 }, 'payment.amount_range'],
@@ -719,13 +730,13 @@ test('background work escalates overdue pre-authorisations and rejects expired a
   const tenant = await richTenant(world)
   const overdue = await createPreauth(tenant, { amount_usdc: 1 })
   await world.post('/api/policies', { constraints: { require_approval_above_usdc: 1 } }, tenant.headers)
-  const pending = await createPreauth(tenant)
+  const pendingResponse = await createPreauth(tenant)
   world.service.governance.start()
   world.clock.advance(86_400_000)
   await vi.waitFor(async () => {
     const { body } = await world.get('/api/pre-auth', tenant.headers)
     expect(body.preauths).toMatchObject([
-      { preauth_id: pending.body.preauth_id, status: 'rejected' },
+      { preauth_id: pendingResponse.body.preauth_id, status: 'rejected' },
       { preauth_id: overdue.body.preauth_id, status: 'escalated' },
     ])
   }, 20_000)

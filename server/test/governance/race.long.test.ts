@@ -8,23 +8,23 @@ const PRICE = 10_000n
 const lane = Object.assign(flakyLane(), { slowMs: 500 })
 let database: Awaited<ReturnType<typeof createTestDatabase>>
 let local: Awaited<ReturnType<typeof startService>>
-let others: Awaited<ReturnType<typeof spawnService>>[]
+let otherProcesses: Awaited<ReturnType<typeof spawnService>>[]
 const secrets = { SIGNING_KEY: 's'.repeat(40), ENCRYPTION_KEY: 'e'.repeat(40), ADMIN_KEY: 'a'.repeat(40) }
 
 beforeAll(async () => {
   database = await createTestDatabase()
   // The first process owns the embedded chain; the load comes from this process.
   const env = { ...secrets, DATABASE_URL: database.url }
-  others = [await spawnService(env), await spawnService(env)]
+  otherProcesses = [await spawnService(env), await spawnService(env)]
   local = await startService({ databaseUrl: database.url, lane, env: secrets })
 }, 120_000)
 afterAll(async () => {
-  for (const service of others ?? []) await service.stop()
+  for (const service of otherProcesses ?? []) await service.stop()
   await local?.close()
   await database?.drop()
 })
 
-const shuffled = <T>(list: readonly T[]): T[] =>
+const shuffle = <T>(list: readonly T[]): T[] =>
   list
     .map((item) => [Math.random(), item] as const)
     .sort((a, b) => a[0] - b[0])
@@ -64,9 +64,9 @@ test('of a thousand concurrent paid runs on three processes exactly the hundred 
     paidRequests.push(...(await Promise.all(part)))
   }
   const before = await deadlocks()
-  const nodes = [local, ...others]
+  const nodes = [local, ...otherProcesses]
   const answers = await Promise.all(
-    shuffled(paidRequests).map(({ body, payment }, index) =>
+    shuffle(paidRequests).map(({ body, payment }, index) =>
       sendUntilAnswered(() => nodes[index % 3]!.post('/api/run', body, headersOf(payment))),
     ),
   )
@@ -79,7 +79,7 @@ test('of a thousand concurrent paid runs on three processes exactly the hundred 
     expect(body).toMatchObject({ error: 'budget_exceeded', outcome: 'blocked' })
   const balances = await Promise.all(payers.map((payer) => local.balance(payer.address)))
   expect(50_000_000n - balances.reduce((sum, balance) => sum + balance)).toBe(100n * PRICE)
-  const { body } = await others[0]!.get('/api/budgets', tenant.headers)
+  const { body } = await otherProcesses[0]!.get('/api/budgets', tenant.headers)
   expect(body.budgets).toMatchObject([{ spent_usdc: 1, reserved_usdc: 0, remaining_usdc: 0 }])
   expect(await counterFaults(local)).toEqual([])
   expect((await deadlocks()) - before).toBe(0)
@@ -100,7 +100,7 @@ test('amounts released by failed runs can be spent by later runs, under three ki
   for (const budget of budgets) expect((await local.post('/api/budgets', budget, tenant.headers)).status).toBe(200)
   await local.post('/api/policies', { constraints: { max_per_day_usdc: 0.9 } }, tenant.headers)
   const before = await deadlocks()
-  const nodes = [local, ...others]
+  const nodes = [local, ...otherProcesses]
   const sendRun = (node: unknown) =>
     run(node as typeof local, tenant, { task: `Joke ${Math.random()}`, session_id: 's' })
 
@@ -145,7 +145,7 @@ test('sixty-four concurrent clients on three processes never exceed the limit, a
     )
   ).body.id
   const before = await deadlocks()
-  const nodes = [local, ...others]
+  const nodes = [local, ...otherProcesses]
   let charged = 0n
   const client = async (index: number) => {
     const node = nodes[index % 3]!
@@ -157,18 +157,18 @@ test('sixty-four concurrent clients on three processes never exceed the limit, a
         amount: amount.toString(),
         ...(index % 2 === 0 && { mandate_id: mandate }),
       }
-      const created = await node.post('/api/pre-auth', body, tenant.headers)
-      expect([201, 422], created.text).toContain(created.status)
-      if (created.status === 422) continue
+      const createResponse = await node.post('/api/pre-auth', body, tenant.headers)
+      expect([201, 422], createResponse.text).toContain(createResponse.status)
+      if (createResponse.status === 422) continue
       const chargedMicro = Math.random() < 0.5 ? 0n : BigInt(Math.floor(Number(amount) * Math.random()))
       const report =
         chargedMicro === 0n ? { outcome: 'voided' } : { outcome: 'settled', actual_amount: chargedMicro.toString() }
-      const closed = await nodes[(index + turn) % 3]!.post(
+      const closeResponse = await nodes[(index + turn) % 3]!.post(
         '/api/pre-auth/close',
-        { preauth_id: created.body.preauth_id, ...report },
+        { preauth_id: createResponse.body.preauth_id, ...report },
         tenant.headers,
       )
-      expect(closed.status, closed.text).toBe(200)
+      expect(closeResponse.status, closeResponse.text).toBe(200)
       charged += chargedMicro
     }
   }
@@ -177,8 +177,8 @@ test('sixty-four concurrent clients on three processes never exceed the limit, a
   expect(BigInt(Math.round(body.budgets[0].spent_usdc * 1e6))).toBe(charged)
   expect(body.budgets[0].reserved_usdc).toBe(0)
   expect(charged).toBeLessThanOrEqual(3_000_000n)
-  const remaining = await local.get(`/api/mandates/${mandate}/remaining`, tenant.headers)
-  expect(Number(remaining.body.spent)).toBeLessThanOrEqual(2_000_000)
+  const remainingResponse = await local.get(`/api/mandates/${mandate}/remaining`, tenant.headers)
+  expect(Number(remainingResponse.body.spent)).toBeLessThanOrEqual(2_000_000)
   expect(await counterFaults(local)).toEqual([])
   expect((await deadlocks()) - before).toBe(0)
 })

@@ -222,12 +222,12 @@ export async function runAndReplay(world: World, { drafts, ops }: History): Prom
   const tenant = await richTenant(world)
   const policies: Policy[] = []
   for (const draft of drafts) {
-    const created = await world.post('/api/policies', draft, tenant.headers)
-    expect(created.status, created.text).toBe(201)
-    policies.push({ ...draft, id: created.body.id, counters: new Map() })
+    const createResponse = await world.post('/api/policies', draft, tenant.headers)
+    expect(createResponse.status, createResponse.text).toBe(201)
+    policies.push({ ...draft, id: createResponse.body.id, counters: new Map() })
   }
   const expected = await runStory(world, tenant, policies, ops)
-  let compared = 0
+  let comparedCount = 0
   for (const policy of policies) {
     const { mode, agent_id, constraints } = policy
     const answer = await world.post(
@@ -245,11 +245,11 @@ export async function runAndReplay(world: World, { drafts, ops }: History): Prom
       if (expected.has(run_id))
         expect({ run_id, kind, outcome }).toEqual({ run_id, kind, outcome: expected.get(run_id)!.get(policy.id) })
       expect({ run_id, change }).toEqual({ run_id, change: 'none' })
-      compared += 1
+      comparedCount += 1
     }
     expect(answer.body).toMatchObject({ changed: 0, money: { difference_usdc: 0 } })
   }
-  return compared
+  return comparedCount
 }
 
 /** Histories that reach every limit exactly and then exceed it; they run before the random ones. */

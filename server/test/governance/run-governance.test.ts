@@ -10,14 +10,14 @@ beforeAll(async () => {
 afterAll(() => world?.close())
 
 const policy = async (headers: Record<string, string>, body: Record<string, unknown>) => {
-  const created = await world.post('/api/policies', body, headers)
-  expect(created.status, created.text).toBe(201)
-  return created.body
+  const createResponse = await world.post('/api/policies', body, headers)
+  expect(createResponse.status, createResponse.text).toBe(201)
+  return createResponse.body
 }
 const budget = async (headers: Record<string, string>, body: Record<string, unknown>) => {
-  const created = await world.post('/api/budgets', body, headers)
-  expect(created.status, created.text).toBe(200)
-  return created.body.budgets
+  const createResponse = await world.post('/api/budgets', body, headers)
+  expect(createResponse.status, createResponse.text).toBe(200)
+  return createResponse.body.budgets
 }
 const runsOf = async (headers: Record<string, string>, query = '') =>
   (await world.get(`/api/runs${query}`, headers)).body.runs
@@ -60,13 +60,17 @@ describe('budget in the request', () => {
   test('a routed lane above max_price_usdc is downgraded to a cheaper one, unless the budget is strict', async () => {
     const tenant = await richTenant(world)
     const task = 'Write a Python function that parses CSV and fix the bug in this code: def f(x): return x +'
-    const unlimited = await run(world, tenant, { task, agent_id: undefined, payment: { wallet_id: tenant.walletId } })
-    expect(unlimited.body.price_usdc).toBeGreaterThan(0.012)
-    const capped = await run(world, tenant, { task, agent_id: undefined, budget: { max_price_usdc: 0.012 } })
-    expect(capped.status, capped.text).toBe(200)
-    expect(capped.body).toMatchObject({ decision: 'downgrade', budget_outcome: 'downgrade' })
-    expect(capped.body.price_usdc).toBeLessThanOrEqual(0.012)
-    expect(capped.body.route.downgraded_from).toBe(unlimited.body.agent_id)
+    const unlimitedResponse = await run(world, tenant, {
+      task,
+      agent_id: undefined,
+      payment: { wallet_id: tenant.walletId },
+    })
+    expect(unlimitedResponse.body.price_usdc).toBeGreaterThan(0.012)
+    const cappedResponse = await run(world, tenant, { task, agent_id: undefined, budget: { max_price_usdc: 0.012 } })
+    expect(cappedResponse.status, cappedResponse.text).toBe(200)
+    expect(cappedResponse.body).toMatchObject({ decision: 'downgrade', budget_outcome: 'downgrade' })
+    expect(cappedResponse.body.price_usdc).toBeLessThanOrEqual(0.012)
+    expect(cappedResponse.body.route.downgraded_from).toBe(unlimitedResponse.body.agent_id)
     const strict = await run(world, tenant, {
       task,
       agent_id: undefined,
@@ -134,17 +138,17 @@ describe('policies', () => {
     expect((await run(world, tenant, { agent_id: 'analyst-v1' })).status).toBe(429)
     const otherKey = await anotherKey(world, tenant)
     expect((await run(world, tenant, { agent_id: 'analyst-v1' }, otherKey)).status).toBe(200)
-    const updated = await world.call(
+    const updateResponse = await world.call(
       'PATCH',
       `/api/policies/${spendPolicy.id}`,
       { constraints: { max_per_run_usdc: 0.03 } },
       tenant.headers,
     )
-    expect(updated.body).toMatchObject({ version: 2, constraints: { max_per_run_usdc: 0.03 } })
-    expect(updated.body.content_hash).not.toBe(spendPolicy.content_hash)
-    const allowed = await run(world, tenant, { agent_id: 'analyst-v1' })
-    expect(allowed.status).toBe(200)
-    expect(allowed.body.policy_applied).toMatchObject([
+    expect(updateResponse.body).toMatchObject({ version: 2, constraints: { max_per_run_usdc: 0.03 } })
+    expect(updateResponse.body.content_hash).not.toBe(spendPolicy.content_hash)
+    const allowedResponse = await run(world, tenant, { agent_id: 'analyst-v1' })
+    expect(allowedResponse.status).toBe(200)
+    expect(allowedResponse.body.policy_applied).toMatchObject([
       { policy_id: legacyPolicy.id, rule: 'rules[0]', outcome: 'pass' },
       {
         policy_id: spendPolicy.id,
@@ -155,7 +159,7 @@ describe('policies', () => {
         limit: 0.03,
       },
     ])
-    expect(allowed.body.receipt.governance.policy_hash).toMatch(/^sha256:/)
+    expect(allowedResponse.body.receipt.governance.policy_hash).toMatch(/^sha256:/)
     expect((await run(world, tenant, { agent_id: 'coder-v1' })).body).toMatchObject({
       error: 'policy_blocked',
       outcome: 'blocked',
@@ -167,7 +171,7 @@ describe('policies', () => {
         content_hash,
       ]),
     ).toEqual([
-      [2, updated.body.content_hash],
+      [2, updateResponse.body.content_hash],
       [1, spendPolicy.content_hash],
     ])
     const older = await world.get(`/api/policies/${spendPolicy.id}/versions?limit=1&cursor=2`, tenant.headers)
@@ -181,39 +185,41 @@ describe('policies', () => {
     const tenant = await richTenant(world)
     await policy(tenant.headers, { api_key: tenant.apiKey, constraints: { denied_agents: ['comedian-v1'] } })
     const me = await world.get('/api/me', tenant.headers)
-    const rotated = await world.post(
+    const rotateResponse = await world.post(
       `/api/admin/keys/${me.body.key_id}/rotate`,
       {},
       { 'x-admin-key': world.service.adminKey },
     )
-    expect(rotated.status, rotated.text).toBe(201)
-    const refusal = await run(world, tenant, {}, { 'x-api-key': rotated.body.api_key })
+    expect(rotateResponse.status, rotateResponse.text).toBe(201)
+    const refusal = await run(world, tenant, {}, { 'x-api-key': rotateResponse.body.api_key })
     expect(refusal.status).toBe(429)
   })
 
   test('warn mode warns, shadow mode only records, and a request can only make the mode stricter', async () => {
     const tenant = await richTenant(world)
-    const created = await policy(tenant.headers, { mode: 'warn', constraints: { max_per_run_usdc: 0.005 } })
+    const createdPolicy = await policy(tenant.headers, { mode: 'warn', constraints: { max_per_run_usdc: 0.005 } })
     const withWarning = await run(world, tenant)
     expect(withWarning.body).toMatchObject({
       decision: 'warning',
       policy_applied: [{ outcome: 'warning', verdict: 'blocked' }],
     })
     expect((await run(world, tenant, { policy: { mode: 'shadow' } })).body.decision).toBe('warning')
-    expect((await run(world, tenant, { policy: { policy_ids: [created.id], mode: 'enforce' } })).status).toBe(429)
-    await world.call('PATCH', `/api/policies/${created.id}`, { mode: 'shadow' }, tenant.headers)
+    expect((await run(world, tenant, { policy: { policy_ids: [createdPolicy.id], mode: 'enforce' } })).status).toBe(429)
+    await world.call('PATCH', `/api/policies/${createdPolicy.id}`, { mode: 'shadow' }, tenant.headers)
     expect((await run(world, tenant)).body).toMatchObject({
       decision: 'approved',
       policy_applied: [{ mode: 'shadow', outcome: 'pass', verdict: 'blocked' }],
     })
-    await world.call('PATCH', `/api/policies/${created.id}`, { mode: 'enforce' }, tenant.headers)
+    await world.call('PATCH', `/api/policies/${createdPolicy.id}`, { mode: 'enforce' }, tenant.headers)
     expect((await run(world, tenant, { policy: { mode: 'warn' } })).status).toBe(429)
     expect((await run(world, tenant, { policy: { policy_ids: ['pol_unknown'] } })).status).toBe(400)
   })
 
   test('velocity limits count held and spent amounts, and release those of failed runs', async () => {
     const tenant = await richTenant(world)
-    const created = await policy(tenant.headers, { constraints: { max_per_day_usdc: 0.025, max_runs_per_minute: 3 } })
+    const createdPolicy = await policy(tenant.headers, {
+      constraints: { max_per_day_usdc: 0.025, max_runs_per_minute: 3 },
+    })
     expect((await run(world, tenant)).status).toBe(200)
     world.lane.failing = true
     expect((await run(world, tenant)).status).toBe(500)
@@ -223,7 +229,7 @@ describe('policies', () => {
     expect(refusal.status).toBe(429)
     const result = refusal.body.policy_results.find(({ rule }: { rule: string }) => rule === 'max_per_day_usdc')
     expect(result).toMatchObject({
-      policy_id: created.id,
+      policy_id: createdPolicy.id,
       outcome: 'blocked',
       asked: 0.01,
       used: 0.02,
@@ -269,14 +275,14 @@ describe('policies', () => {
 describe('budgets', () => {
   test('a budget blocks at its limit, warns at its soft limit, emits threshold events and resets', async () => {
     const tenant = await richTenant(world)
-    const [created] = await budget(tenant.headers, {
+    const [createdBudget] = await budget(tenant.headers, {
       budget_id: 'daily',
       window: 'day',
       limit_usdc: 0.035,
       soft_limit_usdc: 0.015,
       alert_thresholds: [0.5, 80],
     })
-    expect(created).toMatchObject({
+    expect(createdBudget).toMatchObject({
       budget_id: 'daily',
       scope: { type: 'tenant', id: tenant.tenantId },
       window: 'day',
@@ -349,8 +355,11 @@ describe('budgets', () => {
     const cappedTenant = await richTenant(world)
     await budget(cappedTenant.headers, { window: 'total', limit_usdc: 0.012, on_breach: 'downgrade' })
     const task = 'Write a Python function that parses CSV and fix the bug in this code: def f(x): return x +'
-    const downgraded = await run(world, cappedTenant, { task, agent_id: undefined })
-    expect(downgraded.body, downgraded.text).toMatchObject({ decision: 'downgrade', budget_outcome: 'downgrade' })
+    const downgradedResponse = await run(world, cappedTenant, { task, agent_id: undefined })
+    expect(downgradedResponse.body, downgradedResponse.text).toMatchObject({
+      decision: 'downgrade',
+      budget_outcome: 'downgrade',
+    })
   })
 })
 
@@ -358,14 +367,14 @@ describe('approvals', () => {
   test('a run that needs an approval can be executed once after it is approved', async () => {
     const tenant = await richTenant(world)
     await policy(tenant.headers, { name: 'Ask first', constraints: { require_approval_above_usdc: 0.005 } })
-    const pending = await run(world, tenant)
-    expect(pending.body).toMatchObject({ error: 'policy_blocked', outcome: 'review_required' })
-    const repeated = await run(world, tenant)
-    expect(repeated.body.approval_id).toBe(pending.body.approval_id)
-    const { approval_id, run_id } = pending.body
+    const pendingResponse = await run(world, tenant)
+    expect(pendingResponse.body).toMatchObject({ error: 'policy_blocked', outcome: 'review_required' })
+    const repeatedResponse = await run(world, tenant)
+    expect(repeatedResponse.body.approval_id).toBe(pendingResponse.body.approval_id)
+    const { approval_id, run_id } = pendingResponse.body
     expect(await runsOf(tenant.headers, '?outcome=pending')).toMatchObject([{ run_id }])
-    const listed = await world.get('/api/approvals', tenant.headers)
-    expect(listed.body).toMatchObject({
+    const listResponse = await world.get('/api/approvals', tenant.headers)
+    expect(listResponse.body).toMatchObject({
       has_more: false,
       approvals: [
         {
@@ -392,7 +401,7 @@ describe('approvals', () => {
     ).toBe(400)
     const resolution = await world.post(
       '/api/approvals',
-      { ...approve, action_hash: listed.body.approvals[0].action_hash },
+      { ...approve, action_hash: listResponse.body.approvals[0].action_hash },
       tenant.headers,
     )
     expect(resolution.body).toMatchObject({
@@ -405,12 +414,12 @@ describe('approvals', () => {
     world.lane.failing = true
     expect((await run(world, tenant, { approval_id })).status).toBe(500)
     world.lane.failing = false
-    const completed = await run(world, tenant, { approval_id })
-    expect(completed.status, completed.text).toBe(200)
-    expect(completed.body.receipt.governance.approval_id).toBe(approval_id)
+    const completedResponse = await run(world, tenant, { approval_id })
+    expect(completedResponse.status, completedResponse.text).toBe(200)
+    expect(completedResponse.body.receipt.governance.approval_id).toBe(approval_id)
     expect((await run(world, tenant, { approval_id })).status).toBe(409)
     const { body: jwks } = await world.get('/.well-known/jwks.json')
-    expect(verifyReceipt(completed.body.receipt, { jwks }).ok).toBe(true)
+    expect(verifyReceipt(completedResponse.body.receipt, { jwks }).ok).toBe(true)
     expect(await eventsOf(tenant.tenantId)).toEqual(
       expect.arrayContaining(['approval.requested', 'approval.approved', 'run.completed']),
     )
@@ -422,8 +431,8 @@ describe('approvals', () => {
       constraints: { require_approval_above_usdc: 0, approvals_required: 2, separate_approver: true },
     })
     const [firstKey, secondKey] = [await anotherKey(world, tenant), await anotherKey(world, tenant)]
-    const pending = await run(world, tenant)
-    const approve = { approval_id: pending.body.approval_id, decision: 'approve' }
+    const pendingResponse = await run(world, tenant)
+    const approve = { approval_id: pendingResponse.body.approval_id, decision: 'approve' }
     expect((await world.post('/api/approvals', approve, tenant.headers)).status).toBe(403)
     expect((await world.post('/api/approvals', approve, firstKey)).body.approval).toMatchObject({
       status: 'pending',
@@ -431,20 +440,20 @@ describe('approvals', () => {
     })
     expect((await world.post('/api/approvals', approve, firstKey)).status).toBe(409)
     expect((await world.post('/api/approvals', approve, secondKey)).body.approval.status).toBe('approved')
-    const completed = await run(world, tenant, { approval_id: approve.approval_id })
-    expect(completed.body.run_id).toBe(pending.body.run_id)
+    const completedResponse = await run(world, tenant, { approval_id: approve.approval_id })
+    expect(completedResponse.body.run_id).toBe(pendingResponse.body.run_id)
 
-    const other = await run(world, tenant, { task: 'Another joke.' })
-    const rejected = await world.post(
+    const otherResponse = await run(world, tenant, { task: 'Another joke.' })
+    const rejectedResponse = await world.post(
       '/api/approvals',
-      { approval_id: other.body.approval_id, decision: 'reject' },
+      { approval_id: otherResponse.body.approval_id, decision: 'reject' },
       firstKey,
     )
-    expect(rejected.body).toMatchObject({
+    expect(rejectedResponse.body).toMatchObject({
       approval: { status: 'rejected', resolution: 'rejected' },
       run: { outcome: 'blocked' },
     })
-    const refusal = await run(world, tenant, { task: 'Another joke.', approval_id: other.body.approval_id })
+    const refusal = await run(world, tenant, { task: 'Another joke.', approval_id: otherResponse.body.approval_id })
     expect(refusal.body).toMatchObject({ error: 'policy_blocked', outcome: 'rejected' })
   })
 

@@ -66,12 +66,12 @@ export async function anotherKey(
   tenant: Tenant,
   scopes = ['read', 'run', 'control', 'mandate'],
 ): Promise<Record<string, string>> {
-  const created = await world.post(
+  const createResponse = await world.post(
     `/api/admin/tenants/${tenant.tenantId}/keys`,
     { scopes },
     { 'x-admin-key': world.service.adminKey },
   )
-  return { 'x-api-key': created.body.api_key }
+  return { 'x-api-key': createResponse.body.api_key }
 }
 
 /** Counters that break the invariant: reserved equals the open holds, and no limit is exceeded (M7). */

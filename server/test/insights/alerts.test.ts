@@ -17,14 +17,14 @@ beforeAll(async () => {
   node = await openNode(database)
 })
 beforeEach(async () => {
-  const created = await sendRequest(
+  const createResponse = await sendRequest(
     node,
     'POST /api/admin/tenants',
     { org_name: 'Watched', email: 'a@acme.test', plan: 'builder' },
     { admin: true },
   )
-  key = created.body.api_key
-  tenantId = created.body.tenant_id
+  key = createResponse.body.api_key
+  tenantId = createResponse.body.tenant_id
 })
 afterAll(async () => {
   await node?.close()
@@ -44,23 +44,23 @@ const listAlerts = async (query = '') =>
   }[]
 
 test('a tenant creates alerts, lists them by severity and marks them read', async () => {
-  const created = await sendRequest(node, 'POST /api/predictive/alerts', { ...alert, data: { n: 1 } }, { key })
-  expect(created.status).toBe(201)
-  expect(created.body).toMatchObject({ ...alert, read: false, data: { n: 1 } })
+  const createResponse = await sendRequest(node, 'POST /api/predictive/alerts', { ...alert, data: { n: 1 } }, { key })
+  expect(createResponse.status).toBe(201)
+  expect(createResponse.body).toMatchObject({ ...alert, read: false, data: { n: 1 } })
   await sendRequest(node, 'POST /api/predictive/alerts', { ...alert, severity: 'critical' }, { key })
   expect((await listAlerts()).map((listed) => listed.severity)).toEqual(['critical', 'warning'])
-  expect((await listAlerts('?severity=warning')).map((listed) => listed.id)).toEqual([created.body.id])
-  const read = await sendRequest(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })
+  expect((await listAlerts('?severity=warning')).map((listed) => listed.id)).toEqual([createResponse.body.id])
+  const read = await sendRequest(node, 'PATCH /api/predictive/alerts', { id: createResponse.body.id }, { key })
   expect([read.status, read.body.read]).toEqual([200, true])
-  expect((await sendRequest(node, 'PATCH /api/predictive/alerts', { id: created.body.id }, { key })).text).toBe(
+  expect((await sendRequest(node, 'PATCH /api/predictive/alerts', { id: createResponse.body.id }, { key })).text).toBe(
     read.text,
   )
 })
 
 test('listing alerts needs the plan feature; creating and marking them does not', async () => {
   const freeTenant = await onboard(node)
-  const created = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key: freeTenant.api_key })
-  expect(created.status).toBe(201)
+  const createResponse = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key: freeTenant.api_key })
+  expect(createResponse.status).toBe(201)
   const response = await sendRequest(node, 'GET /api/predictive/alerts', undefined, { key: freeTenant.api_key })
   expect([response.status, response.body.code]).toEqual([403, 'forbidden'])
   const towerAlerts = async (apiKey: string) =>
@@ -68,13 +68,13 @@ test('listing alerts needs the plan feature; creating and marking them does not'
   expect(await towerAlerts(freeTenant.api_key)).toEqual([])
   const paid = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key })
   expect(await towerAlerts(key)).toMatchObject([{ id: paid.body.id }])
-  const marked = await sendRequest(
+  const markResponse = await sendRequest(
     node,
     'PATCH /api/predictive/alerts',
-    { id: created.body.id },
+    { id: createResponse.body.id },
     { key: freeTenant.api_key },
   )
-  expect(marked.status).toBe(200)
+  expect(markResponse.status).toBe(200)
   expect((await sendRequest(node, 'GET /api/predictive/alerts')).status).toBe(401)
 })
 
@@ -83,13 +83,13 @@ test('invalid alerts, invalid queries and ids of other tenants are refused', asy
     expect((await sendRequest(node, 'POST /api/predictive/alerts', body, { key })).status).toBe(400)
   for (const query of ['?severity=loud', '?limit=0', '?limit=201'])
     expect((await sendRequest(node, `GET /api/predictive/alerts${query}`, undefined, { key })).status).toBe(400)
-  const created = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key })
+  const createResponse = await sendRequest(node, 'POST /api/predictive/alerts', alert, { key })
   const stranger = await onboard(node)
   const headers = { 'x-request-id': 'same' }
   const foreign = await sendRequest(
     node,
     'PATCH /api/predictive/alerts',
-    { id: created.body.id },
+    { id: createResponse.body.id },
     { key: stranger.api_key, headers },
   )
   const unknown = await sendRequest(

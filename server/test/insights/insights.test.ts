@@ -175,9 +175,9 @@ test('a frozen agent is frozen in every process at once, until it is unfrozen', 
   }
   const before = await readVersion()
   const body = { action: 'freeze', agent_id: 'writer-v1', reason: 'It buys too much.' }
-  const frozen = await sendRequest(node, 'POST /api/control-tower', body, { key })
-  expect(frozen.status).toBe(200)
-  expect(frozen.body.frozen_agents).toMatchObject([{ agent_id: 'writer-v1', reason: 'It buys too much.' }])
+  const freezeResponse = await sendRequest(node, 'POST /api/control-tower', body, { key })
+  expect(freezeResponse.status).toBe(200)
+  expect(freezeResponse.body.frozen_agents).toMatchObject([{ agent_id: 'writer-v1', reason: 'It buys too much.' }])
   expect(await node.frozen.isFrozen(tenantId, 'writer-v1')).toBe(true)
   await expect.poll(() => isFrozenOnBoth('writer-v1')).toEqual([true, true])
   expect(await isFrozenOnBoth('coder-v1')).toEqual([false, false])
@@ -187,15 +187,20 @@ test('a frozen agent is frozen in every process at once, until it is unfrozen', 
   const stranger = await onboard(node)
   expect(await node.frozen.isFrozen(stranger.tenant_id, 'writer-v1')).toBe(false)
 
-  const refrozen = await sendRequest(node, 'POST /api/control-tower', { ...body, reason: 'Another reason.' }, { key })
-  expect(refrozen.body.frozen_agents).toMatchObject([{ reason: 'It buys too much.' }])
-  const unfrozen = await sendRequest(
+  const secondFreezeResponse = await sendRequest(
+    node,
+    'POST /api/control-tower',
+    { ...body, reason: 'Another reason.' },
+    { key },
+  )
+  expect(secondFreezeResponse.body.frozen_agents).toMatchObject([{ reason: 'It buys too much.' }])
+  const unfreezeResponse = await sendRequest(
     node,
     'POST /api/control-tower',
     { action: 'unfreeze', agent_id: 'writer-v1' },
     { key },
   )
-  expect(unfrozen.body.frozen_agents).toEqual([])
+  expect(unfreezeResponse.body.frozen_agents).toEqual([])
   await expect.poll(() => isFrozenOnBoth('writer-v1')).toEqual([false, false])
   const { rows } = await database.pool.query(
     `select type from audit_events where tenant_id = $1 and type like 'agent.%' order by id`,

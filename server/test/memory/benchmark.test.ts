@@ -24,9 +24,9 @@ test('there are no results before the first benchmark, and none without a key', 
 })
 
 test('the command measures every lane on the committed suite, and the service returns the saved results', async () => {
-  const printed: string[] = []
+  const printedLines: string[] = []
   const log = console.log
-  console.log = (text: string) => void printed.push(text)
+  console.log = (text: string) => void printedLines.push(text)
   try {
     await benchmark(service.service.config)
   } finally {
@@ -44,7 +44,7 @@ test('the command measures every lane on the committed suite, and the service re
     const [low, high] = lane.score.ci95
     expect(low).toBeLessThanOrEqual(lane.score.mean)
     expect(high).toBeGreaterThanOrEqual(lane.score.mean)
-    expect(printed.join('\n')).toContain(lane.agent_id)
+    expect(printedLines.join('\n')).toContain(lane.agent_id)
   }
   const analyst = results.lanes.find((lane: { agent_id: string }) => lane.agent_id === 'analyst-v1')
   expect(analyst.price_per_verified_success_usdc).toBeCloseTo(0.025 / analyst.success_rate, 4)
@@ -55,14 +55,18 @@ test('a lane is measured at its current price, and a failing lane has no price p
   await service.call('PATCH', '/api/lane/comedian-v1', { base_price_usdc: 0.095 }, headers)
   const suite = readBenchmarkSuite()
   const jokes = { ...suite, tasks: suite.tasks.filter(({ agent_id }) => agent_id === 'comedian-v1') }
-  const [working] = (await measureLanes(service.db, createOfflineLane(), jokes)).lanes
-  expect(working!.price_per_verified_success_usdc).toBeCloseTo(0.1 / working!.success_rate, 4)
+  const [workingLane] = (await measureLanes(service.db, createOfflineLane(), jokes)).lanes
+  expect(workingLane!.price_per_verified_success_usdc).toBeCloseTo(0.1 / workingLane!.success_rate, 4)
   const failingLane = {
     ...createOfflineLane(),
     execute: async () => ({ ok: false as const, reason: 'unavailable' as const, message: 'Down.', retryable: true }),
   }
-  const [failing] = (await measureLanes(service.db, failingLane, jokes)).lanes
-  expect(failing).toMatchObject({ success_rate: 0, score: { mean: 0 }, price_per_verified_success_usdc: null })
+  const [failingLaneResult] = (await measureLanes(service.db, failingLane, jokes)).lanes
+  expect(failingLaneResult).toMatchObject({
+    success_rate: 0,
+    score: { mean: 0 },
+    price_per_verified_success_usdc: null,
+  })
 })
 
 test('the newest result is returned, and only the last twenty are stored', async () => {

@@ -94,8 +94,8 @@ describe('listing', () => {
       cursor = page.body.next_cursor
     }
     expect(listedContents).toEqual([6, 5, 4, 3, 2, 1, 0].map((n) => `note ${n}`))
-    const filtered = await service.get('/api/memory?session_id=s0&agent_id=a0', tenant.headers)
-    expect(contents(filtered.body)).toEqual(['note 6', 'note 0'])
+    const filteredResponse = await service.get('/api/memory?session_id=s0&agent_id=a0', tenant.headers)
+    expect(contents(filteredResponse.body)).toEqual(['note 6', 'note 0'])
     for (const query of [
       'limit=0',
       'limit=101',
@@ -148,11 +148,11 @@ describe('searching', () => {
 
   test('of two equal matches the newer comes first', async () => {
     const tenant = await service.onboard()
-    const old = await remember(tenant, { content: 'The door code is blue.' })
+    const oldMemory = await remember(tenant, { content: 'The door code is blue.' })
     clockOffsetMs += 60 * DAY
     const fresh = await remember(tenant, { content: 'The door code is red.' })
     const { body } = await service.post('/api/memory/search', { query: 'door code' }, tenant.headers)
-    expect(body.memories.map((memory: { id: string }) => memory.id)).toEqual([fresh.id, old.id])
+    expect(body.memories.map((memory: { id: string }) => memory.id)).toEqual([fresh.id, oldMemory.id])
     expect(body.memories[0].score / body.memories[1].score).toBeCloseTo(2 / (1 + 0.5 ** (60 / 14)), 1)
     clockOffsetMs -= 60 * DAY
   })
@@ -160,13 +160,13 @@ describe('searching', () => {
 
 describe('deleting', () => {
   test('a deleted memory is not found, exactly like one of another tenant', async () => {
-    const [tenant, other] = [await service.onboard(), await service.onboard()]
+    const [tenant, otherTenant] = [await service.onboard(), await service.onboard()]
     const { id } = await remember(tenant, { content: 'Secret.' })
     const send = (method: string, path: string, headers: Record<string, string>) =>
       service.call(method, path, undefined, headers)
     for (const method of ['GET', 'DELETE']) {
-      const foreign = await send(method, `/api/memory/${id}`, other.headers)
-      const unknown = await send(method, '/api/memory/mem_nothing', other.headers)
+      const foreign = await send(method, `/api/memory/${id}`, otherTenant.headers)
+      const unknown = await send(method, '/api/memory/mem_nothing', otherTenant.headers)
       expect([foreign.status, foreign.body.message]).toEqual([404, unknown.body.message])
       expect((await send(method, `/api/memory/${id}`, {})).status).toBe(401)
     }
@@ -176,30 +176,30 @@ describe('deleting', () => {
   })
 
   test('deleting a session leaves other sessions and other tenants alone', async () => {
-    const [tenant, other] = [await service.onboard(), await service.onboard()]
+    const [tenant, otherTenant] = [await service.onboard(), await service.onboard()]
     for (const session_id of ['gone', 'gone', 'kept']) await remember(tenant, { session_id, content: session_id })
     const forget = (headers: Record<string, string>) =>
       service.call('DELETE', '/api/memory?session_id=gone', undefined, headers)
-    expect((await forget(other.headers)).body).toEqual({ session_id: 'gone', deleted_count: 0 })
+    expect((await forget(otherTenant.headers)).body).toEqual({ session_id: 'gone', deleted_count: 0 })
     expect((await forget(tenant.headers)).body).toEqual({ session_id: 'gone', deleted_count: 2 })
     expect(contents((await service.get('/api/memory', tenant.headers)).body)).toEqual(['kept'])
     expect((await service.call('DELETE', '/api/memory', undefined, tenant.headers)).status).toBe(400)
     const types = await service.db
       .selectFrom('audit_events')
       .select(['type', 'subject'])
-      .where('tenant_id', 'in', [tenant.tenantId, other.tenantId])
+      .where('tenant_id', 'in', [tenant.tenantId, otherTenant.tenantId])
       .where('type', '=', 'memory.session_deleted')
       .execute()
     expect(types).toEqual([{ type: 'memory.session_deleted', subject: 'gone' }])
   })
 
   test('another tenant finds nothing by listing or searching', async () => {
-    const [tenant, other] = [await service.onboard(), await service.onboard()]
+    const [tenant, otherTenant] = [await service.onboard(), await service.onboard()]
     await remember(tenant, { session_id: 'shared', agent_id: 'a', content: 'xylophone' })
-    expect((await service.get('/api/memory?session_id=shared', other.headers)).body.memories).toEqual([])
+    expect((await service.get('/api/memory?session_id=shared', otherTenant.headers)).body.memories).toEqual([])
     // Even when the query contains the owner's tenant id.
     const query = `xylophone ${tenant.tenantId}`
-    const results = await service.post('/api/memory/search', { query, session_id: 'shared' }, other.headers)
+    const results = await service.post('/api/memory/search', { query, session_id: 'shared' }, otherTenant.headers)
     expect(results.body).toEqual({ memories: [] })
   })
 

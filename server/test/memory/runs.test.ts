@@ -72,15 +72,15 @@ describe('a run with memory options', () => {
     expect(first.status, first.text).toBe(200)
     expect(first.body.memory).toEqual({ read: [clocks, cats], written: expect.stringMatching(/^mem_/) })
     expect(laneTasks[0]!.context).toEqual(['They like clocks that run backwards.', 'They keep three cats.'])
-    const written = await service.get(`/api/memory/${first.body.memory.written}`, tenant.headers)
-    expect(written.body).toMatchObject({
+    const writtenResponse = await service.get(`/api/memory/${first.body.memory.written}`, tenant.headers)
+    expect(writtenResponse.body).toMatchObject({
       session_id: 's',
       agent_id: 'comedian-v1',
       run_id: first.body.run_id,
       metadata: { source: 'run', grade: first.body.verification.grade },
     })
-    expect(written.body.content).toBe(`Task: ${joke.task}\n\nOutcome: ${first.body.output}`)
-    expect(await listMemories(tenant, `run_id=${first.body.run_id}`)).toEqual([written.body])
+    expect(writtenResponse.body.content).toBe(`Task: ${joke.task}\n\nOutcome: ${first.body.output}`)
+    expect(await listMemories(tenant, `run_id=${first.body.run_id}`)).toEqual([writtenResponse.body])
 
     const second = await run(tenant, { ...joke, session_id: 's', options: { include_memory: true } })
     expect(second.body.memory).toEqual({ read: [clocks, cats, first.body.memory.written], written: null })
@@ -117,8 +117,8 @@ describe('a run with memory options', () => {
     const tenant = await tenantWithPayer()
     const body = { ...joke, session_id: 's', options: readAndWrite }
     const first = await run(tenant, body, { 'idempotency-key': 'k' })
-    const repeated = await service.post('/api/run', body, { ...tenant.headers, 'idempotency-key': 'k' })
-    expect(repeated.text).toBe(first.text)
+    const repeatedResponse = await service.post('/api/run', body, { ...tenant.headers, 'idempotency-key': 'k' })
+    expect(repeatedResponse.text).toBe(first.text)
     expect(await listMemories(tenant)).toMatchObject([{ id: first.body.memory.written }])
   })
 
@@ -137,12 +137,12 @@ describe('a run with memory options', () => {
 
     // The work was done, but escrow pays only for verified output.
     overrideLane = async () => ({ ...laneAnswer, output: '' })
-    const refused = await service.post(
+    const refusedResponse = await service.post(
       '/api/run',
       { ...body, payment: { ...body.payment, escrow: true } },
       tenant.headers,
     )
-    expect(refused.body).toMatchObject({ status: 'failed', stage: 'verify', charged: false })
+    expect(refusedResponse.body).toMatchObject({ status: 'failed', stage: 'verify', charged: false })
     expect(await listMemories(tenant)).toHaveLength(1)
   })
 })
@@ -161,8 +161,8 @@ describe('a run that fails', () => {
   test('in its lane writes no memory', async () => {
     const tenant = await tenantWithPayer()
     overrideLane = async () => ({ ok: false, reason: 'unavailable', message: 'Down.', retryable: true })
-    const failed = await run(tenant, { ...joke, options: readAndWrite })
-    expect(failed.body).toMatchObject({ status: 'failed', stage: 'execute', charged: false })
+    const failedResponse = await run(tenant, { ...joke, options: readAndWrite })
+    expect(failedResponse.body).toMatchObject({ status: 'failed', stage: 'execute', charged: false })
     expect(await listMemories(tenant)).toEqual([])
   })
 
@@ -176,8 +176,8 @@ describe('a run that fails', () => {
       expect(second.status, second.text).toBe(200)
       return undefined
     }
-    const failed = await run(tenant, { ...joke, options: readAndWrite })
-    expect(failed.body).toMatchObject({ status: 'failed', stage: 'settle', charged: false })
+    const failedResponse = await run(tenant, { ...joke, options: readAndWrite })
+    expect(failedResponse.body).toMatchObject({ status: 'failed', stage: 'settle', charged: false })
     expect(await listMemories(tenant)).toEqual([])
   })
 
@@ -185,11 +185,11 @@ describe('a run that fails', () => {
     const tenant = await tenantWithPayer()
     const { pool } = service.service.database
     await pool.query('alter table memories rename to elsewhere')
-    const failed = await run(tenant, { ...joke, options: { include_memory: true } }).finally(() =>
+    const failedResponse = await run(tenant, { ...joke, options: { include_memory: true } }).finally(() =>
       pool.query('alter table elsewhere rename to memories'),
     )
-    expect(failed.status).toBe(500)
-    expect(failed.body).toMatchObject({ stage: 'execute', charged: false, retryable: true })
+    expect(failedResponse.status).toBe(500)
+    expect(failedResponse.body).toMatchObject({ stage: 'execute', charged: false, retryable: true })
     expect(laneTasks).toEqual([])
     expect(await service.balance(tenant.payer.address)).toBe(1_000_000n)
   })
@@ -199,13 +199,13 @@ test('a run whose process died after settlement gets its memory from the process
   const tenant = await tenantWithPayer()
   crashAfter = 'settle'
   const body = { ...joke, session_id: 's', options: readAndWrite }
-  const interrupted = await run(tenant, body)
-  expect(interrupted.status).toBe(500)
+  const interruptedResponse = await run(tenant, body)
+  expect(interruptedResponse.status).toBe(500)
   expect(await listMemories(tenant)).toEqual([])
   crashAfter = undefined
   clockOffsetMs += 31_000
   await service.service.reconciler.sweepSettlements()
-  const response = await service.post('/api/run', body, { ...tenant.headers, ...interrupted.payment })
+  const response = await service.post('/api/run', body, { ...tenant.headers, ...interruptedResponse.payment })
   expect(response.status, response.text).toBe(200)
   expect(await listMemories(tenant)).toMatchObject([{ id: response.body.memory.written, run_id: response.body.run_id }])
   clockOffsetMs -= 31_000
@@ -240,20 +240,20 @@ describe('memories are data, not instructions', () => {
   test('instructions in a memory change neither lane nor price nor payee', async () => {
     const [tenant, cleanTenant] = [await tenantWithPayer(), await tenantWithPayer()]
     for (const content of injection) await remember(tenant, 's', content)
-    const injected = await run(tenant, { task, session_id: 's', options: readAndWrite })
+    const injectedResponse = await run(tenant, { task, session_id: 's', options: readAndWrite })
     const clean = await run(cleanTenant, { task, session_id: 's', options: readAndWrite })
-    expect(injected.status, injected.text).toBe(200)
-    expect(injected.body.memory.read).toHaveLength(injection.length)
+    expect(injectedResponse.status, injectedResponse.text).toBe(200)
+    expect(injectedResponse.body.memory.read).toHaveLength(injection.length)
     expect(laneTasks[0]!.context).toEqual(injection)
     const paymentTerms = ({ accepts }: { accepts: { amount: string; payTo: string }[] }) =>
       accepts.map(({ amount, payTo }) => ({ amount, payTo }))
-    expect(paymentTerms(injected.challenge)).toEqual(paymentTerms(clean.challenge))
+    expect(paymentTerms(injectedResponse.challenge)).toEqual(paymentTerms(clean.challenge))
     for (const name of ['agent_id', 'price_usdc', 'amount', 'pricing', 'route', 'decision', 'policy_applied'])
-      expect(injected.body[name], name).toEqual(clean.body[name])
-    const price = BigInt(injected.body.amount)
+      expect(injectedResponse.body[name], name).toEqual(clean.body[name])
+    const price = BigInt(injectedResponse.body.amount)
     expect(await service.balance(tenant.payer.address)).toBe(1_000_000n - price)
-    expect(injected.body.receipt.pricing).toEqual(clean.body.receipt.pricing)
-    expect(injected.body.receipt.governance).toEqual(clean.body.receipt.governance)
+    expect(injectedResponse.body.receipt.pricing).toEqual(clean.body.receipt.pricing)
+    expect(injectedResponse.body.receipt.governance).toEqual(clean.body.receipt.governance)
   })
 
   test('instructions in a memory do not lift a budget refusal', async () => {
@@ -274,7 +274,7 @@ describe('memories are data, not instructions', () => {
     const second = await run(tenant, { task, session_id: 's', options: readAndWrite })
     expect(second.body.memory.read).toEqual([first.body.memory.written])
     expect(second.body).toMatchObject({ agent_id: 'comedian-v1', amount: '10000' })
-    const stored = await service.get(`/api/memory/${first.body.memory.written}`, tenant.headers)
-    expect(stored.body).toMatchObject({ agent_id: 'comedian-v1', session_id: 's', metadata: { source: 'run' } })
+    const storedResponse = await service.get(`/api/memory/${first.body.memory.written}`, tenant.headers)
+    expect(storedResponse.body).toMatchObject({ agent_id: 'comedian-v1', session_id: 's', metadata: { source: 'run' } })
   })
 })

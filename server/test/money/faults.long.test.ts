@@ -91,10 +91,10 @@ async function sendAndDrop(seller: TestService, body: unknown, payment: Record<s
 }
 
 async function runConcurrently(jobs: Job[], concurrency: number, seller: TestService) {
-  const waiting = [...jobs]
+  const waitingJobs = [...jobs]
   await Promise.all(
     Array.from({ length: concurrency }, async () => {
-      for (let job = waiting.shift(); job; job = waiting.shift()) await runJob(seller, job)
+      for (let job = waitingJobs.shift(); job; job = waitingJobs.shift()) await runJob(seller, job)
     }),
   )
 }

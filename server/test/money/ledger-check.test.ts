@@ -131,11 +131,11 @@ test.each(tampering)('$change: reported by $reportedBy', async ({ statement, rep
   const rollback = Object.assign(new Error('rollback'), { names: [] as string[] })
   const tamper = world.db.transaction().execute(async (tx) => {
     // The owner of the tables can disable the triggers for a moment.
-    const guarded = ['ledger_entries', 'ledger_transactions', 'receipts']
-    for (const table of guarded) await sql.raw(`alter table ${table} disable trigger user`).execute(tx)
+    const guardedTables = ['ledger_entries', 'ledger_transactions', 'receipts']
+    for (const table of guardedTables) await sql.raw(`alter table ${table} disable trigger user`).execute(tx)
     await sql.raw(statement).execute(tx)
     if (!statement.startsWith('alter'))
-      for (const table of guarded) await sql.raw(`alter table ${table} enable trigger user`).execute(tx)
+      for (const table of guardedTables) await sql.raw(`alter table ${table} enable trigger user`).execute(tx)
     const { reader, asset, payTo } = world.service.chain
     const checks = [...(await checkBooksIn(tx)), ...(await checkChain({ db: tx, chain: reader!, asset, payTo, pause }))]
     rollback.names = checks.filter(({ differences }) => differences.length > 0).map(({ name }) => name)
@@ -152,13 +152,13 @@ test('the command reports differences by its exit code', async () => {
     return { code: await ledgerCheck(world.service.config, args), output: String(consoleLog.mock.calls[0]) }
   }
   try {
-    const passed = await run()
-    expect(passed, passed.output).toMatchObject({ code: 0 })
-    expect(passed.output).toMatch(/No differences\.$/)
+    const passingResult = await run()
+    expect(passingResult, passingResult.output).toMatchObject({ code: 0 })
+    expect(passingResult.output).toMatch(/No differences\.$/)
     await world.post('/api/dev/faucet', { address: await world.payee(), amount_usdc: 0.000007 })
-    const failed = await run('--json')
-    expect(failed.code, failed.output).toBe(1)
-    const { ok, checks } = JSON.parse(failed.output)
+    const failingResult = await run('--json')
+    expect(failingResult.code, failingResult.output).toBe(1)
+    const { ok, checks } = JSON.parse(failingResult.output)
     expect(ok).toBe(false)
     const { differences } = checks.find((entry: { name: string }) => entry.name === 'chain: balance')
     expect(differences[0].found).toMatch(/more by 7$/)

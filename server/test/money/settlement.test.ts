@@ -42,10 +42,10 @@ describe('a withdrawal', () => {
     ])
       expect((await world.post(path, { ...body, to: refusedAddress }, world.admin)).status).toBe(400)
     const headers = { ...world.admin, 'idempotency-key': 'out-1' }
-    const requested = await world.post(path, body, headers)
-    expect(requested.status, requested.text).toBe(201)
-    expect((await world.post(path, body, headers)).text).toBe(requested.text)
-    const { body: payout } = await world.get(`/api/admin/payouts/${requested.body.payout_id}`, world.admin)
+    const requestResponse = await world.post(path, body, headers)
+    expect(requestResponse.status, requestResponse.text).toBe(201)
+    expect((await world.post(path, body, headers)).text).toBe(requestResponse.text)
+    const { body: payout } = await world.get(`/api/admin/payouts/${requestResponse.body.payout_id}`, world.admin)
     expect(payout).toMatchObject({ kind: 'withdrawal', status: 'paid', method: 'chain', amount: '200000' })
     expect(payout.transaction).toMatch(/^0x[0-9a-f]{64}$/)
     expect(await world.balance(to)).toBe(200_000n)
@@ -155,14 +155,14 @@ describe('a withdrawal', () => {
     })
     const to = (await world.payer(0)).address
     const send = () => rail.send({ id: 'pay_1', to, amountMicro: 50_000n })
-    const sent = [...(await Promise.all([send(), send(), send()])), await send()]
-    expect(sent.at(-1)).toMatchObject({ state: 'paid' })
+    const sendResults = [...(await Promise.all([send(), send(), send()])), await send()]
+    expect(sendResults.at(-1)).toMatchObject({ state: 'paid' })
     expect(await world.balance(to)).toBe(50_000n)
     expect(await rail.send({ id: 'pay_1', to: payee.address, amountMicro: 1n })).toEqual({
       state: 'open',
       reason: 'transfer_not_found',
     })
-    const { transaction } = sent.at(-1) as { transaction: string }
+    const { transaction } = sendResults.at(-1) as { transaction: string }
     expect(await rail.proves(transaction, to, 50_000n)).toBe(true)
     expect(await rail.proves(transaction, to, 50_001n)).toBe(false)
     expect(await rail.proves(`0x${'0'.repeat(64)}`, to, 50_000n)).toBe(false)
@@ -176,30 +176,30 @@ describe('a payment that arrives for a run that has failed', () => {
     const challenge = readChallenge((await world.post('/api/run', joke, tenant.headers)).headers)
     const payment = await signPayment(payer, challenge)
     world.setLane(failingLane)
-    const failed = await world.post('/api/run', joke, { ...tenant.headers, ...payment })
+    const failedResponse = await world.post('/api/run', joke, { ...tenant.headers, ...payment })
     world.setLane(undefined)
-    expect(failed.body).toMatchObject({ charged: false, stage: 'execute' })
+    expect(failedResponse.body).toMatchObject({ charged: false, stage: 'execute' })
     // Anyone who has seen the payment can still submit it to the chain.
     const paymentPayload = JSON.parse(Buffer.from(payment['payment-signature'], 'base64').toString())
-    const sent = await world.post('/facilitator/settle', {
+    const sendResponse = await world.post('/facilitator/settle', {
       x402Version: 2,
       paymentPayload,
       paymentRequirements: challenge.accepts[0],
     })
-    expect(sent.body.success, sent.text).toBe(true)
+    expect(sendResponse.body.success, sendResponse.text).toBe(true)
     expect(await world.balance(payer.address)).toBe(990_000n)
 
     world.advance(61_000)
     await world.service.refunds.sweepFailedPayments()
     await world.service.payouts.sweep()
     expect(await world.balance(payer.address)).toBe(1_000_000n)
-    const settlementId = failed.body.settlement.settlement_id
+    const settlementId = failedResponse.body.settlement.settlement_id
     const { body: settlement } = await world.get(`/api/settle/${settlementId}`, tenant.headers)
-    expect(settlement).toMatchObject({ status: 'refunded', transaction: sent.body.transaction })
+    expect(settlement).toMatchObject({ status: 'refunded', transaction: sendResponse.body.transaction })
     // The response to the original request does not change.
-    expect((await world.post('/api/run', joke, { ...tenant.headers, ...payment })).text).toBe(failed.text)
+    expect((await world.post('/api/run', joke, { ...tenant.headers, ...payment })).text).toBe(failedResponse.text)
 
-    const { body: listed } = await world.get(`/api/receipts?run_id=${failed.body.run_id}`)
+    const { body: listed } = await world.get(`/api/receipts?run_id=${failedResponse.body.run_id}`)
     const chain = listed.receipts.reverse()
     expect(chain.map((receipt: { kind: string }) => receipt.kind)).toEqual(['failure', 'correction', 'refund'])
     expect(chain.map((receipt: { charged: boolean }) => receipt.charged)).toEqual([false, true, false])

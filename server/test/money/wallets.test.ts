@@ -16,17 +16,17 @@ describe('a wallet', () => {
   test('is opened once per idempotency key and is not found by other tenants', async () => {
     const [owner, stranger] = [await world.onboard(), await world.onboard()]
     const headers = { ...owner.headers, 'idempotency-key': 'open-1' }
-    const opened = await world.post('/api/wallets', { name: 'Agents' }, headers)
-    expect(opened.status, opened.text).toBe(201)
-    expect(opened.body).toMatchObject({
+    const openResponse = await world.post('/api/wallets', { name: 'Agents' }, headers)
+    expect(openResponse.status, openResponse.text).toBe(201)
+    expect(openResponse.body).toMatchObject({
       name: 'Agents',
       network: 'eip155:8453',
       balance: { available: '0', pending: '0', escrowed: '0', reserved: '0' },
     })
-    expect((await world.post('/api/wallets', { name: 'Agents' }, headers)).text).toBe(opened.text)
+    expect((await world.post('/api/wallets', { name: 'Agents' }, headers)).text).toBe(openResponse.text)
     expect((await world.post('/api/wallets', { name: 'Others' }, headers)).status).toBe(409)
-    const path = `/api/wallets/${opened.body.wallet_id}`
-    expect((await world.get(path, owner.headers)).body).toEqual(opened.body)
+    const path = `/api/wallets/${openResponse.body.wallet_id}`
+    expect((await world.get(path, owner.headers)).body).toEqual(openResponse.body)
     const foreign = await world.get(path, stranger.headers)
     const unknown = await world.get('/api/wallets/wal_nothing', stranger.headers)
     expect([foreign.status, unknown.status]).toEqual([404, 404])
@@ -158,9 +158,9 @@ describe('a run paid from a wallet', () => {
       agent_id: 'comedian-v1',
       payment: { wallet_id: tenant.walletId },
     }
-    const opened = await world.post('/api/wallets', {}, headers)
+    const openResponse = await world.post('/api/wallets', {}, headers)
     const run = await world.post('/api/run', body, headers)
-    expect([opened.status, run.status]).toEqual([201, 200])
+    expect([openResponse.status, run.status]).toEqual([201, 200])
     const readStoredKeys = async () => {
       const { rows } = await world.service.database.pool.query(
         `select 'answer' as kind from idempotency_answers where scope = $1 and key = 'for-a-day'
@@ -170,7 +170,7 @@ describe('a run paid from a wallet', () => {
       return rows.map(({ kind }) => kind)
     }
     const sweepAfter = async (hours: number) => {
-      const now = new Date(Date.parse(opened.body.created_at) + hours * 3_600_000)
+      const now = new Date(Date.parse(openResponse.body.created_at) + hours * 3_600_000)
       await world.service.idempotency.sweep(now)
       await deleteExpiredKeys(world.db, now, 100_000)
     }
@@ -186,10 +186,14 @@ describe('a run paid from a wallet', () => {
   test('returns the whole amount when it fails', async () => {
     const tenant = await world.tenantWithWallet(0.02)
     world.setLane(failingLane)
-    const failed = await world.post('/api/run', { ...joke, payment: { wallet_id: tenant.walletId } }, tenant.headers)
+    const failedResponse = await world.post(
+      '/api/run',
+      { ...joke, payment: { wallet_id: tenant.walletId } },
+      tenant.headers,
+    )
     world.setLane(undefined)
-    expect(failed.status).toBe(500)
-    expect(failed.body).toMatchObject({
+    expect(failedResponse.status).toBe(500)
+    expect(failedResponse.body).toMatchObject({
       charged: false,
       stage: 'execute',
       settlement: { method: 'wallet', status: 'failed' },
@@ -211,15 +215,15 @@ describe('a run paid from a wallet', () => {
   test('in escrow is charged when its output passes verification, and not when it fails', async () => {
     const tenant = await world.tenantWithWallet(0.05)
     const body = { ...joke, payment: { wallet_id: tenant.walletId, escrow: true } }
-    const accepted = await world.post('/api/run', body, tenant.headers)
-    expect(accepted.status, accepted.text).toBe(200)
+    const acceptedResponse = await world.post('/api/run', body, tenant.headers)
+    expect(acceptedResponse.status, acceptedResponse.text).toBe(200)
     expect(await world.balanceOf(tenant)).toEqual({ available: '40000', pending: '0', escrowed: '0', reserved: '0' })
     world.setLane(laneReturning(' '))
-    const rejected = await world.post('/api/run', body, tenant.headers)
+    const rejectedResponse = await world.post('/api/run', body, tenant.headers)
     world.setLane(undefined)
-    expect(rejected.status, rejected.text).toBe(500)
-    expect(rejected.body).toMatchObject({ stage: 'verify', charged: false })
-    expect(rejected.body.output).toBeUndefined()
+    expect(rejectedResponse.status, rejectedResponse.text).toBe(500)
+    expect(rejectedResponse.body).toMatchObject({ stage: 'verify', charged: false })
+    expect(rejectedResponse.body.output).toBeUndefined()
     expect((await world.balanceOf(tenant)).available).toBe('40000')
     const { body: escrows } = await world.get(`/api/wallets/${tenant.walletId}/escrow`, tenant.headers)
     expect(escrows.escrows.map((escrow: { status: string }) => escrow.status)).toEqual(['refunded', 'released'])

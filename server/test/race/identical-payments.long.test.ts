@@ -57,9 +57,9 @@ test('500 identical payments sent to two processes buy one run', async () => {
   const responses = await Promise.all(
     Array.from({ length: 500 }, (_, index) => nodes[index % 2]!.post('/api/run', body, header)),
   )
-  const stored = expectOneResult(responses)
+  const storedResponse = expectOneResult(responses)
   const replay = await nodes[1]!.post('/api/run', body, header)
-  expect([replay.status, replay.text]).toEqual([200, stored])
+  expect([replay.status, replay.text]).toEqual([200, storedResponse])
   expect(await count('runs')).toBe(1)
   expect(await count('settlements')).toBe(1)
   expect(await count('receipts')).toBe(1)
@@ -82,12 +82,12 @@ test('60 payments sent to both processes in different orders buy one run each, w
   )
   const responses = new Map(requests.map((request) => [request, [] as Response[]]))
   for (let round = 0; round < 5; round++) {
-    const shuffled = (seed: number) =>
+    const shuffleBySeed = (seed: number) =>
       requests
         .map((request, index) => ({ request, rank: (index * 7919 + seed * 104729) % 1009 }))
         .sort((a, b) => a.rank - b.rank)
     const requestsInFlight = nodes.flatMap((node, index) =>
-      shuffled(round * 2 + index).map(async ({ request }) =>
+      shuffleBySeed(round * 2 + index).map(async ({ request }) =>
         responses.get(request)!.push(await node.post('/api/run', request.body, request.header)),
       ),
     )

@@ -37,7 +37,7 @@ function startProcess() {
   child.stdout!.on('data', () => {
     leading = true
   })
-  const exited = new Promise<void>((done) => child.once('exit', () => done()))
+  const exited = new Promise<void>((resolve) => child.once('exit', () => resolve()))
   return {
     isLeading: () => leading,
     async kill() {
@@ -52,7 +52,7 @@ test('two sequencers whose leader is killed again and again leave no gap and no 
   const fixture = createReceiptsFixture(testDatabase.database)
   const { audit } = createOutbox(fixture.ids)
   const checkpoints = new Map<number, ReturnType<typeof parseCheckpoint>>()
-  let issued = 0
+  let issuedCount = 0
   let issuing = true
 
   const issue = async () => {
@@ -66,7 +66,7 @@ test('two sequencers whose leader is killed again and again leave no gap and no 
           subject: 's',
           at: fixture.clock.now(),
         })
-      issued += 25
+      issuedCount += 25
       const head = await fixture.log.checkpoint().catch(() => undefined)
       const checkpoint = parseCheckpoint(head)
       // The log must have the same root at the same size at all times.
@@ -99,7 +99,7 @@ test('two sequencers whose leader is killed again and again leave no gap and no 
   const { rows } = await sql<{ log_index: bigint; body: string }>`
     select log_index, body from log_entries join receipts on id = receipt_id order by log_index`.execute(fixture.db)
   expect(rows.map(({ log_index }) => Number(log_index))).toEqual(rows.map((_, i) => i))
-  expect(rows.filter(({ body }) => !body.includes('"audit_head"'))).toHaveLength(issued)
+  expect(rows.filter(({ body }) => !body.includes('"audit_head"'))).toHaveLength(issuedCount)
   const hashes = rows.map(({ body }) => hashLeaf(utf8(body)))
   const newest = parseCheckpoint(await fixture.log.checkpoint())!
   expect(newest.size).toBe(rows.length)
@@ -119,7 +119,7 @@ test('two sequencers whose leader is killed again and again leave no gap and no 
   for (const n of [1, 2, 3]) {
     let text = ''
     for await (const lines of fixture.audit.exportLines(`ten_${n}`, 0)) text += lines
-    expect(verifyAuditExport(text)).toMatchObject({ ok: true, count: issued / 25 })
+    expect(verifyAuditExport(text)).toMatchObject({ ok: true, count: issuedCount / 25 })
   }
   const { rows: lease } = await sql<{ epoch: bigint }>`select epoch from sequencer_lease`.execute(fixture.db)
   expect(lease[0]!.epoch).toBeGreaterThanOrEqual(12n)

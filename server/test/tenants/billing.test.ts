@@ -120,6 +120,6 @@ test('a billing plan shows name and features; an unknown tenant gets the default
   expect(Object.keys(response.body)).toEqual(['plan', 'features'])
   expect(response.body).toMatchObject({ plan: 'team', features: { predictive_alerts: true } })
   expect((await plan('ten_unknown')).body).toMatchObject({ plan: 'free', features: { predictive_alerts: false } })
-  const missing = await sendRequest(node, 'GET /api/billing/plan')
-  expect([missing.status, missing.body.error]).toEqual([400, 'invalid_request'])
+  const responseWithoutHeader = await sendRequest(node, 'GET /api/billing/plan')
+  expect([responseWithoutHeader.status, responseWithoutHeader.body.error]).toEqual([400, 'invalid_request'])
 })

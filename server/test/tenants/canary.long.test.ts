@@ -67,8 +67,8 @@ test('no secret appears in a log, a response, a metric or a dump of the database
   canaries.set('csrf token', session.body.csrf_token)
   const webhook = await service.post('/api/webhooks', { url: receiver.url, events: ['*'] }, tenant.headers)
   canaries.set('signing secret', webhook.body.signingSecret)
-  const rotated = await service.post(`/api/webhooks/${webhook.body.id}/rotate-secret`, {}, tenant.headers)
-  canaries.set('rotated secret', rotated.body.signingSecret)
+  const rotateResponse = await service.post(`/api/webhooks/${webhook.body.id}/rotate-secret`, {}, tenant.headers)
+  canaries.set('rotated secret', rotateResponse.body.signingSecret)
   const headers = { ...tenant.headers, 'idempotency-key': 'canary-run' }
   const secondWebhook = await service.post('/api/webhooks', { url: receiver.url, events: ['*'] }, headers)
   canaries.set('secret of a stored response', secondWebhook.body.signingSecret)

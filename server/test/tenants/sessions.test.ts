@@ -52,8 +52,8 @@ test('an invalid key opens no session', async () => {
 test('a reloaded page gets the same CSRF token; a key has none', async () => {
   const { api_key } = await onboard(node)
   const { cookie, csrf } = await signIn(api_key)
-  const reloaded = await sendRequest(node, 'GET /api/session', undefined, { headers: { cookie } })
-  expect(reloaded.body.csrf_token).toBe(csrf)
+  const reloadResponse = await sendRequest(node, 'GET /api/session', undefined, { headers: { cookie } })
+  expect(reloadResponse.body.csrf_token).toBe(csrf)
   expect((await sendRequest(node, 'GET /api/session', undefined, { key: api_key })).status).toBe(404)
 })
 
@@ -69,9 +69,9 @@ test('a write with a session needs its own CSRF token and origin', async () => {
   expect((await write({ 'x-csrf-token': csrf, origin: 'https://evil.test' })).status).toBe(403)
   expect((await write({ 'x-csrf-token': csrf, origin: 'null' })).status).toBe(403)
   expect((await write({ 'x-csrf-token': csrf, 'sec-fetch-site': 'cross-site' })).status).toBe(403)
-  const ended = await write({ 'x-csrf-token': csrf, origin: 'https://countersign.test' })
-  expect(ended.status).toBe(200)
-  expect(String(ended.headers['set-cookie'])).toContain('Max-Age=0')
+  const endedResponse = await write({ 'x-csrf-token': csrf, origin: 'https://countersign.test' })
+  expect(endedResponse.status).toBe(200)
+  expect(String(endedResponse.headers['set-cookie'])).toContain('Max-Age=0')
 })
 
 test('another site cannot open a session', async () => {

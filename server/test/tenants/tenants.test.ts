@@ -62,8 +62,8 @@ test('repeating an onboarding with its idempotency key returns the same bytes an
   const first = await sendRequest(node, 'POST /api/onboard', body, { headers })
   const second = await sendRequest(node, 'POST /api/onboard', { ...body, idempotency_key: 'onboard-once' })
   expect(second.text).toBe(first.text)
-  const conflicting = await sendRequest(node, 'POST /api/onboard', { ...body, org_name: 'Twice' }, { headers })
-  expect(conflicting.status).toBe(409)
+  const conflictingResponse = await sendRequest(node, 'POST /api/onboard', { ...body, org_name: 'Twice' }, { headers })
+  expect(conflictingResponse.status).toBe(409)
   const { rows } = await database.pool.query(`select count(*) from tenants where email = 'once@acme.test'`)
   expect(rows[0].count).toBe(1n)
 })
@@ -88,31 +88,35 @@ test('a revoked key is refused at once on every node, also where it was cached',
   for (const eachNode of [node, otherNode])
     expect((await sendRequest(eachNode, 'GET /api/me', undefined, { key: api_key })).status).toBe(200)
   const { body } = await sendRequest(node, `GET /api/admin/tenants/${tenant_id}/keys`, undefined, { admin: true })
-  const revoked = await sendRequest(node, `DELETE /api/admin/keys/${body.keys[0].key_id}`, undefined, { admin: true })
-  expect(revoked.body.revoked_at).toBe(node.clock.now().toISOString())
+  const revokeResponse = await sendRequest(node, `DELETE /api/admin/keys/${body.keys[0].key_id}`, undefined, {
+    admin: true,
+  })
+  expect(revokeResponse.body.revoked_at).toBe(node.clock.now().toISOString())
   expect((await sendRequest(node, 'GET /api/me', undefined, { key: api_key })).status).toBe(401)
   await expect
     .poll(async () => (await sendRequest(otherNode, 'GET /api/me', undefined, { key: api_key })).status)
     .toBe(401)
   const second = await sendRequest(node, `DELETE /api/admin/keys/${body.keys[0].key_id}`, undefined, { admin: true })
-  expect(second.text).toBe(revoked.text)
+  expect(second.text).toBe(revokeResponse.text)
 })
 
 test('a rotated key and its successor both work during the overlap, then only the successor', async () => {
   const { tenant_id, api_key } = await onboard(node)
   const { body } = await sendRequest(node, `GET /api/admin/tenants/${tenant_id}/keys`, undefined, { admin: true })
   const [oldKey] = body.keys
-  const rotated = await sendRequest(node, `POST /api/admin/keys/${oldKey.key_id}/rotate`, undefined, { admin: true })
-  expect(rotated.status).toBe(201)
-  expect(rotated.body).toMatchObject({ scopes: oldKey.scopes, name: oldKey.name, tenant_id })
+  const rotateResponse = await sendRequest(node, `POST /api/admin/keys/${oldKey.key_id}/rotate`, undefined, {
+    admin: true,
+  })
+  expect(rotateResponse.status).toBe(201)
+  expect(rotateResponse.body).toMatchObject({ scopes: oldKey.scopes, name: oldKey.name, tenant_id })
   const until = new Date(node.clock.now().getTime() + 24 * 3_600_000)
-  expect(rotated.body.replaces).toMatchObject({ key_id: oldKey.key_id, expires_at: until.toISOString() })
+  expect(rotateResponse.body.replaces).toMatchObject({ key_id: oldKey.key_id, expires_at: until.toISOString() })
   const statusOf = async (key: string) => (await sendRequest(node, 'GET /api/me', undefined, { key })).status
   const before = node.clock.now()
   node.clock.set(new Date(until.getTime() - 1))
-  expect([await statusOf(api_key), await statusOf(rotated.body.api_key)]).toEqual([200, 200])
+  expect([await statusOf(api_key), await statusOf(rotateResponse.body.api_key)]).toEqual([200, 200])
   node.clock.set(until)
-  expect([await statusOf(api_key), await statusOf(rotated.body.api_key)]).toEqual([401, 200])
+  expect([await statusOf(api_key), await statusOf(rotateResponse.body.api_key)]).toEqual([401, 200])
   const secondRotation = await sendRequest(node, `POST /api/admin/keys/${oldKey.key_id}/rotate`, {}, { admin: true })
   expect(secondRotation.status).toBe(409)
   node.clock.set(before)
@@ -130,19 +134,19 @@ test('a suspended tenant is 403 on every node until it is active again', async (
 
 test('a key has exactly the scopes it was created with', async () => {
   const { tenant_id } = await onboard(node)
-  const created = await sendRequest(
+  const createResponse = await sendRequest(
     node,
     `POST /api/admin/tenants/${tenant_id}/keys`,
     { name: 'viewer', scopes: ['read'] },
     { admin: true },
   )
-  expect(created.status).toBe(201)
-  expect(created.body).toMatchObject({ scopes: ['read'], name: 'viewer' })
-  expect(await node.tenants.authenticate.key(created.body.api_key)).toMatchObject({
+  expect(createResponse.status).toBe(201)
+  expect(createResponse.body).toMatchObject({ scopes: ['read'], name: 'viewer' })
+  expect(await node.tenants.authenticate.key(createResponse.body.api_key)).toMatchObject({
     tenantId: tenant_id,
     scopes: ['read'],
   })
-  const me = await sendRequest(node, 'GET /api/me', undefined, { key: created.body.api_key })
+  const me = await sendRequest(node, 'GET /api/me', undefined, { key: createResponse.body.api_key })
   expect(me.body.role).toBe('viewer')
   const unknown = await sendRequest(
     node,

@@ -58,13 +58,13 @@ test('every committed event reaches a receiver that fails at random and is kille
   const { tenant_id, api_key } = await onboard(node)
   await node.tick()
   const port = await startReceiver(0)
-  const created = await sendRequest(
+  const createResponse = await sendRequest(
     node,
     'POST /api/webhooks',
     { url: `http://127.0.0.1:${port}/hook`, events: ['run.completed'] },
     { key: api_key },
   )
-  const { id, signingSecret } = created.body
+  const { id, signingSecret } = createResponse.body
   const emit = (n: number, commit: boolean) =>
     database.db
       .transaction()

@@ -68,21 +68,27 @@ function verify(secret: string, { body, headers }: Receiver['received'][number])
 }
 
 test('a subscription shows its secret once and stores it encrypted', async () => {
-  const created = await sendRequest(
+  const createResponse = await sendRequest(
     node,
     'POST /api/webhooks',
     { url: 'https://example.com/hook', events: ['run.completed'] },
     { key },
   )
-  expect(created.status).toBe(201)
-  expect(created.body).toMatchObject({ url: 'https://example.com/hook', events: ['run.completed'], is_active: true })
-  expect(created.body.signingSecret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
-  expect(created.headers['cache-control']).toBe('no-store')
+  expect(createResponse.status).toBe(201)
+  expect(createResponse.body).toMatchObject({
+    url: 'https://example.com/hook',
+    events: ['run.completed'],
+    is_active: true,
+  })
+  expect(createResponse.body.signingSecret).toMatch(/^whsec_[A-Za-z0-9+/]{43}=$/)
+  expect(createResponse.headers['cache-control']).toBe('no-store')
   const list = await sendRequest(node, 'GET /api/webhooks', undefined, { key })
-  expect(list.body.subscriptions.map((entry: { id: string }) => entry.id)).toEqual([created.body.id])
+  expect(list.body.subscriptions.map((entry: { id: string }) => entry.id)).toEqual([createResponse.body.id])
   expect(list.text).not.toContain('whsec_')
-  const { rows } = await database.pool.query('select * from webhook_subscriptions where id = $1', [created.body.id])
-  expect(stringifyWithBigints(rows)).not.toContain(created.body.signingSecret)
+  const { rows } = await database.pool.query('select * from webhook_subscriptions where id = $1', [
+    createResponse.body.id,
+  ])
+  expect(stringifyWithBigints(rows)).not.toContain(createResponse.body.signingSecret)
 })
 
 test('invalid subscriptions are 400 and are not stored', async () => {
@@ -190,8 +196,8 @@ test('410 switches a subscription off at once, and it can be switched on again',
   await node.tick()
   expect(await readSubscription(id)).toMatchObject({ is_active: false, disabled_reason: 'gone' })
   isGone = false
-  const reactivated = await sendRequest(node, `PATCH /api/webhooks/${id}`, { is_active: true }, { key })
-  expect(reactivated.body).toMatchObject({ is_active: true, disabled_reason: null, failing_since: null })
+  const reactivateResponse = await sendRequest(node, `PATCH /api/webhooks/${id}`, { is_active: true }, { key })
+  expect(reactivateResponse.body).toMatchObject({ is_active: true, disabled_reason: null, failing_since: null })
   await emit('run.failed')
   await node.tick()
   expect(receiver.received.map(({ json }) => json.type)).toEqual(['run.completed', 'run.failed'])
@@ -209,9 +215,9 @@ test('pending deliveries of a switched-off subscription are exhausted by the swe
   await emit('run.failed')
   await node.tick()
   expect((await node.webhooks.sweep(node.clock.now())).given_up).toBe(1)
-  const waiting = (await listDeliveries(id)).find((entry: { type: string }) => entry.type === 'run.completed')
-  expect(waiting.state).toBe('exhausted')
-  const path = `POST /api/webhooks/${id}/deliveries/${waiting.id}/replay`
+  const waitingDelivery = (await listDeliveries(id)).find((entry: { type: string }) => entry.type === 'run.completed')
+  expect(waitingDelivery.state).toBe('exhausted')
+  const path = `POST /api/webhooks/${id}/deliveries/${waitingDelivery.id}/replay`
   expect((await sendRequest(node, path, undefined, { key })).status).toBe(409)
   await sendRequest(node, `PATCH /api/webhooks/${id}`, { is_active: true }, { key })
   status = 200
@@ -220,7 +226,7 @@ test('pending deliveries of a switched-off subscription are exhausted by the swe
   const first = receiver.received[0]!
   const last = receiver.received.at(-1)!
   expect([last.headers['webhook-id'], last.body]).toEqual([first.headers['webhook-id'], first.body])
-  expect((await listDeliveries(id)).find((entry: { id: string }) => entry.id === waiting.id)).toMatchObject({
+  expect((await listDeliveries(id)).find((entry: { id: string }) => entry.id === waitingDelivery.id)).toMatchObject({
     state: 'delivered',
     attempts: 2,
   })
@@ -242,7 +248,7 @@ test('an inactive subscription gets nothing, and events of that time are not del
 
 test('PATCH validates and applies url, events and is_active, and ignores other fields', async () => {
   const { id } = await subscribe('https://example.com/a')
-  const changed = await sendRequest(
+  const changeResponse = await sendRequest(
     node,
     `PATCH /api/webhooks/${id}`,
     {
@@ -255,7 +261,7 @@ test('PATCH validates and applies url, events and is_active, and ignores other f
     },
     { key },
   )
-  expect(changed.body).toMatchObject({ id, url: 'https://example.com/b', events: ['key.created'], last_seq: 0 })
+  expect(changeResponse.body).toMatchObject({ id, url: 'https://example.com/b', events: ['key.created'], last_seq: 0 })
   for (const body of [{ url: 'http://10.0.0.1' }, { events: ['nope'] }, { is_active: 'yes' }, { url: 7 }])
     expect((await sendRequest(node, `PATCH /api/webhooks/${id}`, body, { key })).status).toBe(400)
   const { rows } = await database.pool.query('select tenant_id, url from webhook_subscriptions where id = $1', [id])
@@ -302,15 +308,20 @@ test("another tenant's subscription is answered like an unknown one", async () =
 test('messages are signed with both secrets during a rotation, then only with the new one', async () => {
   const receiver = await startReceiver()
   const { id, signingSecret } = await subscribe(receiver.url)
-  const rotated = await sendRequest(node, `POST /api/webhooks/${id}/rotate-secret`, { overlap_seconds: 60 }, { key })
-  expect(rotated.status).toBe(200)
+  const rotateResponse = await sendRequest(
+    node,
+    `POST /api/webhooks/${id}/rotate-secret`,
+    { overlap_seconds: 60 },
+    { key },
+  )
+  expect(rotateResponse.status).toBe(200)
   await emit('run.completed')
   await node.tick()
-  for (const secret of [signingSecret, rotated.body.signingSecret]) verify(secret, receiver.received[0]!)
+  for (const secret of [signingSecret, rotateResponse.body.signingSecret]) verify(secret, receiver.received[0]!)
   node.clock.advance(60_000)
   await emit('run.completed')
   await node.tick()
-  verify(rotated.body.signingSecret, receiver.received[1]!)
+  verify(rotateResponse.body.signingSecret, receiver.received[1]!)
   expect(() => verify(signingSecret, receiver.received[1]!)).toThrow('No matching signature')
 })
 
@@ -335,8 +346,8 @@ test('a target that does not respond does not delay others, and redirects are no
     response.end()
   })
   const workingReceiver = await startReceiver()
-  const hanging = await subscribe(silentReceiver.url)
-  const redirecting = await subscribe(redirectingReceiver.url)
+  const hangingSubscription = await subscribe(silentReceiver.url)
+  const redirectingSubscription = await subscribe(redirectingReceiver.url)
   await subscribe(workingReceiver.url)
   for (let n = 0; n < 50; n += 1) await emit('run.completed', { n })
   await node.sequencer.runOnce()
@@ -345,11 +356,13 @@ test('a target that does not respond does not delay others, and redirects are no
   const patientNode = await openNode(database, { timeoutMs: 120_000 })
   await patientNode.deliveryWorker.deliverDue()
   await expect.poll(() => workingReceiver.received.length, { interval: 10 }).toBe(50)
-  expect(await oldest(hanging.id)).toMatchObject({ last_error: null })
+  expect(await oldest(hangingSubscription.id)).toMatchObject({ last_error: null })
   await patientNode.close()
   await node.deliveryWorker.deliverDue()
-  await expect.poll(() => oldest(redirecting.id)).toMatchObject({ state: 'pending', last_status: 302 })
-  await expect.poll(() => oldest(hanging.id)).toMatchObject({ state: 'pending', last_error: 'no answer in time' })
+  await expect.poll(() => oldest(redirectingSubscription.id)).toMatchObject({ state: 'pending', last_status: 302 })
+  await expect
+    .poll(() => oldest(hangingSubscription.id))
+    .toMatchObject({ state: 'pending', last_error: 'no answer in time' })
   expect(redirectTarget.received).toEqual([])
 })
 
