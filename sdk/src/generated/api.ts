@@ -7,7 +7,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Whether the service and what it leans on are well */
+        /** Health of the service and its dependencies */
         get: operations["getHealth"];
         put?: never;
         post?: never;
@@ -337,7 +337,7 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * A tenant's plan and what the catalogue says of it
+         * A tenant's plan and its features
          * @description Nothing else of the tenant is shown, and an unknown tenant reads as the default plan.
          */
         get: operations["getBillingPlan"];
@@ -465,7 +465,7 @@ export interface paths {
         put?: never;
         /**
          * Drive an unfinished settlement
-         * @description Asks the chain and, where the payment is unused, sends it again. A finished settlement is answered as it is.
+         * @description Queries the chain and submits the payment again when it is unused. A finished settlement is returned unchanged.
          */
         post: operations["settle"];
         delete?: never;
@@ -572,7 +572,7 @@ export interface paths {
         put?: never;
         /**
          * Put money of a wallet in escrow
-         * @description Who puts it there may release it, who it is for may give it back, either may dispute it; undisputed, it comes back at `expires_at`.
+         * @description The sender can release it, the receiver can refund it, and either can dispute it; an undisputed escrow is refunded at `expires_at`.
          */
         post: operations["holdEscrow"];
         delete?: never;
@@ -746,7 +746,7 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** Give up a manual withdrawal that nobody has paid */
+        /** Cancel an unpaid manual withdrawal */
         post: operations["cancelPayout"];
         delete?: never;
         options?: never;
@@ -1108,7 +1108,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was sent to a subscription and what came of it, newest first */
+        /** The deliveries of a subscription and their outcomes, newest first */
         get: operations["listWebhookDeliveries"];
         put?: never;
         post?: never;
@@ -1184,7 +1184,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What is going on now, what waits for somebody, and what is at risk */
+        /** Current activity, pending decisions and risks */
         get: operations["getControlTower"];
         put?: never;
         /**
@@ -1262,7 +1262,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What a policy said in each version, newest first */
+        /** The versions of a policy, newest first */
         get: operations["listPolicyVersions"];
         put?: never;
         post?: never;
@@ -1317,7 +1317,7 @@ export interface paths {
         /** The tenant’s mandates, newest first */
         get: operations["listMandates"];
         put?: never;
-        /** Say who may spend, how much, where and how long */
+        /** Create a mandate: who may spend, how much, where and how long */
         post: operations["createMandate"];
         delete?: never;
         options?: never;
@@ -1388,7 +1388,7 @@ export interface paths {
         put?: never;
         /**
          * Ask whether an agent may make a payment; a signed token and a hold if so
-         * @description Not closed within ten minutes it is escalated, and its hold stays counted until somebody closes it.
+         * @description A pre-authorisation that is not closed within ten minutes is escalated; its hold stays counted until it is closed.
          */
         post: operations["createPreauth"];
         delete?: never;
@@ -1459,12 +1459,12 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * What waits for a person, or waited
+         * Approval requests, pending or resolved
          * @description Only core approvals are listed; for `rh` and `cb` the list is empty and `see` says where to look.
          */
         get: operations["listApprovals"];
         put?: never;
-        /** Approve or reject what waits */
+        /** Approve or reject a pending request */
         post: operations["resolveApproval"];
         delete?: never;
         options?: never;
@@ -1496,7 +1496,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** What was refused or wanted a person, and why, newest first */
+        /** Refused and review-required requests with their reasons, newest first */
         get: operations["listDecisions"];
         put?: never;
         post?: never;
@@ -1817,7 +1817,7 @@ export interface paths {
             path?: never;
             cookie?: never;
         };
-        /** Where a run stands, with its checks, fills and receipts */
+        /** A brokerage run with its state, checks, fills and receipts */
         get: operations["getRhRun"];
         put?: never;
         post?: never;
@@ -1873,7 +1873,7 @@ export interface paths {
         put?: never;
         /**
          * Switch all trading of the tenant off, or on again
-         * @description Off cancels what waits, stops what works and refuses what comes; on lets new runs in and revives none.
+         * @description Off: pending runs are cancelled, working orders are stopped and new runs are refused. On: new runs are accepted; cancelled ones stay cancelled.
          */
         post: operations["setRhKillSwitch"];
         delete?: never;
@@ -2288,7 +2288,7 @@ export interface components {
             /** @description What was decided */
             decision: string | null;
             policy_ids: string[];
-            /** @description SHA-256 of what was decided about */
+            /** @description SHA-256 of the decision's input */
             input_hash: string | null;
             data: unknown;
             /** @description Hash of the event before */
@@ -2298,13 +2298,13 @@ export interface components {
         };
         AuditResponse: {
             events: components["schemas"]["AuditEvent"][];
-            /** @description Where the chain stands; null before the first event */
+            /** @description The head of the chain; null before the first event */
             checkpoint: {
                 /** @description What the public log calls this chain */
                 chain: string;
                 seq: number;
                 hash: string;
-                /** @description The newest event whose hash stands in the public log */
+                /** @description The newest event whose hash is in the public log */
                 committed_seq: number;
                 /** @description The receipt of kind audit_head that states it, with its place in the log */
                 receipt: unknown;
@@ -2753,7 +2753,7 @@ export interface components {
         };
         /**
          * ErrorResponse
-         * @description What went wrong, in a stable code and a sentence.
+         * @description The error as a stable code and a message.
          */
         ErrorResponse: {
             error: "budget_exceeded" | "policy_blocked" | "invalid_request" | "payment_required" | "error";
@@ -2784,10 +2784,10 @@ export interface components {
             /** @description Atomic units (micro-USDC); authoritative. */
             amount?: string;
             amount_usdc?: number;
-            /** @description Who gets it when it is released; without one, the service itself. */
+            /** @description The wallet that is paid on release; the service itself when absent. */
             to_wallet_id?: string;
             memo?: string;
-            /** @description Seven days when absent. Undisputed, the money comes back then. */
+            /** @description Seven days when absent. An undisputed escrow is refunded then. */
             expires_in_seconds?: number;
             idempotency_key?: string;
         };
@@ -2844,7 +2844,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description All is well. */
+        /** @description The service and its dependencies can be reached. */
         HealthResponse: {
             status: "ok" | "degraded";
             redis: "ok" | "embedded" | "not_configured" | "unreachable";
@@ -2919,14 +2919,14 @@ export interface components {
             code: string;
             ref: string;
             created_at: string;
-            /** @description What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe. */
+            /** @description The balance of the account after this entry, counting posted entries only, with the account's normal sign: a liability is positive when we owe. */
             balance_after: string;
         };
         LedgerResponse: {
             entries: components["schemas"]["LedgerEntry"][];
-            /** @description Every account of the tenant with what it stands at now. */
+            /** @description Every account of the tenant with its current balance. */
             accounts: components["schemas"]["LedgerAccount"][];
-            /** @description Worked out from the entries when asked. */
+            /** @description Computed from the entries at the time of the request. */
             invariants: {
                 /** @description Debits and credits are equal, in every asset. */
                 balanced: boolean;
@@ -3112,7 +3112,7 @@ export interface components {
         };
         MemoryCreate: {
             content: string;
-            /** @description Without one, the memory begins a session of its own. */
+            /** @description A new session is created when absent. */
             session_id?: string;
             agent_id?: string;
             /** @description A run of yours that this is about. */
@@ -3299,7 +3299,7 @@ export interface components {
                 require_approval_above_usdc?: number;
                 /** @description How many different keys have to approve. Default 1. */
                 approvals_required?: number;
-                /** @description Who asked may not approve. */
+                /** @description The key that made the request cannot approve it. */
                 separate_approver?: boolean;
                 /** @description A pre-authorisation token has to come before execution. */
                 require_preauth?: boolean;
@@ -3360,7 +3360,7 @@ export interface components {
                 require_approval_above_usdc?: number;
                 /** @description How many different keys have to approve. Default 1. */
                 approvals_required?: number;
-                /** @description Who asked may not approve. */
+                /** @description The key that made the request cannot approve it. */
                 separate_approver?: boolean;
                 /** @description A pre-authorisation token has to come before execution. */
                 require_preauth?: boolean;
@@ -3711,7 +3711,7 @@ export interface components {
         } & {
             [key: string]: unknown;
         };
-        /** @description Where the receipt stands in the public log, with the proof. */
+        /** @description The place of the receipt in the public log, with its proof. */
         ReceiptLog: {
             origin: string;
             index: number;
@@ -3719,7 +3719,7 @@ export interface components {
             checkpoint: string;
         };
         ReceiptVerifyRequest: {
-            /** @description The receipt, as it was given out */
+            /** @description The receipt, as it was issued */
             receipt?: {
                 [key: string]: unknown;
             };
@@ -4040,7 +4040,7 @@ export interface components {
             updated_at: string;
             finished_at: string | null;
         };
-        /** @description Waits for a person; or, with a broker that fills later, still executes (`approval` is then null). */
+        /** @description Pending approval; or, with a broker that fills later, still executing (`approval` is then null). */
         RhRunAccepted: {
             /** Format: uuid */
             run_id: string;
@@ -4120,7 +4120,7 @@ export interface components {
             leverage?: number;
             /** @description The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. */
             notional_usdc?: number;
-            /** @description Overrides the tenant default where it speaks; what it does not name stays as it was. */
+            /** @description Overrides the tenant's default policy in the constraints it has; the default applies to the others. */
             policy_id?: string;
             /** @description Your own name for the order; works once. */
             client_order_id?: string;
@@ -4333,11 +4333,11 @@ export interface components {
                 amount: string;
             };
             memory: {
-                /** @description The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each. */
+                /** @description The memories that were added to the task, oldest first; GET /api/memory/{id} shows each. */
                 read: string[];
                 written: string | null;
             };
-            /** @description The signed receipt; `log` is filled in once it stands in the public log. */
+            /** @description The signed receipt; `log` is filled in once the receipt is in the public log. */
             receipt: {
                 [key: string]: unknown;
             };
@@ -4453,7 +4453,7 @@ export interface components {
                     require_approval_above_usdc?: number;
                     /** @description How many different keys have to approve. Default 1. */
                     approvals_required?: number;
-                    /** @description Who asked may not approve. */
+                    /** @description The key that made the request cannot approve it. */
                     separate_approver?: boolean;
                     /** @description A pre-authorisation token has to come before execution. */
                     require_preauth?: boolean;
@@ -4474,7 +4474,7 @@ export interface components {
                 api_key?: string;
                 agent_id?: string;
             };
-            /** @description The policy in whose place the draft would stand; without it, the draft comes on top. */
+            /** @description The policy that the draft replaces; when absent, the draft is added to the existing policies. */
             replaces?: string;
             /** Format: date-time */
             since?: string;
@@ -4614,11 +4614,11 @@ export interface components {
         Wallet: {
             wallet_id: string;
             name: string;
-            /** @description Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet. */
+            /** @description The address that holds the USDC. It belongs to the service, and a wallet is a claim on it. Fund a wallet with the top-up call; a plain transfer to the address is not credited to any wallet. */
             address: string;
             network: string;
             asset: string;
-            /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way. */
+            /** @description Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held in escrow; `reserved` is held for runs and withdrawals in progress. */
             balance: {
                 available: string;
                 pending: string;
@@ -4645,7 +4645,7 @@ export interface components {
         WebhookCreate: {
             /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
             url: string;
-            /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
+            /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * subscribes to all of them. */
             events: string[];
             idempotency_key?: string;
         };
@@ -4742,7 +4742,7 @@ export interface components {
             is_active?: boolean;
             /** @description https only; it must lead to a public address. In development http to this machine is allowed too. */
             url?: string;
-            /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * stands for all of them. */
+            /** @description One or more of run.completed, run.blocked, run.failed, run.escalated, approval.requested, approval.approved, approval.rejected, approval.expired, preauth.created, preauth.closed, preauth.escalated, budget.threshold_reached, budget.exceeded, settlement.settled, settlement.failed, settlement.unknown, settlement.refunded, receipt.issued, policy.created, policy.updated, alert.created, rh_run.pending, rh_run.approved, rh_run.cancelled, rh_run.executed, rh_run.rejected, wallet.topped_up, escrow.held, escrow.released, escrow.refunded, key.created, key.revoked, basis.window_changed; * subscribes to all of them. */
             events?: string[];
         } & {
             [key: string]: unknown;
@@ -4771,7 +4771,7 @@ export interface components {
                 cosigned_at: string;
             }[];
         };
-        /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
+        /** @description x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body. */
         X402PaymentRequiredResponse: {
             /** @enum {string} */
             error: "payment_required";
@@ -4978,7 +4978,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description All is well. */
+            /** @description The service and its dependencies can be reached. */
             200: {
                 headers: {
                     [name: string]: unknown;
@@ -5043,7 +5043,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5090,7 +5090,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5137,7 +5137,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5198,7 +5198,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5245,7 +5245,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5292,7 +5292,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5339,7 +5339,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5390,7 +5390,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5435,7 +5435,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5502,7 +5502,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5600,7 +5600,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5647,7 +5647,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5689,7 +5689,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -5734,7 +5734,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5799,7 +5799,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5864,7 +5864,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5911,7 +5911,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -5938,7 +5938,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5980,7 +5980,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -5989,7 +5989,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6034,7 +6034,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6083,7 +6083,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -6110,7 +6110,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6181,7 +6181,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6232,7 +6232,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6277,7 +6277,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6353,7 +6353,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6451,7 +6451,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6531,7 +6531,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6584,7 +6584,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -6602,7 +6602,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6647,7 +6647,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6723,7 +6723,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6785,7 +6785,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -6830,7 +6830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6861,7 +6861,7 @@ export interface operations {
                     "application/json": components["schemas"]["PlanResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             400: {
                 headers: {
                     [name: string]: unknown;
@@ -6888,7 +6888,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6965,7 +6965,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7017,7 +7017,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
+            /** @description x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body. */
             402: {
                 headers: {
                     [name: string]: unknown;
@@ -7035,7 +7035,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7044,7 +7044,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7053,7 +7053,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -7098,7 +7098,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7149,7 +7149,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
+            /** @description x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body. */
             402: {
                 headers: {
                     [name: string]: unknown;
@@ -7167,7 +7167,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7176,7 +7176,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7185,7 +7185,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -7230,7 +7230,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7309,7 +7309,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7392,7 +7392,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7477,7 +7477,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7537,7 +7537,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -7546,7 +7546,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -7591,7 +7591,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7676,7 +7676,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7756,7 +7756,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7836,7 +7836,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7914,7 +7914,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7974,7 +7974,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8019,7 +8019,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8104,7 +8104,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8194,7 +8194,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8265,7 +8265,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8310,7 +8310,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8395,7 +8395,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8466,7 +8466,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8475,7 +8475,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -8520,7 +8520,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8591,7 +8591,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8600,7 +8600,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -8645,7 +8645,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8716,7 +8716,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8725,7 +8725,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -8770,7 +8770,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8832,7 +8832,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8877,7 +8877,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8939,7 +8939,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -8984,7 +8984,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9054,7 +9054,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9130,7 +9130,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9192,7 +9192,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9237,7 +9237,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9299,7 +9299,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9344,7 +9344,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9397,7 +9397,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body. */
+            /** @description x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body. */
             402: {
                 headers: {
                     [name: string]: unknown;
@@ -9469,7 +9469,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9510,7 +9510,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -9537,7 +9537,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9623,7 +9623,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9684,7 +9684,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9726,7 +9726,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -9771,7 +9771,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9840,7 +9840,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9907,7 +9907,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9977,7 +9977,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10019,7 +10019,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -10064,7 +10064,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10111,7 +10111,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10158,7 +10158,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10255,7 +10255,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10333,7 +10333,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10403,7 +10403,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             501: {
                 headers: {
                     [name: string]: unknown;
@@ -10412,7 +10412,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10427,7 +10427,7 @@ export interface operations {
         parameters: {
             query?: {
                 type?: string;
-                /** @description What it happened to, for example a run id */
+                /** @description The subject of the event, for example a run id */
                 subject?: string;
                 since?: string;
                 until?: string;
@@ -10501,7 +10501,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10579,7 +10579,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10639,7 +10639,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -10684,7 +10684,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10769,7 +10769,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10854,7 +10854,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10962,7 +10962,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11033,7 +11033,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11078,7 +11078,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11151,7 +11151,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11196,7 +11196,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11286,7 +11286,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11360,7 +11360,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11405,7 +11405,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11484,7 +11484,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11544,7 +11544,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -11589,7 +11589,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11649,7 +11649,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -11694,7 +11694,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11770,7 +11770,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11835,7 +11835,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11931,7 +11931,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12009,7 +12009,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12070,7 +12070,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12115,7 +12115,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12211,7 +12211,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12296,7 +12296,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12381,7 +12381,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12488,7 +12488,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12576,7 +12576,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12641,7 +12641,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12702,7 +12702,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -12747,7 +12747,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12832,7 +12832,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12911,7 +12911,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12972,7 +12972,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13017,7 +13017,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13102,7 +13102,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13187,7 +13187,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13258,7 +13258,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13303,7 +13303,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13383,7 +13383,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13443,7 +13443,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13452,7 +13452,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -13506,7 +13506,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13567,7 +13567,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13576,7 +13576,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13621,7 +13621,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13706,7 +13706,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13766,7 +13766,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -13811,7 +13811,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13892,7 +13892,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13952,7 +13952,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -13961,7 +13961,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14006,7 +14006,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14091,7 +14091,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14171,7 +14171,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14256,7 +14256,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14337,7 +14337,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14397,7 +14397,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -14442,7 +14442,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14518,7 +14518,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14614,7 +14614,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14699,7 +14699,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14784,7 +14784,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14849,7 +14849,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14878,7 +14878,7 @@ export interface operations {
                     "application/json": components["schemas"]["BasisContractResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14887,7 +14887,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14905,7 +14905,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14934,7 +14934,7 @@ export interface operations {
                     "application/json": components["schemas"]["BasisSymbolsResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -14943,7 +14943,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -14961,7 +14961,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15004,7 +15004,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15013,7 +15013,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15040,7 +15040,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15081,7 +15081,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15090,7 +15090,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15099,7 +15099,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15117,7 +15117,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15161,7 +15161,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15170,7 +15170,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15197,7 +15197,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15243,7 +15243,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15252,7 +15252,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15279,7 +15279,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15319,7 +15319,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15328,7 +15328,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15355,7 +15355,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15396,7 +15396,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             401: {
                 headers: {
                     [name: string]: unknown;
@@ -15405,7 +15405,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15414,7 +15414,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15423,7 +15423,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             429: {
                 headers: {
                     [name: string]: unknown;
@@ -15441,7 +15441,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15474,7 +15474,7 @@ export interface operations {
                     "application/json": components["schemas"]["RhRunExecuted"];
                 };
             };
-            /** @description Waits for a person; or, with a broker that fills later, still executes (`approval` is then null). */
+            /** @description Pending approval; or, with a broker that fills later, still executing (`approval` is then null). */
             202: {
                 headers: {
                     [name: string]: unknown;
@@ -15510,7 +15510,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15564,7 +15564,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15625,7 +15625,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             404: {
                 headers: {
                     [name: string]: unknown;
@@ -15634,7 +15634,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -15643,7 +15643,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             410: {
                 headers: {
                     [name: string]: unknown;
@@ -15688,7 +15688,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15767,7 +15767,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15852,7 +15852,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15937,7 +15937,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16008,7 +16008,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description What went wrong, in a stable code and a sentence. */
+            /** @description The error as a stable code and a message. */
             409: {
                 headers: {
                     [name: string]: unknown;
@@ -16053,7 +16053,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16118,7 +16118,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16183,7 +16183,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16279,7 +16279,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16348,7 +16348,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16393,7 +16393,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16452,7 +16452,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16530,7 +16530,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16566,7 +16566,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16602,7 +16602,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16638,7 +16638,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16707,7 +16707,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16776,7 +16776,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16845,7 +16845,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16914,7 +16914,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16952,7 +16952,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A part that is needed cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment. */
             503: {
                 headers: {
                     [name: string]: unknown;

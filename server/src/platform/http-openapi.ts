@@ -21,7 +21,7 @@ export const ErrorResponse = Type.Object(
   },
   {
     title: ERROR_RESPONSE,
-    description: 'What went wrong, in a stable code and a sentence.',
+    description: 'The error as a stable code and a message.',
     additionalProperties: true,
   },
 )
@@ -61,7 +61,7 @@ const errorDescriptions: Record<number, string> = {
   415: 'The body is not JSON.',
   429: 'Too many requests.',
   500: 'Something went wrong on our side.',
-  503: 'A part that is needed cannot be reached at the moment.',
+  503: 'A dependency cannot be reached at the moment.',
 }
 
 type RouteDescription = {

@@ -33,7 +33,10 @@ export const RhRunRequest = Type.Object(
       }),
     ),
     policy_id: Type.Optional(
-      freeText(128, 'Overrides the tenant default where it speaks; what it does not name stays as it was.'),
+      freeText(
+        128,
+        "Overrides the tenant's default policy in the constraints it has; the default applies to the others.",
+      ),
     ),
     client_order_id: Type.Optional(
       Type.String({ pattern: '^[A-Za-z0-9._:-]{1,64}$', description: 'Your own name for the order; works once.' }),
@@ -52,7 +55,7 @@ const Check = Type.Object(
     actual: Type.Unknown(),
     reason: Type.Optional(Type.String()),
   },
-  { description: 'One risk check: what was allowed and what was asked.' },
+  { description: 'One risk check: the limit and the requested value.' },
 )
 
 const Fill = Type.Object({
@@ -178,7 +181,7 @@ export const RhRunAccepted = Type.Object(
   },
   {
     title: 'RhRunAccepted',
-    description: 'Waits for a person; or, with a broker that fills later, still executes (`approval` is then null).',
+    description: 'Pending approval; or, with a broker that fills later, still executing (`approval` is then null).',
   },
 )
 

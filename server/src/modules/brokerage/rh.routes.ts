@@ -99,7 +99,7 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
       schema: {
         operationId: 'getRhRun',
         tags,
-        summary: 'Where a run stands, with its checks, fills and receipts',
+        summary: 'A brokerage run with its state, checks, fills and receipts',
         params: schema.IdParams,
         response: { 200: schema.RhRun },
       },
@@ -163,7 +163,7 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
         tags,
         summary: 'Switch all trading of the tenant off, or on again',
         description:
-          'Off cancels what waits, stops what works and refuses what comes; on lets new runs in and revives none.',
+          'Off: pending runs are cancelled, working orders are stopped and new runs are refused. On: new runs are accepted; cancelled ones stay cancelled.',
         body: schema.KillSwitchRequest,
         response: { 200: schema.KillSwitch },
       },

@@ -16,7 +16,7 @@ export function approvalsRoutes(app: App, approvals: Approvals) {
       schema: {
         operationId: 'listApprovals',
         tags,
-        summary: 'What waits for a person, or waited',
+        summary: 'Approval requests, pending or resolved',
         description:
           'Only core approvals are listed; for `rh` and `cb` the list is empty and `see` says where to look.',
         querystring: schema.ApprovalsQuery,
@@ -36,7 +36,7 @@ export function approvalsRoutes(app: App, approvals: Approvals) {
       schema: {
         operationId: 'resolveApproval',
         tags,
-        summary: 'Approve or reject what waits',
+        summary: 'Approve or reject a pending request',
         body: schema.ApprovalResolutionRequest,
         response: { 200: schema.ApprovalResolutionResponse, 404: ErrorResponse, 409: ErrorResponse },
       },

@@ -12,7 +12,7 @@ export function decisionsRoutes(app: App, decisions: Decisions) {
       schema: {
         operationId: 'listDecisions',
         tags,
-        summary: 'What was refused or wanted a person, and why, newest first',
+        summary: 'Refused and review-required requests with their reasons, newest first',
         querystring: schema.DecisionsQuery,
         response: { 200: schema.DecisionsResponse },
       },

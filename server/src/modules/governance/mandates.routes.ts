@@ -33,7 +33,7 @@ export function mandatesRoutes(app: App, mandates: Mandates) {
       schema: {
         operationId: 'createMandate',
         tags,
-        summary: 'Say who may spend, how much, where and how long',
+        summary: 'Create a mandate: who may spend, how much, where and how long',
         body: schema.MandateCreate,
         response: { 201: schema.Mandate, 409: ErrorResponse },
       },

@@ -81,7 +81,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
       schema: {
         operationId: 'listPolicyVersions',
         tags,
-        summary: 'What a policy said in each version, newest first',
+        summary: 'The versions of a policy, newest first',
         params: schema.PolicyParams,
         querystring: schema.VersionsQuery,
         response: { 200: schema.VersionsResponse },

@@ -114,7 +114,7 @@ export const SimulateRequest = Type.Object(
     replaces: Type.Optional(
       Type.String({
         maxLength: 80,
-        description: 'The policy in whose place the draft would stand; without it, the draft comes on top.',
+        description: 'The policy that the draft replaces; when absent, the draft is added to the existing policies.',
       }),
     ),
     since: Type.Optional(Type.String({ format: 'date-time' })),
@@ -160,9 +160,7 @@ export const SimulateResponse = Type.Object(
         recorded: Type.Object({
           outcome: Type.String(),
           ran: Type.Boolean(),
-          policy_outcome: nullable(
-            Type.String({ description: 'What the policy that would be replaced had said by itself.' }),
-          ),
+          policy_outcome: nullable(Type.String({ description: 'The result of the replaced policy alone.' })),
         }),
         simulated: Type.Object({
           outcome: Type.String(),

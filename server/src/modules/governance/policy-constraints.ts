@@ -43,7 +43,7 @@ export const ConstraintsSchema = Type.Object(
     approvals_required: Type.Optional(
       Type.Integer({ minimum: 1, maximum: 10, description: 'How many different keys have to approve. Default 1.' }),
     ),
-    separate_approver: Type.Optional(Type.Boolean({ description: 'Who asked may not approve.' })),
+    separate_approver: Type.Optional(Type.Boolean({ description: 'The key that made the request cannot approve it.' })),
     require_preauth: Type.Optional(
       Type.Boolean({ description: 'A pre-authorisation token has to come before execution.' }),
     ),

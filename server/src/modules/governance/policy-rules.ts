@@ -77,7 +77,8 @@ export const RuleSchema = Type.Object(
   },
   {
     additionalProperties: false,
-    description: 'A rule speaks when its condition holds. Where a policy has allow rules, one of them has to hold.',
+    description:
+      'A rule applies when its condition is true. In a policy with allow rules, at least one of them must apply.',
   },
 )
 

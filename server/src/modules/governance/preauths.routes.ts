@@ -25,7 +25,7 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
         tags,
         summary: 'Ask whether an agent may make a payment; a signed token and a hold if so',
         description:
-          'Not closed within ten minutes it is escalated, and its hold stays counted until somebody closes it.',
+          'A pre-authorisation that is not closed within ten minutes is escalated; its hold stays counted until it is closed.',
         body: schema.PreauthCreate,
         response: { 201: schema.PreauthCreated, 409: ErrorResponse, 410: ErrorResponse, 422: schema.PreauthRejected },
       },

@@ -38,9 +38,9 @@ export function healthRoutes(app: App, deps: { health: Health; envCheck: () => E
       schema: {
         operationId: 'getHealth',
         tags: ['Discovery'],
-        summary: 'Whether the service and what it leans on are well',
+        summary: 'Health of the service and its dependencies',
         response: {
-          200: { ...HealthResponse, description: 'All is well.' },
+          200: { ...HealthResponse, description: 'The service and its dependencies can be reached.' },
           503: { ...HealthResponse, description: 'A dependency cannot be reached.' },
         },
       },

@@ -30,7 +30,7 @@ export function insightsRoutes(
       schema: {
         operationId: 'getControlTower',
         tags: ['Control'],
-        summary: 'What is going on now, what waits for somebody, and what is at risk',
+        summary: 'Current activity, pending decisions and risks',
         response: { 200: schema.ControlTowerResponse },
       },
       config: { auth: 'tenant', scope: 'read' },

@@ -106,7 +106,7 @@ function walletRoutes(app: App, { wallets, escrow }: LedgerRoutesDeps) {
         tags,
         summary: 'Put money of a wallet in escrow',
         description:
-          'Who puts it there may release it, who it is for may give it back, either may dispute it; undisputed, it comes back at `expires_at`.',
+          'The sender can release it, the receiver can refund it, and either can dispute it; an undisputed escrow is refunded at `expires_at`.',
         params,
         body: schema.EscrowCreate,
         response: { 201: schema.Escrow, 409: ErrorResponse },
@@ -294,7 +294,7 @@ function payoutRoutes(app: App, payouts: Payouts) {
       schema: {
         operationId: 'cancelPayout',
         tags,
-        summary: 'Give up a manual withdrawal that nobody has paid',
+        summary: 'Cancel an unpaid manual withdrawal',
         params,
         body: schema.PayoutCancel,
         response: { 200: schema.Payout, 409: ErrorResponse },

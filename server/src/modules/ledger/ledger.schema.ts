@@ -42,7 +42,7 @@ export const LedgerResponse = Type.Object(
           created_at: Type.String(),
           balance_after: Type.String({
             description:
-              'What the account stood at after this entry, counting posted entries only, on the side where the account normally stands: a liability is positive when we owe.',
+              "The balance of the account after this entry, counting posted entries only, with the account's normal sign: a liability is positive when we owe.",
           }),
         },
         { title: 'LedgerEntry' },
@@ -58,14 +58,14 @@ export const LedgerResponse = Type.Object(
         },
         { title: 'LedgerAccount' },
       ),
-      { description: 'Every account of the tenant with what it stands at now.' },
+      { description: 'Every account of the tenant with its current balance.' },
     ),
     invariants: Type.Object(
       {
         balanced: Type.Boolean({ description: 'Debits and credits are equal, in every asset.' }),
         wallets_match: Type.Boolean({ description: 'Every wallet holds what its entries say.' }),
       },
-      { description: 'Worked out from the entries when asked.' },
+      { description: 'Computed from the entries at the time of the request.' },
     ),
     ...pageFields,
   },
@@ -81,13 +81,13 @@ export const Wallet = Type.Object(
     name: Type.String(),
     address: Type.String({
       description:
-        'Where the USDC stands: the address of the service, on which a wallet is a claim. Money gets in by the top-up call; a bare transfer to the address belongs to no wallet.',
+        'The address that holds the USDC. It belongs to the service, and a wallet is a claim on it. Fund a wallet with the top-up call; a plain transfer to the address is not credited to any wallet.',
     }),
     network: Type.String(),
     asset: Type.String(),
     balance: Type.Object(balances(Type.String()).properties, {
       description:
-        'Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held for somebody; `reserved` is spoken for by runs and withdrawals under way.',
+        'Atomic units. `available` can be spent; `pending` is a top-up on its way; `escrowed` is held in escrow; `reserved` is held for runs and withdrawals in progress.',
     }),
     balance_usdc: balances(Type.Number()),
     created_at: Type.String(),
@@ -129,7 +129,7 @@ export const EscrowCreate = Type.Object(
       Type.String({
         minLength: 1,
         maxLength: 80,
-        description: 'Who gets it when it is released; without one, the service itself.',
+        description: 'The wallet that is paid on release; the service itself when absent.',
       }),
     ),
     memo: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
@@ -137,7 +137,7 @@ export const EscrowCreate = Type.Object(
       Type.Integer({
         minimum: 1,
         maximum: 90 * 86_400,
-        description: 'Seven days when absent. Undisputed, the money comes back then.',
+        description: 'Seven days when absent. An undisputed escrow is refunded then.',
       }),
     ),
     idempotency_key,

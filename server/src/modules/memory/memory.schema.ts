@@ -48,7 +48,7 @@ export const MemoriesResponse = Type.Object(
 export const MemoryCreate = Type.Object(
   {
     content: Type.String({ minLength: 1, maxLength: limits.contentCharacters }),
-    session_id: Type.Optional(name(120, 'Without one, the memory begins a session of its own.')),
+    session_id: Type.Optional(name(120, 'A new session is created when absent.')),
     agent_id: Type.Optional(agentId),
     run_id: Type.Optional(name(80, 'A run of yours that this is about.')),
     metadata: Type.Optional(

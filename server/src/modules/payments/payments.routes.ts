@@ -13,7 +13,7 @@ export function paymentsRoutes(app: App, settlements: SettlementsService) {
         tags: ['Settlement'],
         summary: 'Drive an unfinished settlement',
         description:
-          'Asks the chain and, where the payment is unused, sends it again. A finished settlement is answered as it is.',
+          'Queries the chain and submits the payment again when it is unused. A finished settlement is returned unchanged.',
         body: SettleRequest,
         response: { 200: Settlement, 404: ErrorResponse, 409: ErrorResponse },
       },

@@ -14,7 +14,7 @@ export const ReceiptLog = Type.Object(
     inclusion_proof: Type.Array(Type.String()),
     checkpoint: Type.String(),
   },
-  { title: 'ReceiptLog', description: 'Where the receipt stands in the public log, with the proof.' },
+  { title: 'ReceiptLog', description: 'The place of the receipt in the public log, with its proof.' },
 )
 
 export const Receipt = Type.Object(
@@ -99,7 +99,7 @@ export const ProofResponse = Type.Object(
 export const VerifyRequest = Type.Object(
   {
     receipt: Type.Optional(
-      Type.Record(Type.String(), Type.Unknown(), { description: 'The receipt, as it was given out' }),
+      Type.Record(Type.String(), Type.Unknown(), { description: 'The receipt, as it was issued' }),
     ),
     receipt_id: Type.Optional(Type.String({ minLength: 1, maxLength: 200, description: 'Or the id of one on record' })),
   },

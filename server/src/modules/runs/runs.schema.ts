@@ -152,11 +152,11 @@ export const RunSuccessResponse = Type.Object(
     settlement: SettlementSummary,
     memory: Type.Object({
       read: Type.Array(Type.String(), {
-        description: 'The memories that stood in front of the task, oldest first; GET /api/memory/{id} shows each.',
+        description: 'The memories that were added to the task, oldest first; GET /api/memory/{id} shows each.',
       }),
       written: nullable(Type.String()),
     }),
-    receipt: open('The signed receipt; `log` is filled in once it stands in the public log.'),
+    receipt: open('The signed receipt; `log` is filled in once the receipt is in the public log.'),
     receipt_url: Type.String(),
     execution: open('Who did the work, in which mode, how long it took and what it used.'),
   },
@@ -198,7 +198,7 @@ export const PaymentRequiredResponse = Type.Object(
   {
     title: 'X402PaymentRequiredResponse',
     additionalProperties: true,
-    description: 'x402 version 2 stands in the header PAYMENT-REQUIRED, version 1 in this body.',
+    description: 'x402 version 2 is in the header PAYMENT-REQUIRED, version 1 in this body.',
   },
 )
 
@@ -209,7 +209,7 @@ export const GovernanceRefusal = Type.Object(
     decision_id: Type.Optional(nullable(Type.String({ description: 'What POST /api/authorize takes.' }))),
     approval_id: Type.Optional(nullable(Type.String())),
     run_id: Type.Optional(Type.String()),
-    policy_results: Type.Optional(Type.Array(open('What one rule said: asked, limit, reason, smallest_change.'))),
+    policy_results: Type.Optional(Type.Array(open('The result of one rule: asked, limit, reason, smallest_change.'))),
     smallest_change: Type.Optional(Type.Array(open('The least that would have to be different.'))),
   },
   {

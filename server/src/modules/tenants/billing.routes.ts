@@ -18,7 +18,7 @@ export function billingRoutes(
       schema: {
         operationId: 'getBillingPlan',
         tags: ['Billing'],
-        summary: "A tenant's plan and what the catalogue says of it",
+        summary: "A tenant's plan and its features",
         description: 'Nothing else of the tenant is shown, and an unknown tenant reads as the default plan.',
         headers: PlanHeaders,
         response: { 200: PlanResponse, 400: ErrorResponse },

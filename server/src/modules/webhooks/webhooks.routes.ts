@@ -135,7 +135,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
       schema: {
         operationId: 'listWebhookDeliveries',
         tags,
-        summary: 'What was sent to a subscription and what came of it, newest first',
+        summary: 'The deliveries of a subscription and their outcomes, newest first',
         params: schema.WebhookParams,
         querystring: schema.DeliveriesQuery,
         response: { 200: schema.DeliveriesResponse },

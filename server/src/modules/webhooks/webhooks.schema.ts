@@ -16,7 +16,7 @@ const Url = Type.String({
 const Events = Type.Array(Type.String({ maxLength: 80 }), {
   minItems: 1,
   maxItems: 100,
-  description: `One or more of ${eventTypes.join(', ')}; * stands for all of them.`,
+  description: `One or more of ${eventTypes.join(', ')}; * subscribes to all of them.`,
 })
 
 export const WebhookCreate = Type.Object(
