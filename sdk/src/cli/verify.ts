@@ -65,12 +65,19 @@ export async function verify(target: string, options: Options): Promise<Verifica
     const now = options.fresh ? new Date() : undefined
     return verifyAttestation(evidence.attestation, { jwks, requireLive: options.live, now })
   }
-  const { origin, requireLog: required, witness: witnesses, quorum } = options
-  const log = { origin, required: required || witnesses !== undefined, witnesses, quorum }
+  const log = readLogRequirements(options)
   if (evidence.kind === 'receipts') return verifyReceiptChain(evidence.receipts, { jwks, log, now: new Date() })
   const previous = options.previous === undefined ? undefined : readJson(options.previous)
   return verifyReceipt(evidence.receipt, { jwks, log, previous, now: new Date() })
 }
+
+/** A witness cosigns the log, so asking for one requires that the receipt is in the log. */
+const readLogRequirements = ({ origin, requireLog, witness: witnesses, quorum }: Options) => ({
+  origin,
+  required: requireLog || witnesses !== undefined,
+  witnesses,
+  quorum,
+})
 
 async function fetchReceipt(id: string, url: string | undefined): Promise<Evidence> {
   if (!/^[\w-]{8,100}$/.test(id)) throw new UnreadableEvidenceError(`There is no file ${id}.`)
@@ -100,8 +107,7 @@ async function verifyAudit(lines: Iterable<string>, options: Options): Promise<V
     headValue === undefined ? undefined : parseChainPosition(receipt ? receipt.audit : headValue, options.head!)
   const chain = verifyAuditExport(lines, { after, head })
   if (!receipt) return chain
-  const { origin, requireLog: required, witness: witnesses, quorum } = options
-  const log = { origin, required, witnesses, quorum }
+  const log = readLogRequirements(options)
   const receiptVerification = verifyReceipt(receipt, { jwks: await readKeys(options), log, now: new Date() })
   const checks = receiptVerification.checks.map((check) => ({ ...check, name: `head receipt: ${check.name}` }))
   return {

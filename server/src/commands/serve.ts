@@ -9,7 +9,11 @@ export async function serve(config: Config) {
   const startedAt = performance.now()
   const service = await createService(config, { probe: createCrashProbe(process.env) })
   stopOnSignal(service)
-  const address = await service.listen()
+  const address = await service.listen().catch(async (error) => {
+    // Otherwise the embedded database server would keep running without its service.
+    await service.close()
+    throw error
+  })
   const isDevelopment = service.chain.dev && config.NODE_ENV !== 'production'
   const payer = isDevelopment ? await fundDevelopmentPayer(service) : undefined
   const seconds = ((performance.now() - startedAt) / 1000).toFixed(1)

@@ -176,6 +176,15 @@ test('an audit export verifies alone and against the head in the public log', as
   expect(await verify(changed, {})).toMatchObject({ ok: false })
 })
 
+test('a witness that is asked for must have cosigned the head of an audit export too', async () => {
+  const file = save('audit.ndjson', audit.text)
+  const witness = ['witness.example+00000000+BAAA']
+  const { receipt: headReceipt } = audit.answer.checkpoint as { receipt: Record<string, unknown> }
+  const unlogged = save('unlogged-head.json', { ...headReceipt, log: null })
+  expect(await verify(file, { head: unlogged, jwks })).toMatchObject({ ok: true })
+  expect(await verify(file, { head: unlogged, jwks, witness })).toMatchObject({ ok: false })
+})
+
 test('a receipt is fetched by its id and verified locally, whatever the service claims', async () => {
   const answers = new Map<string, unknown>([[`/api/receipts/${receipt.receipt_id}`, receipt]])
   const server = createServer((request, response) => {
