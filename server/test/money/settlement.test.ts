@@ -57,9 +57,10 @@ describe('a withdrawal', () => {
 
   test('shares a transaction with other withdrawals and still proves its own payment', async () => {
     const tenant = await world.tenantWithWallet(0.2)
+    // Created first, so that the withdrawals are requested at the same moment.
+    const recipients = await Promise.all(Array.from({ length: 12 }, () => world.payer(0)))
     const payouts = await Promise.all(
-      Array.from({ length: 12 }, async () => {
-        const to = (await world.payer(0)).address
+      recipients.map(async ({ address: to }) => {
         const path = `/api/admin/wallets/${tenant.walletId}/withdraw`
         const { body } = await world.post(path, { to, amount: '10000' }, world.admin)
         return (await world.get(`/api/admin/payouts/${body.payout_id}`, world.admin)).body
