@@ -2,8 +2,10 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-const benchmarks = ['group-commit', 'settlement', 'basis', 'log']
-const selectedNames = process.argv.slice(2)
+const benchmarks = ['run-cost', 'group-commit', 'settlement', 'basis', 'log']
+const selectedNames = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
+/** Flags are for the benchmark: `npm run bench run-cost -- --verbose`. */
+const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
 
 for (const name of selectedNames.length > 0 ? selectedNames : benchmarks) {
   if (!benchmarks.includes(name)) {
@@ -11,6 +13,8 @@ for (const name of selectedNames.length > 0 ? selectedNames : benchmarks) {
     process.exit(1)
   }
   console.log(`\n== ${name}`)
-  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, `${name}.ts`)], { stdio: 'inherit' })
+  const { status } = spawnSync(process.execPath, [join(import.meta.dirname, `${name}.ts`), ...flags], {
+    stdio: 'inherit',
+  })
   if (status !== 0) process.exitCode = 1
 }
