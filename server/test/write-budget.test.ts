@@ -1,0 +1,75 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { type BenchService, startBenchService } from '../bench/support/bench-service.ts'
+import { type LoadGenerator, type LoadRequest, runLoad, startLoadGenerator } from '../bench/support/load.ts'
+import { prepareWalletRuns } from '../bench/support/wallet-load.ts'
+import { measureWrites } from '../bench/support/writes.ts'
+
+type Budget = Partial<
+  Record<'inserted' | 'updated' | 'deleted' | 'walRecords' | 'walBytes' | 'buffers' | 'foreignKeyChecks', number>
+>
+
+/**
+ * What PostgreSQL may do for one wallet-paid run, the sequencer's part included: counters, so they do not depend on the
+ * speed of the machine. WAL is counted without full-page images. Lower a bound when a change makes runs cheaper; raise
+ * one only with a reason in the commit.
+ */
+const BUDGETS: { name: string; inFlight: number; runs: number; budget: Budget }[] = [
+  {
+    name: '32 in flight',
+    inFlight: 32,
+    runs: 640,
+    budget: {
+      inserted: 28,
+      updated: 13,
+      deleted: 4.5,
+      walRecords: 205,
+      walBytes: 44_000,
+      buffers: 720,
+      foreignKeyChecks: 31,
+    },
+  },
+  {
+    name: 'one alone',
+    inFlight: 1,
+    runs: 60,
+    budget: { walRecords: 215, buffers: 1_000 },
+  },
+]
+
+let service: BenchService
+let generator: LoadGenerator
+let request: LoadRequest
+
+beforeAll(async () => {
+  // The WAL and the statistics belong to a whole server, so this test has its own.
+  service = await startBenchService()
+  generator = startLoadGenerator()
+  request = await prepareWalletRuns(service, 100)
+  // Connections, plans and caches of both processes.
+  await runLoad(generator, { port: service.port, inFlight: 32, requests: [request], count: 200 })
+}, 120_000)
+
+afterAll(async () => {
+  generator?.stop()
+  await service?.stop()
+})
+
+test.each(BUDGETS)(
+  'a wallet-paid run, $name, stays within its budget of rows, WAL and buffers',
+  async ({ name, inFlight, runs, budget }) => {
+    const writes = await measureWrites(service.query, () =>
+      runLoad(generator, { port: service.port, inFlight, requests: [request], count: runs }),
+    )
+    const figures = Object.keys(budget) as (keyof Budget)[]
+    const perRun = Object.fromEntries(
+      figures.map((figure) => [figure, Math.round((writes[figure] / runs) * 100) / 100]),
+    )
+    const tables = writes.tables
+      .filter(({ inserted, updated }) => inserted + updated > runs / 4)
+      .map(({ table, inserted, updated }) => `${table} ${(inserted / runs).toFixed(1)}/${(updated / runs).toFixed(1)}`)
+    console.log(`wallet-paid run, ${name}:`, JSON.stringify(perRun), `inserted/updated: ${tables.join(', ')}`)
+    const exceeded = figures.filter((figure) => perRun[figure]! > budget[figure]!)
+    expect(exceeded.map((figure) => `${figure}: ${perRun[figure]} > ${budget[figure]}`)).toEqual([])
+  },
+  120_000,
+)
