@@ -73,11 +73,14 @@ import { operatorRoutes } from './platform/operator.routes.ts'
 import { createOutbox } from './platform/outbox.ts'
 import { openSecretFolder } from './platform/secrets.ts'
 import { staticFileRoutes } from './platform/static-files.ts'
+import type { Supervised } from './platform/supervised.ts'
 
 /** The composition root: with `app/` the only code that imports both modules and adapters. */
 export type Overrides = {
   /** A `work` process does the background work and serves no requests. */
   role?: 'serve' | 'work'
+  /** Set in a process of `serve --workers`: the supervisor runs the embedded database and chain. */
+  supervised?: Supervised | undefined
   clock?: Clock
   log?: Log
   lane?: Lane
@@ -94,7 +97,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const log = overrides.log ?? createLog(config.LOG_LEVEL)
   const probe = overrides.probe ?? (() => {})
   const ids = createIds(clock)
-  const metrics = createMetrics()
+  const { supervised } = overrides
+  const metrics = createMetrics(supervised?.name)
   const jobs = createJobs(log, metrics)
   const instance = randomBytes(12).toString('hex')
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
@@ -116,11 +120,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
 
   const assemble = async () => {
     let postgres: EmbeddedPostgres | undefined
-    if (!config.DATABASE_URL) {
+    if (!config.DATABASE_URL && !supervised) {
       postgres = await startEmbeddedPostgres({ dataDir, log })
       closers.push(postgres.stop)
     }
-    const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: config.DATABASE_POOL, log })
+    const database = openDatabase(config.DATABASE_URL ?? supervised?.connection ?? postgres!.connection, {
+      max: config.DATABASE_POOL,
+      log,
+    })
     closers.push(database.close)
     const { db, pool } = database
     await migrate(database)
@@ -135,7 +142,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       secrets,
       keys,
       instance,
-      listens: overrides.role !== 'work',
+      mayOwn: overrides.role !== 'work' && !supervised,
+      senderShare: supervised?.senderShare,
       onMined: () => probe('mined'),
     })
     closers.push(chain.close)
@@ -276,7 +284,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       anonymousPerMinute: config.RATE_LIMIT_ANON_PER_MINUTE,
       keyPerMinute: config.RATE_LIMIT_KEY_PER_MINUTE,
     }
-    const { limiter, redisState } = await openRateLimiter(context)
+    const { limiter, redisState } = await openRateLimiter({ ...context, supervised })
     const app = await createHttp({
       log,
       clock,
@@ -302,11 +310,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       return config.DATABASE_URL ? ('ok' as const) : ('embedded' as const)
     }
     healthRoutes(app, {
-      health: createHealth({ checks: { supabase: databaseState, redis: redisState } }),
+      health: createHealth({
+        checks: { supabase: databaseState, redis: redisState },
+        processes: () => supervised?.counts(),
+      }),
       envCheck: () => checkEnv(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
     })
     registerGauges(context)
-    operatorRoutes(app, metrics)
+    operatorRoutes(app, metrics, supervised)
     app.get('/', { config: { unmetered: true } }, async (_request, reply) => reply.redirect('/docs'))
     staticFileRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
     staticFileRoutes(app, {

@@ -1,10 +1,17 @@
+import cluster from 'node:cluster'
+import { parseArgs } from 'node:util'
 import { ConfigError, readConfig } from './platform/config.ts'
 
 /** serve | migrate | work | demo | ledger-check | benchmark */
 const command = process.argv[2] ?? 'serve'
 
 const commands: Record<string, () => Promise<void>> = {
-  serve: async () => (await import('./commands/serve.ts')).serve(readConfig(process.env)),
+  serve: async () => {
+    const config = readConfig({ ...process.env, ...readWorkersFlag(process.argv.slice(3)) })
+    // The processes of a supervisor have its settings, but are not supervisors themselves.
+    if (config.WORKERS > 1 && cluster.isPrimary) return (await import('./commands/supervise.ts')).supervise(config)
+    return (await import('./commands/serve.ts')).serve(config)
+  },
   work: async () => (await import('./commands/work.ts')).work(readConfig(process.env)),
   migrate: async () => (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env)),
   'ledger-check': async () =>
@@ -13,6 +20,16 @@ const commands: Record<string, () => Promise<void>> = {
     ),
   benchmark: async () => (await import('./commands/benchmark.ts')).benchmark(readConfig(process.env)),
   demo: async () => (await import('./commands/demo.ts')).demo(readConfig(process.env)),
+}
+
+/** `serve --workers N` is the setting WORKERS. */
+function readWorkersFlag(args: string[]): { WORKERS?: string } {
+  try {
+    const { workers } = parseArgs({ args, options: { workers: { type: 'string' } } }).values
+    return workers === undefined ? {} : { WORKERS: workers }
+  } catch (error) {
+    throw new ConfigError((error as Error).message)
+  }
 }
 
 try {

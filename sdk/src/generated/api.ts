@@ -2849,6 +2849,12 @@ export interface components {
             status: "ok" | "degraded";
             redis: "ok" | "embedded" | "not_configured" | "unreachable";
             supabase: "ok" | "embedded" | "not_configured" | "unreachable";
+            /** @description Processes that share the port, when there are several. */
+            workers?: number;
+            /** @description How many of them answer requests at the moment. */
+            workers_ready?: number;
+            /** @description The process that does the background work. */
+            background?: "running" | "restarting" | "off";
         };
         InclusionProofResponse: {
             receipt_id: string;

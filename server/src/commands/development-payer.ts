@@ -1,12 +1,18 @@
+import type { OpenChain } from '../adapters/chain/open-chain.ts'
 import { loadCurve } from '../adapters/facilitators/secp256k1.ts'
-import type { Service } from '../app.ts'
 import { usdcFromMicro } from '../platform/money.ts'
+import type { SecretFolder } from '../platform/secrets.ts'
 
 const TOP_UP_MICRO = 1_000_000_000n
 const MINIMUM_MICRO = 10_000_000n
 
+type DevelopmentParts = {
+  secrets: SecretFolder
+  chain: Pick<OpenChain, 'reader' | 'asset'> & { dev: Pick<NonNullable<OpenChain['dev']>, 'mint'> | undefined }
+}
+
 /** Creates a payer with test money on the embedded chain, and tops it up when its balance is low. */
-export async function fundDevelopmentPayer({ secrets, chain }: Service) {
+export async function fundDevelopmentPayer({ secrets, chain }: DevelopmentParts) {
   const privateKey = secrets.readOrCreate(
     'dev-payer.key',
     () => `0x${Buffer.from(crypto.getRandomValues(new Uint8Array(32))).toString('hex')}`,

@@ -56,7 +56,7 @@ async function checkAgainstChain(config: Config, dataDir: string, database: Data
     secrets,
     keys,
     instance,
-    listens: true,
+    mayOwn: true,
     onMined: () => {},
   })
   try {

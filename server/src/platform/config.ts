@@ -133,6 +133,13 @@ export const settings = {
     parse: oneOf('on', 'off'),
     fallback: 'on',
   }),
+  WORKERS: setting({
+    group: 'server',
+    about:
+      'processes that share the port; with 2 or more, one further process does the background work (`serve --workers`)',
+    parse: integer(1, 64),
+    fallback: 1,
+  }),
   RATE_LIMIT_ANON_PER_MINUTE: setting({
     group: 'server',
     about: 'requests a minute for an address without a key; 0 is off',

@@ -2,11 +2,16 @@ import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom
 
 export type Metrics = ReturnType<typeof createMetrics>
 
-export function createMetrics() {
+/** `worker` names the process in a label when several processes answer one scrape. */
+export function createMetrics(worker?: string) {
   const registry = new Registry()
+  // Gauges about the database are the same in every process, so one of them reads them, without its label.
+  const databaseRegistry = new Registry()
+  if (worker !== undefined) registry.setDefaultLabels({ worker })
   collectDefaultMetrics({ register: registry, prefix: 'countersign_' })
   return {
     registry,
+    databaseRegistry,
     httpSeconds: new Histogram({
       name: 'countersign_http_request_seconds',
       help: 'Time to answer a request, by route and status.',
@@ -50,7 +55,7 @@ export function createMetrics() {
       new Gauge({
         name: `countersign_${name}`,
         help,
-        registers: [registry],
+        registers: [databaseRegistry],
         async collect() {
           this.set(await read())
         },

@@ -1,12 +1,17 @@
 import type { App } from './http-app.ts'
 import { describeApi } from './http-openapi.ts'
 import type { Metrics } from './metrics.ts'
+import { formatMetrics, type Supervised } from './supervised.ts'
 
 /** `/metrics` in Prometheus format, and the OpenAPI document of the running service. */
-export function operatorRoutes(app: App, metrics: Metrics) {
-  app.get('/metrics', { config: { unmetered: true } }, async (_request, reply) =>
-    reply.header('content-type', metrics.registry.contentType).send(await metrics.registry.metrics()),
-  )
+export function operatorRoutes(app: App, metrics: Metrics, supervised?: Supervised) {
+  supervised?.onReadMetrics(() => metrics.registry.getMetricsAsJSON())
+  const readProcesses = async () =>
+    supervised ? formatMetrics(await supervised.collectMetrics()) : metrics.registry.metrics()
+  app.get('/metrics', { config: { unmetered: true } }, async (_request, reply) => {
+    const texts = await Promise.all([readProcesses(), metrics.databaseRegistry.metrics()])
+    return reply.header('content-type', metrics.registry.contentType).send(texts.join('\n'))
+  })
   let description: string | undefined
   app.get('/openapi.json', { config: { unmetered: true } }, async (_request, reply) => {
     description ??= JSON.stringify(describeApi(app))

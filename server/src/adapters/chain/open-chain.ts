@@ -25,7 +25,10 @@ type Deps = {
   secrets: SecretFolder
   keys: Keys
   instance: string
-  listens: boolean
+  /** Whether this process may own the embedded chain: the others must be able to reach it. */
+  mayOwn: boolean
+  /** Which of the keys of FACILITATOR_PRIVATE_KEY this process sends with. */
+  senderShare?: { index: number; count: number } | undefined
   /** Called when a transaction has been mined and before its result is read; the crash test kills the process there. */
   onMined(): void
 }
@@ -68,7 +71,8 @@ export async function openChain(deps: Deps): Promise<OpenChain> {
     })
     return { ...shared, facilitator, close: async () => facilitator.close() }
   }
-  const privateKeys = config.FACILITATOR_PRIVATE_KEY!
+  const share = deps.senderShare ?? { index: 0, count: 1 }
+  const privateKeys = config.FACILITATOR_PRIVATE_KEY!.filter((_key, index) => index % share.count === share.index)
   const facilitator = createLocalFacilitator({
     request: request!,
     network: NETWORK,
@@ -90,7 +94,7 @@ async function openEmbeddedChain({
   log,
   keys,
   instance,
-  listens,
+  mayOwn,
   onMined,
 }: Deps): Promise<OpenChain> {
   const shared = await createSharedChain({
@@ -98,7 +102,7 @@ async function openEmbeddedChain({
     connect: database.connect,
     clock,
     log,
-    mayOwn: listens,
+    mayOwn,
   })
   const request: ChainRequest = async (method, params) => {
     const result = await shared.request(method, params)

@@ -12,6 +12,14 @@ const HealthResponse = Type.Object(
   {
     status: Type.Union([Type.Literal('ok'), Type.Literal('degraded')]),
     ...healthFields,
+    workers: Type.Optional(Type.Integer({ description: 'Processes that share the port, when there are several.' })),
+    workers_ready: Type.Optional(Type.Integer({ description: 'How many of them answer requests at the moment.' })),
+    background: Type.Optional(
+      Type.Union(
+        (['running', 'restarting', 'off'] as const).map((state) => Type.Literal(state)),
+        { description: 'The process that does the background work.' },
+      ),
+    ),
   },
   { title: 'HealthResponse', description: 'Whether the service and its dependencies can be reached.' },
 )

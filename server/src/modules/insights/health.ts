@@ -3,13 +3,23 @@ export type DependencyState = 'ok' | 'embedded' | 'not_configured' | 'unreachabl
 export type Check = () => Promise<DependencyState>
 /** The field names are the contract's: `redis` is the cache, `supabase` the database. */
 export type HealthChecks = { redis: Check; supabase: Check }
-export type HealthReport = { status: 'ok' | 'degraded'; redis: DependencyState; supabase: DependencyState }
+/** With several processes: how many answer requests, and whether the one for background work runs. */
+export type ProcessHealth = { workers: number; workers_ready: number; background: 'running' | 'restarting' | 'off' }
+export type HealthReport = {
+  status: 'ok' | 'degraded'
+  redis: DependencyState
+  supabase: DependencyState
+} & Partial<ProcessHealth>
 
 export type Health = ReturnType<typeof createHealth>
 
 const CHECK_TIMEOUT_MS = 2_000
 
-export function createHealth(deps: { checks: HealthChecks; timeoutMs?: number }) {
+export function createHealth(deps: {
+  checks: HealthChecks
+  timeoutMs?: number
+  processes?: () => ProcessHealth | undefined
+}) {
   const timeoutMs = deps.timeoutMs ?? CHECK_TIMEOUT_MS
   let pendingReport: Promise<HealthReport> | undefined
 
@@ -19,7 +29,7 @@ export function createHealth(deps: { checks: HealthChecks; timeoutMs?: number })
       runCheck(deps.checks.supabase, timeoutMs),
     ])
     const degraded = [redis, supabase].includes('unreachable')
-    return { status: degraded ? 'degraded' : 'ok', redis, supabase }
+    return { status: degraded ? 'degraded' : 'ok', redis, supabase, ...deps.processes?.() }
   }
 
   return {
