@@ -7,12 +7,12 @@
  *   --top      the costliest statements and functions
  * BENCH_RUNS (1,600), BENCH_ALONE (200), BENCH_ROUNDS (3) and BENCH_IN_FLIGHT (64) set the size.
  */
-import { type BenchService, startBenchService } from './support/bench-service.ts'
-import { readNodeCpu, readPostgresCpu } from './support/cpu.ts'
-import { type LoadGenerator, type LoadRequest, runLoad, startLoadGenerator } from './support/load.ts'
+import { startBenchService } from './support/bench-service.ts'
+import { runLoad, startLoadGenerator } from './support/load.ts'
 import { describeMachine, formatFigure, formatTable, median } from './support/report.ts'
+import { measureRunCost, type RunCost } from './support/run-cost.ts'
 import { prepareWalletRuns } from './support/wallet-load.ts'
-import { measureWrites, type Writes, waitForDrain } from './support/writes.ts'
+import { measureWrites, type Writes } from './support/writes.ts'
 
 const RUNS = Number(process.env.BENCH_RUNS ?? 1_600)
 const ALONE = Number(process.env.BENCH_ALONE ?? 200)
@@ -22,43 +22,6 @@ const TOP = 25
 
 const verbose = process.argv.includes('--verbose')
 const top = process.argv.includes('--top')
-
-type Cost = {
-  perSecond: number
-  p50Ms: number
-  p99Ms: number
-  nodeMs: number
-  postgresMs: number
-  clientMs: number
-  roles: Record<string, number>
-}
-
-/** CPU of a load up to the moment the sequencer has drained, a run. Statement statistics are off. */
-async function measureCpu(
-  service: BenchService,
-  generator: LoadGenerator,
-  request: LoadRequest,
-  count: number,
-  inFlight: number,
-): Promise<Cost> {
-  await waitForDrain(service.query)
-  const nodeBefore = readNodeCpu(service.pid, service.postmasterPid)
-  const postgresBefore = readPostgresCpu(service.postmasterPid)
-  const result = await runLoad(generator, { port: service.port, inFlight, requests: [request], count })
-  await waitForDrain(service.query)
-  const postgres = readPostgresCpu(service.postmasterPid)
-  return {
-    perSecond: count / result.seconds,
-    p50Ms: result.p50Ms,
-    p99Ms: result.p99Ms,
-    nodeMs: (readNodeCpu(service.pid, service.postmasterPid) - nodeBefore) / count,
-    postgresMs: (postgres.total - postgresBefore.total) / count,
-    clientMs: result.cpuMs / count,
-    roles: Object.fromEntries(
-      Object.entries(postgres.roles).map(([role, ms]) => [role, (ms - (postgresBefore.roles[role] ?? 0)) / count]),
-    ),
-  }
-}
 
 function printWrites(name: string, writes: Writes, count: number) {
   const perRun = (total: number) => formatFigure(total / count)
@@ -106,7 +69,7 @@ function printWrites(name: string, writes: Writes, count: number) {
 }
 
 const service = await startBenchService()
-const generator = startLoadGenerator()
+const generator = await startLoadGenerator()
 try {
   const request = await prepareWalletRuns(service, 10_000)
   await runLoad(generator, { port: service.port, inFlight: IN_FLIGHT, requests: [request], count: 600 })
@@ -114,10 +77,10 @@ try {
     { name: `${IN_FLIGHT} in flight`, inFlight: IN_FLIGHT, count: RUNS },
     { name: 'one alone', inFlight: 1, count: ALONE },
   ]
-  const costs = sizes.map((): Cost[] => [])
+  const costs = sizes.map((): RunCost[] => [])
   for (let round = 0; round < ROUNDS; round++) {
     for (const [index, { inFlight, count }] of sizes.entries()) {
-      costs[index]!.push(await measureCpu(service, generator, request, count, inFlight))
+      costs[index]!.push(await measureRunCost(service, generator, { requests: [request], count, inFlight }))
     }
   }
   const writes: Writes[] = []
@@ -132,7 +95,7 @@ try {
     `${describeMachine()}\nMedians of ${ROUNDS} rounds; CPU and writes until the sequencer has drained; a run:\n`,
   )
   const row = (name: string, figure: (index: number) => string) => [name, ...sizes.map((_, index) => figure(index))]
-  const cost = (name: string, value: (cost: Cost) => number) =>
+  const cost = (name: string, value: (cost: RunCost) => number) =>
     row(name, (index) => formatFigure(median(costs[index]!.map(value))))
   const written = (name: string, value: (writes: Writes) => number) =>
     row(name, (index) => formatFigure(value(writes[index]!) / sizes[index]!.count))

@@ -43,7 +43,7 @@ let request: LoadRequest
 beforeAll(async () => {
   // The WAL and the statistics belong to a whole server, so this test has its own.
   service = await startBenchService()
-  generator = startLoadGenerator()
+  generator = await startLoadGenerator()
   request = await prepareWalletRuns(service, 100)
   // Connections, plans and caches of both processes.
   await runLoad(generator, { port: service.port, inFlight: 32, requests: [request], count: 200 })

@@ -67,13 +67,19 @@ function readRole(pid: number): string {
   return role ?? 'backends'
 }
 
-/**
- * CPU time of a process and its children without PostgreSQL, which the service starts as its child. Children that have
- * ended count too.
- */
-export function readNodeCpu(pid: number, postmasterPid: number): number {
+/** How many Node processes a service consists of. */
+export const countProcesses = (pid: number, postmasterPid: number): number => {
   const stats = readAllStats()
   const postgresPids = new Set(listTree(stats, postmasterPid).map((stat) => stat.pid))
+  return listTree(stats, pid).filter((stat) => !postgresPids.has(stat.pid)).length
+}
+
+/** CPU time of a process and its children, ended ones included, without a PostgreSQL server that it started. */
+export function readProcessCpu(pid: number, postmasterPid?: number): number {
+  const stats = readAllStats()
+  const postgresPids = new Set(
+    postmasterPid === undefined ? [] : listTree(stats, postmasterPid).map((stat) => stat.pid),
+  )
   return listTree(stats, pid)
     .filter((stat) => !postgresPids.has(stat.pid))
     .reduce((sum, { ms, endedChildrenMs }) => sum + ms + endedChildrenMs, 0)

@@ -3,17 +3,12 @@
  * that the generator costs far less than what it measures. It reports its own CPU time with every result.
  */
 import { connect } from 'node:net'
+import { answerParent } from './child.ts'
 import type { Load, LoadResult } from './load.ts'
 
 const MAX_FAILURE_TEXT = 400
 
-process.on('message', async (load: Load) => {
-  try {
-    process.send!({ result: await generateLoad(load) })
-  } catch (error) {
-    process.send!({ error: (error as Error).message })
-  }
-})
+answerParent(generateLoad)
 
 async function generateLoad(load: Load): Promise<LoadResult> {
   const heads = load.requests.map(
@@ -23,18 +18,25 @@ async function generateLoad(load: Load): Promise<LoadResult> {
         .join('')}`,
   )
   const bodies = load.requests.map(({ body }) => body)
+  const expectedStatuses = load.requests.map(({ expectedStatus = 200 }) => expectedStatus)
+  const exchangeLength = load.exchangeLength ?? 1
   const limit = load.count ?? Number.POSITIVE_INFINITY
   const deadline = load.seconds === undefined ? Number.POSITIVE_INFINITY : performance.now() + load.seconds * 1000
   const statuses: Record<number, number> = {}
   const latencies: number[] = []
   let failure: string | undefined
-  let sent = 0
+  let nextNumber = 0
   let bytes = 0
 
-  /** The next request as bytes for the socket, or undefined when the load is complete. */
-  const takeRequest = (): string | undefined => {
-    if (sent >= limit || performance.now() >= deadline) return undefined
-    const number = sent++
+  /** The number of the first request of the next exchange, or undefined when the load is complete. */
+  const takeExchange = (): number | undefined => {
+    if (nextNumber >= limit || performance.now() >= deadline) return undefined
+    const number = nextNumber
+    nextNumber += exchangeLength
+    return number
+  }
+
+  const render = (number: number): string => {
     const index = number % heads.length
     const template = bodies[index]
     if (template === undefined) return `${heads[index]}\r\n`
@@ -45,6 +47,7 @@ async function generateLoad(load: Load): Promise<LoadResult> {
   const runConnection = () =>
     new Promise<void>((resolve, reject) => {
       const socket = connect(load.port, '127.0.0.1')
+      let number = -1
       let sentAt = 0
       let chunks: Buffer[] = []
       let received = 0
@@ -52,10 +55,12 @@ async function generateLoad(load: Load): Promise<LoadResult> {
       let expected = 0
       let status = 0
       const send = () => {
-        const request = takeRequest()
-        if (request === undefined) return socket.end(() => resolve())
+        const isInExchange = number >= 0 && (number + 1) % exchangeLength !== 0
+        const next = isInExchange ? number + 1 : takeExchange()
+        if (next === undefined) return socket.end(() => resolve())
+        number = next
         sentAt = performance.now()
-        socket.write(request)
+        socket.write(render(number))
       }
       socket.setNoDelay(true)
       socket.on('connect', send)
@@ -75,7 +80,8 @@ async function generateLoad(load: Load): Promise<LoadResult> {
         }
         if (received < expected) return
         statuses[status] = (statuses[status] ?? 0) + 1
-        if (status >= 300) failure ??= Buffer.concat(chunks).toString('utf8').slice(0, MAX_FAILURE_TEXT)
+        if (status !== expectedStatuses[number % heads.length])
+          failure ??= Buffer.concat(chunks).toString('utf8').slice(0, MAX_FAILURE_TEXT)
         latencies.push(performance.now() - sentAt)
         bytes += received
         chunks = []

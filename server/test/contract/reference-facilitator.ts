@@ -19,11 +19,8 @@ export type ReferenceFacilitator = {
   ): Promise<{ success: boolean; transaction: string; errorReason?: string }>
 }
 
-export function createReferenceFacilitator(
-  request: ChainRequest,
-  key: Hex,
-  factories: Hex[] = [],
-): ReferenceFacilitator {
+/** The signer that the reference schemes need. Transactions are sent one after the other. */
+export function createReferenceSigner(request: ChainRequest, key: Hex) {
   const account = privateKeyToAccount(key)
   const transport = custom({ request: ({ method, params }) => request(method, params as unknown[]) }, { retryCount: 0 })
   const client = createPublicClient({ chain: base, transport, pollingInterval: 1, cacheTime: 0 })
@@ -46,7 +43,7 @@ export function createReferenceFacilitator(
   }
 
   type Contract = { address: Hex; abi: readonly unknown[]; functionName: string; args: readonly unknown[] }
-  const signer = {
+  return {
     getAddresses: () => [account.address],
     readContract: (call: unknown) => client.readContract(call as never),
     verifyTypedData: (call: unknown) => client.verifyTypedData(call as never),
@@ -55,6 +52,14 @@ export function createReferenceFacilitator(
     waitForTransactionReceipt: ({ hash }: { hash: Hex }) => client.waitForTransactionReceipt({ hash }),
     getCode: ({ address }: { address: Hex }) => client.getCode({ address }),
   }
+}
+
+export function createReferenceFacilitator(
+  request: ChainRequest,
+  key: Hex,
+  factories: Hex[] = [],
+): ReferenceFacilitator {
+  const signer = createReferenceSigner(request, key)
   const config = { eip6492AllowedFactories: factories }
   const schemes = { 1: new ExactEvmSchemeV1(signer, config), 2: new ExactEvmScheme(signer, config) }
   const toArguments = (payment: ExactPayment, terms: PaymentTerms) => {

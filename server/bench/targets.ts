@@ -1,0 +1,89 @@
+/**
+ * The targets of docs/performance.md, measured in one run: the sides of each comparison take turns, and the figures are
+ * medians of the rounds.
+ *
+ * Run: npm run bench targets -- [--only=wallet,x402,reads,pgbench] [--write]
+ *   --write  also writes docs/performance/figures.json, the plots, and the tables of docs/performance.md
+ * BENCH_ROUNDS (5), BENCH_SECONDS (3), BENCH_PAYMENTS (640) and BENCH_TENANTS (1,000) set the size.
+ */
+import { describeMachine, formatFigure, formatTable } from './support/report.ts'
+import { type Figure, isMet, type Measurement } from './targets/figure.ts'
+import { measurePgbench } from './targets/pgbench.ts'
+import { measureReads } from './targets/reads.ts'
+import { measureWallet } from './targets/wallet.ts'
+import { measureX402 } from './targets/x402.ts'
+
+const rounds = Number(process.env.BENCH_ROUNDS ?? 5)
+const seconds = Number(process.env.BENCH_SECONDS ?? 3)
+const payments = Number(process.env.BENCH_PAYMENTS ?? 640)
+
+const parts: Record<string, () => Promise<Measurement>> = {
+  wallet: () => measureWallet({ rounds, seconds }),
+  x402: () => measureX402({ rounds, payments }),
+  reads: () => measureReads({ rounds, seconds: Math.min(seconds, 1) }),
+  pgbench: () => measurePgbench({ rounds: Math.min(rounds, 3), seconds: Math.ceil(seconds) }),
+}
+
+const only = process.argv
+  .find((argument) => argument.startsWith('--only='))
+  ?.slice('--only='.length)
+  .split(',')
+const names = only ?? Object.keys(parts)
+const unknownName = names.find((name) => !(name in parts))
+if (unknownName !== undefined)
+  throw new Error(`Unknown part '${unknownName}'. Parts: ${Object.keys(parts).join(', ')}.`)
+
+console.log(`${describeMachine()}\n${rounds} rounds`)
+const measurements: Measurement[] = []
+for (const name of names) {
+  const startedAt = performance.now()
+  const measurement = await parts[name]!()
+  measurements.push(measurement)
+  console.log(`\n-- ${name} (${Math.round((performance.now() - startedAt) / 1000)} s)`)
+  printMeasurement(measurement)
+}
+
+function printMeasurement({ figures, costs = [], writes = [], skipped }: Measurement) {
+  if (costs.length > 0) {
+    console.log(
+      formatTable([
+        ['', 'a second', 'p50 ms', 'p99 ms', 'Node ms', 'PostgreSQL ms', 'load generator ms'],
+        ...costs.map(({ name, ...cost }) => [
+          name,
+          ...[cost.perSecond, cost.p50Ms, cost.p99Ms, cost.nodeMs, cost.postgresMs, cost.clientMs].map(formatFigure),
+        ]),
+      ]),
+    )
+  }
+  if (writes.length > 0) {
+    console.log(
+      `\n${formatTable([
+        [
+          'a run',
+          'inserted',
+          'updated',
+          'HOT',
+          'deleted',
+          'WAL records',
+          'WAL bytes',
+          'FPI bytes',
+          'buffers',
+          'FK checks',
+        ],
+        ...writes.map(({ name, ...row }) => [name, ...Object.values(row).map(formatFigure)]),
+      ])}`,
+    )
+  }
+  for (const figure of figures) console.log(`\n${describeFigure(figure)}\n  ${figure.detail}`)
+  for (const reason of skipped) console.log(`\nSKIPPED ${reason}`)
+}
+
+function describeFigure(figure: Figure): string {
+  const { name, value, bar } = figure
+  if (!bar) return `${name}: ${formatFigure(value)}`
+  const limit = 'atLeast' in bar ? `at least ${bar.atLeast}` : `at most ${bar.atMost}`
+  return `${name}: ${formatFigure(value)} (${limit}: ${isMet(figure) ? 'met' : 'NOT MET'})`
+}
+
+const figures = measurements.flatMap((measurement) => measurement.figures)
+if (figures.some((figure) => isMet(figure) === false)) process.exitCode = 1
