@@ -162,6 +162,7 @@ begin
     values (run->>'id', run->>'kind', decision->>'tenant_id', decision->>'agent_id', run->>'session_id', run->>'loop_id', run->>'kind',
             case when approval <> 'null' then 'pending_approval' else 'blocked' end, case when approval <> 'null' then 'pending' else 'blocked' end,
             run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'));
+    perform journal_ended(blocked, at) from runs blocked where blocked.id = run->>'id' and blocked.state = 'blocked';
   end if;
   if preauth <> 'null' then
     perform insert_preauth(preauth || jsonb_build_object('status', case when approval <> 'null' then 'pending_approval' else 'rejected' end, 'approval_id', approval->>'id'));
@@ -331,7 +332,11 @@ begin
 end $$;
 
 create or replace function end_refused(approval approvals, at timestamptz) returns void language sql as $$
-  update runs set state = 'blocked', outcome = 'blocked', finished_at = at where id = approval.run_id and state in ('pending_approval', 'approved') and approval.preauth_id is null;
+  with ended as (
+    update runs set state = 'blocked', outcome = 'blocked', finished_at = at
+    where id = approval.run_id and state in ('pending_approval', 'approved') and approval.preauth_id is null returning runs
+  )
+  select journal_ended(runs, at) from ended;
   update preauths set status = 'rejected' where id = approval.preauth_id and status = 'pending_approval'
 $$;
 

@@ -1,50 +1,42 @@
--- Sums of runs by tenant, hour and lane. A run's cost is the recorded model cost, or else the lane's estimate in `costs`,
--- {agent_id: micro}. Costs are rounded for each run, so that totals do not depend on how they are grouped.
-create or replace function sum_runs(ids text[], costs jsonb)
+-- Sums of ended runs by tenant, hour and lane. ended: [{tenant_id, kind, agent_id, state, created_at, price_micro, cost_usd, latency_ms}]
+-- A run's cost is the recorded model cost, or else the lane's estimate in `costs`, {agent_id: micro}. Costs are rounded for
+-- each run, so that totals do not depend on how they are grouped.
+create or replace function sum_runs(ended jsonb, costs jsonb)
 returns table (tenant_id text, hour timestamptz, agent_id text, runs bigint, completed bigint, blocked bigint, failed bigint, spend_micro bigint, cost_micro bigint)
 language sql stable as $$
   select run.tenant_id, date_trunc('hour', run.created_at, 'UTC'), run.agent_id, count(*),
          count(*) filter (where run.state = 'completed'), count(*) filter (where run.state = 'blocked'), count(*) filter (where run.state = 'failed'),
          coalesce(sum(run.price_micro) filter (where run.state = 'completed'), 0)::bigint,
-         coalesce(sum(round(coalesce((run.result#>>'{execution,usage,cost_usd}')::numeric * 1000000, (costs->>run.agent_id)::numeric, 0)))
-           filter (where run.state = 'completed'), 0)::bigint
-  from runs run
-  where run.id = any(ids) and run.tenant_id is not null and run.kind in ('run', 'loop') and run.state in ('completed', 'blocked', 'failed')
+         coalesce(sum(round(coalesce(run.cost_usd * 1000000, (costs->>run.agent_id)::numeric, 0))) filter (where run.state = 'completed'), 0)::bigint
+  from jsonb_to_recordset(ended) as run (tenant_id text, kind text, agent_id text, state text, created_at timestamptz, price_micro bigint, cost_usd numeric)
+  where run.tenant_id is not null and run.kind in ('run', 'loop')
   group by 1, 2, 3
 $$;
 
-create or replace function sum_latencies(ids text[]) returns table (tenant_id text, day date, bucket int, runs bigint) language sql stable as $$
-  select run.tenant_id, (run.created_at at time zone 'UTC')::date, floor(ln(greatest((run.result#>>'{execution,latency_ms}')::float8, 1)) / ln(1.1))::int, count(*)
-  from runs run
-  where run.id = any(ids) and run.tenant_id is not null and run.kind in ('run', 'loop') and run.state = 'completed'
-    and run.result#>>'{execution,latency_ms}' is not null
+create or replace function sum_latencies(ended jsonb) returns table (tenant_id text, day date, bucket int, runs bigint) language sql stable as $$
+  select run.tenant_id, (run.created_at at time zone 'UTC')::date, floor(ln(greatest(run.latency_ms, 1)) / ln(1.1))::int, count(*)
+  from jsonb_to_recordset(ended) as run (tenant_id text, kind text, state text, created_at timestamptz, latency_ms float8)
+  where run.tenant_id is not null and run.kind in ('run', 'loop') and run.state = 'completed' and run.latency_ms is not null
   group by 1, 2, 3
 $$;
 
--- The runs whose end these events announce. A rejected or expired approval ends its run only if that run is blocked.
-create or replace function ended_runs(event_ids text[]) returns text[] language sql stable as $$
-  select array(
-    select event.data->>'run_id' from events event where event.id = any(event_ids) and event.type in ('run.completed', 'run.blocked', 'run.failed')
-    union
-    select run.id from events event join runs run on run.id = event.data->>'run_id' and run.state = 'blocked'
-    where event.id = any(event_ids) and event.type in ('approval.rejected', 'approval.expired'))
-$$;
-
--- Adds ended runs to the sums. Each run is added once, with the event of its end.
-create or replace function fold_runs(ids text[], costs jsonb) returns void language sql as $$
+-- Adds ended runs to the sums of their tenants and lanes. Each run is added once, in the transaction that deletes its row
+-- from the journal.
+create or replace function fold_runs(ended jsonb, costs jsonb) returns void language sql as $$
   insert into run_hours as run_hour (tenant_id, hour, agent_id, runs, completed, blocked, failed, spend_micro, cost_micro)
-  select * from sum_runs(ids, costs)
+  select * from sum_runs(ended, costs)
   on conflict (tenant_id, hour, agent_id) do update set runs = run_hour.runs + excluded.runs, completed = run_hour.completed + excluded.completed,
     blocked = run_hour.blocked + excluded.blocked, failed = run_hour.failed + excluded.failed,
     spend_micro = run_hour.spend_micro + excluded.spend_micro, cost_micro = run_hour.cost_micro + excluded.cost_micro;
   insert into run_latencies as latency (tenant_id, day, bucket, runs)
-  select * from sum_latencies(ids)
-  on conflict (tenant_id, day, bucket) do update set runs = latency.runs + excluded.runs
+  select * from sum_latencies(ended)
+  on conflict (tenant_id, day, bucket) do update set runs = latency.runs + excluded.runs;
+  select fold_lanes(ended)
 $$;
 
--- Ended runs that are not in the sums yet; with them every total is exact.
-create or replace function unfolded_runs(tenant text) returns text[] language sql stable as $$
-  select ended_runs(array(select event.id from events event where event.dispatched_at is null and event.tenant_id = tenant))
+-- Ended runs that are not in the sums yet; with them every total is exact. The journal is short, so it needs no index by tenant.
+create or replace function unfolded_runs(tenant text) returns jsonb language sql stable as $$
+  select coalesce(jsonb_agg(ended || jsonb_build_object('tenant_id', tenant_id)), '[]') from journal where tenant_id = tenant and ended is not null
 $$;
 
 create or replace function tenant_run_hours(tenant text, since timestamptz, until timestamptz, costs jsonb)

@@ -143,7 +143,8 @@ begin
   end if;
   update runs set state = 'completed', outcome = 'completed', answer_status = (input#>>'{answer,status}')::int, answer_body = input#>>'{answer,body}', finished_at = at,
     ended_seq = nextval('decision_order')
-  where id = run.id;
+  where id = run.id returning * into run;
+  perform journal_ended(run, at);
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;
   perform audit_event(input->'audit');
   return jsonb_build_object('status', input#>'{answer,status}', 'body', input#>'{answer,body}', 'first', true);
@@ -188,7 +189,8 @@ begin
   end if;
   update runs set state = 'failed', outcome = 'failed', answer_status = (input#>>'{answer,status}')::int, answer_body = input#>>'{answer,body}', finished_at = at,
     ended_seq = nextval('decision_order')
-  where id = run.id;
+  where id = run.id returning * into run;
+  perform journal_ended(run, at);
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;
   perform audit_event(input->'audit');
   return jsonb_build_object('status', input#>'{answer,status}', 'body', input#>'{answer,body}', 'first', true);

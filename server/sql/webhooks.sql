@@ -1,7 +1,8 @@
 -- input: {id, tenant_id, type, data, created_at}. A guest's event is not written, because it cannot have subscribers.
 create or replace function emit_event(input jsonb) returns void language sql as $$
-  insert into events (id, tenant_id, type, data, created_at)
-  select input->>'id', input->>'tenant_id', input->>'type', input->'data', (input->>'created_at')::timestamptz
+  insert into journal (tenant_id, at, events)
+  select input->>'tenant_id', (input->>'created_at')::timestamptz,
+         jsonb_build_array(jsonb_build_object('id', input->'id', 'type', input->'type', 'data', input->'data'))
   where input->>'tenant_id' is not null
 $$;
 

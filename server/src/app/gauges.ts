@@ -26,17 +26,17 @@ const gauges: [name: string, help: string, query: string][] = [
   [
     'receipts_unsequenced',
     'Receipts that wait for their place in the log.',
-    'select count(*) from (select 1 from log_queue limit 10000) waiting',
+    'select count(*) from (select 1 from journal where receipt_id is not null limit 10000) waiting',
   ],
   [
     'events_undispatched',
     'Events that wait to be numbered.',
-    'select count(*) from (select 1 from events where dispatched_at is null limit 10000) waiting',
+    'select coalesce(sum(jsonb_array_length(events)), 0) from (select events from journal where events is not null limit 10000) waiting',
   ],
   [
     'event_age_seconds',
     'Age of the oldest event that waits to be numbered.',
-    'select coalesce(extract(epoch from now() - min(created_at)), 0) from events where dispatched_at is null',
+    'select coalesce(extract(epoch from now() - (select at from journal where events is not null order by id limit 1)), 0)',
   ],
   [
     'webhook_overdue_seconds',

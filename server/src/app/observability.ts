@@ -8,16 +8,17 @@ import { createControlTower } from '../modules/insights/control-tower.ts'
 import { createFrozenAgents } from '../modules/insights/frozen-agents.ts'
 import { insightsRoutes } from '../modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts'
-import { createRunTotalsUpdater } from '../modules/insights/run-totals.ts'
+import { createRunTotals } from '../modules/insights/run-totals.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
 import { createDeliveryWorker } from '../modules/webhooks/delivery-worker.ts'
-import { createDispatchTask, DELIVERIES_CHANNEL } from '../modules/webhooks/dispatch.ts'
+import { createDispatcher, DELIVERIES_CHANNEL } from '../modules/webhooks/dispatch.ts'
 import { createGuardedAgent } from '../modules/webhooks/guarded-agent.ts'
 import { createSender } from '../modules/webhooks/send.ts'
 import { webhooksRoutes } from '../modules/webhooks/webhooks.routes.ts'
 import { createWebhooks } from '../modules/webhooks/webhooks.ts'
 import type { App } from '../platform/http-app.ts'
+import { createJournalTask } from '../platform/journal.ts'
 import { createSequencer } from '../platform/sequencer.ts'
 import type { AppContext } from './context.ts'
 
@@ -25,7 +26,7 @@ const DELIVER_MS = 1_000
 const PREDICT_MS = 15_000
 const CLEANUP_MS = 60_000
 
-/** The sequencer with its tasks (receipt log, audit chains, webhooks), and alerts, analytics and the control tower. */
+/** The sequencer with the consumers of the journal (receipt log, audit chains, webhooks, sums), and alerts, analytics and the control tower. */
 export function composeObservability(
   context: AppContext,
   parts: { tenants: Tenants; catalog: Catalog; receipts: Receipts },
@@ -67,9 +68,16 @@ export function composeObservability(
     log,
     instance: context.instance,
     tasks: [
-      receipts.log.task,
-      ...audit.tasks,
-      createDispatchTask({ clock, ids, onDispatch: createRunTotalsUpdater(costs) }),
+      createJournalTask({
+        log,
+        consumers: [
+          receipts.log.consumer,
+          audit.chain,
+          createDispatcher({ clock, ids }),
+          createRunTotals({ clock, costs }),
+        ],
+      }),
+      audit.headsTask,
     ],
   })
   context.onClose(sequencer.stop)

@@ -51,3 +51,9 @@ export function createIds(clock: Clock): Ids {
 
   return { uuid, next: (prefix) => `${prefix}_${uuid()}` }
 }
+
+/** Every id of this prefix that was made before `at` sorts before this one, and every later one after it. */
+export function firstIdAt(prefix: string, at: Date): string {
+  const hex = at.getTime().toString(16).padStart(12, '0')
+  return `${prefix}_${hex.slice(0, 8)}-${hex.slice(8)}`
+}

@@ -52,6 +52,7 @@ export async function migrate(database: Pick<Database, 'connect'>): Promise<{ ap
 // Functions of earlier releases that no file under `sql/` defines any more. `any_word_of` and `claim_given_up` join them in
 // the next release: processes of the release before this one call them by name and may still be running.
 const RETIRED_FUNCTIONS = [
+  'ended_runs',
   'need_no_room',
   'need_rules_version',
   'need_same_room',

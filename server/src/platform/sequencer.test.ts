@@ -42,6 +42,7 @@ const numbering = (between: (tx: Tx) => Promise<void> = async () => {}): Sequenc
         select id, ${rows[0]!.next}::int + row_number() over (order by id) - 1 as place from numbered where seq is null order by id limit 10
       ) batch where batch.id = numbered.id
     `.execute(tx)
+    return true
   },
 })
 

@@ -12,10 +12,16 @@ export type SequencedTask = {
   hasWork(db: Db): Promise<boolean>
   /**
    * Numbers one batch, a few thousand at most, inside the sequencer's transaction: it reads what the last committed
-   * batch wrote, and no other process can write meanwhile. It is run again after a failure.
+   * batch wrote, and no other process can write meanwhile. It is run again after a failure. The answer is whether more may
+   * be waiting: after false, what comes later is left to the next run, so that it shares a batch with others.
    */
-  processBatch(tx: Tx): Promise<void>
+  processBatch(tx: Tx): Promise<boolean>
+  /** Called after each run of the process that holds the lease, outside any transaction. */
+  maintain?(db: Db): Promise<void>
 }
+
+/** Thrown by a task to undo its batch and be called again at once; it has already changed what it will do. */
+export class BatchWithdrawn extends Error {}
 
 export type SequencerDeps = {
   db: Db
@@ -35,6 +41,8 @@ class LeaseLostError extends Error {}
 const MAX_BACKOFF_MS = 30_000
 // Bounds one run, so that the lease is renewed and a stop takes effect even under constant load.
 const MAX_BATCHES_PER_RUN = 100
+// Under load, batches follow one another at this distance: a batch has a cost of its own, which its rows share.
+const BUSY_MS = 100
 
 export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idleMs = 250 }: SequencerDeps) {
   let epoch: bigint | undefined
@@ -42,15 +50,18 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idl
   let running: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let started = false
+  let wasBusy = false
   const backoffs = new Map<string, { until: number; delayMs: number }>()
 
   /** Processes what is waiting; false when another process holds the lease. */
   const runOnce = async (): Promise<boolean> => {
     epoch ??= await acquireLease(db, instance, leaseMs)
     if (epoch === undefined) return false
+    wasBusy = false
     try {
       for (let batches = 0; batches < MAX_BATCHES_PER_RUN; batches += 1) if (!(await processTasks(epoch))) break
       if (performance.now() - renewedAt > leaseMs / 3) await withLease(epoch, async () => {})
+      for (const task of tasks) await task.maintain?.(db)
       return true
     } catch (error) {
       if (!(error instanceof LeaseLostError)) throw error
@@ -60,18 +71,22 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idl
     }
   }
 
-  /** One batch of each task in turn, so that none starves the others. */
+  /** One batch of each task in turn, so that none starves the others; true when more may be waiting. */
   const processTasks = async (leaseEpoch: bigint): Promise<boolean> => {
-    let didWork = false
+    let hasMore = false
     for (const task of tasks) {
       const backoff = backoffs.get(task.name)
       if (backoff && backoff.until > performance.now()) continue
       try {
         if (!(await task.hasWork(db))) continue
-        await withLease(leaseEpoch, (tx) => task.processBatch(tx))
+        wasBusy = true
+        if (await withLease(leaseEpoch, (tx) => task.processBatch(tx))) hasMore = true
         backoffs.delete(task.name)
-        didWork = true
       } catch (error) {
+        if (error instanceof BatchWithdrawn) {
+          hasMore = true
+          continue
+        }
         if (error instanceof LeaseLostError || isUnavailable(error)) throw error
         // A failing task must not hold up the others.
         const delayMs = Math.min((backoff?.delayMs ?? idleMs) * 2, MAX_BACKOFF_MS)
@@ -79,20 +94,21 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idl
         log.error({ err: error, task: task.name }, 'a sequencer task failed and will be retried')
       }
     }
-    return didWork
+    return hasMore
   }
 
   /** The lease row stays locked until commit: a take-over waits, or this process finds the epoch changed and writes nothing. */
-  const withLease = async (leaseEpoch: bigint, work: (tx: Tx) => Promise<void>) => {
-    await db.transaction().execute(async (tx) => {
+  const withLease = async <Result>(leaseEpoch: bigint, work: (tx: Tx) => Promise<Result>): Promise<Result> => {
+    const result = await db.transaction().execute(async (tx) => {
       const { numAffectedRows } = await sql`
         update sequencer_lease set expires_at = clock_timestamp() + ${leaseMs} * interval '1 millisecond'
         where id = 1 and epoch = ${leaseEpoch} and holder = ${instance}
       `.execute(tx)
       if (numAffectedRows !== 1n) throw new LeaseLostError()
-      await work(tx)
+      return work(tx)
     })
     renewedAt = performance.now()
+    return result
   }
 
   const run = async () => {
@@ -102,7 +118,8 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idl
     } catch (error) {
       log.debug({ err: error }, 'the sequencer could not reach the database')
     }
-    if (started) timer = setTimeout(wake, epoch === undefined ? leaseMs / 2 : idleMs).unref()
+    if (started)
+      timer = setTimeout(wake, epoch === undefined ? leaseMs / 2 : wasBusy ? Math.min(BUSY_MS, idleMs) : idleMs).unref()
   }
 
   const wake = () => {

@@ -4,6 +4,7 @@ import { hashApprovalPayload } from '../../src/modules/brokerage/approval-payloa
 import { INSTRUMENT_TYPES, type InstrumentType } from '../../src/modules/brokerage/broker.ts'
 import { attestedBytes } from '../../src/modules/brokerage/trade-receipt.ts'
 import { sha256 } from '../../src/platform/canonical.ts'
+import { readAudits } from '../journal.ts'
 import { OPEN, openWorld, SYMBOLS, type World } from './world.ts'
 
 let world: World
@@ -299,10 +300,8 @@ test('each state change is an event and an audit record, in order', async () => 
   expect(eventTypesOf(body.run_id)).toEqual(['rh_run.pending', 'rh_run.approved', 'rh_run.executed'])
   expect(eventTypesOf(refusedRun.body.run_id)).toEqual(['rh_run.rejected'])
   expect(eventTypesOf(expiredRun.body.run_id)).toEqual(['rh_run.pending', 'rh_run.cancelled'])
-  const { rows } = await sql<{
-    type: string
-  }>`select type from audit_events where subject = ${body.run_id} order by id`.execute(world.db)
-  expect(rows.map((row) => row.type)).toEqual(['rh_run.pending', 'rh_run.approved', 'rh_run.executed'])
+  const audits = (await readAudits(world.db)).filter(({ subject }) => subject === body.run_id)
+  expect(audits.map(({ type }) => type)).toEqual(['rh_run.pending', 'rh_run.approved', 'rh_run.executed'])
 })
 
 function restorePrices() {

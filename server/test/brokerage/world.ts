@@ -25,6 +25,7 @@ import { createOutbox } from '../../src/platform/outbox.ts'
 import { createRateLimiter } from '../../src/platform/rate-limit.ts'
 import { createTestClock } from '../clock.ts'
 import { createTestDatabase, silent } from '../harness.ts'
+import { readEvents } from '../journal.ts'
 import { createManualMarket, e8, type ManualMarket } from './manual-market.ts'
 
 /** A brokerage with its own database, and a clock and a market that the test sets. */
@@ -212,13 +213,7 @@ export async function openWorld(options: WorldOptions = {}) {
     approve: (runId: string, body: Record<string, unknown> = {}) =>
       call('POST', '/api/rh/approve', { run_id: runId, ...body }),
     getRun: async (runId: string) => (await call('GET', `/api/rh/runs/${runId}`)).body,
-    events: async () => {
-      const { rows } = await sql<{
-        type: string
-        data: Record<string, unknown>
-      }>`select type, data from events order by id`.execute(database.db)
-      return rows
-    },
+    events: () => readEvents(database.db),
     async close() {
       await app.close()
       await database.close()

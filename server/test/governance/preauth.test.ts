@@ -1,6 +1,7 @@
 import { verifyPreauthToken, verifyReceipt, verifyStatement } from '@countersign/proof'
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { readJson } from '../harness.ts'
+import { readEvents } from '../journal.ts'
 import { anotherKey, counterFaults, openWorld, richTenant, run, type Tenant, type World } from './world.ts'
 
 let world: World
@@ -560,11 +561,7 @@ describe('orphaned pre-authorisations', () => {
       reserved: '5000000',
     })
     expect(await budgetFigures(tenant)).toEqual([5, 5, 0])
-    const eventsOfTenant = await world.db
-      .selectFrom('events')
-      .select('type')
-      .where('tenant_id', '=', tenant.tenantId)
-      .execute()
+    const eventsOfTenant = await readEvents(world.db, tenant.tenantId)
     expect(eventsOfTenant.filter((event) => event.type === 'preauth.escalated')).toHaveLength(1)
     const alerts = await world.db
       .selectFrom('alerts')

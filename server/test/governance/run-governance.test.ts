@@ -1,6 +1,7 @@
 import { verifyReceipt } from '@countersign/proof'
 import fc from 'fast-check'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { readAudits, readEvents } from '../journal.ts'
 import { anotherKey, counterFaults, openWorld, richTenant, run, type World } from './world.ts'
 
 let world: World
@@ -21,15 +22,7 @@ const budget = async (headers: Record<string, string>, body: Record<string, unkn
 }
 const runsOf = async (headers: Record<string, string>, query = '') =>
   (await world.get(`/api/runs${query}`, headers)).body.runs
-const eventsOf = async (tenantId: string) =>
-  (
-    await world.db
-      .selectFrom('events')
-      .select(['type', 'data'])
-      .where('tenant_id', '=', tenantId)
-      .orderBy('id')
-      .execute()
-  ).map((row) => row.type)
+const eventsOf = async (tenantId: string) => (await readEvents(world.db, tenantId)).map((row) => row.type)
 
 describe('budget in the request', () => {
   test('a named lane above max_price_usdc is refused, with the smallest change that would pass', async () => {
@@ -586,11 +579,7 @@ describe('overrides', () => {
     const completed = responses.find(({ status }) => status === 200)!.body
     expect(completed.receipt.governance.override_id).toBe(override.body.authorization_id)
     expect(completed.policy_applied.filter(({ granted_by }: { granted_by?: string }) => granted_by)).toHaveLength(2)
-    const audit = await world.db
-      .selectFrom('audit_events')
-      .select(['type', 'data'])
-      .where('tenant_id', '=', tenant.tenantId)
-      .execute()
+    const audit = await readAudits(world.db, tenant.tenantId)
     expect(audit.map((row) => row.type)).toContain('override.issued')
     expect(audit.find((row) => row.type === 'run.admitted')!.data).toMatchObject({
       override_id: override.body.authorization_id,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { periodOf } from '../../src/modules/governance/windows.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
+import { readEvents } from '../journal.ts'
 import { type Node, onboard, openNode, sendRequest } from '../tenants/test-node.ts'
 import { addRun, setBudget } from './rows.ts'
 
@@ -128,10 +129,8 @@ test('a budget that will run out before its window ends raises one alert with a 
   const [escalated, ...othersAfter] = await listAlerts()
   expect(othersAfter).toEqual([])
   expect(escalated).toMatchObject({ id: first!.id, severity: 'critical', read: false })
-  const events = await database.pool.query(`select type from events where tenant_id = $1 and type = 'alert.created'`, [
-    tenantId,
-  ])
-  expect(events.rows).toHaveLength(1)
+  const events = await readEvents(database.db, tenantId)
+  expect(events.filter(({ type }) => type === 'alert.created')).toHaveLength(1)
 })
 
 test('a budget that lasts until its window ends raises no alert', async () => {

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
 import { periodOf } from '../../src/modules/governance/windows.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
+import { readAudits } from '../journal.ts'
 import { type Node, onboard, openNode, sendRequest } from '../tenants/test-node.ts'
 import { addRun, setBudget } from './rows.ts'
 
@@ -102,15 +103,12 @@ test('a run whose approval was rejected is counted as blocked, once', async () =
   const failed = await addRun(node, database, { tenantId, state: 'failed' })
   await node.tick()
   expect((await readAnalytics('?window=24h')).totals).toMatchObject({ runs: 2, blocked: 0, failed: 1 })
-  await database.pool.query(`update runs set state = 'blocked', outcome = 'blocked' where id = $1`, [waiting])
   // The approval of the failed run expires too, which must not count the run a second time.
-  for (const [type, run_id] of [
-    ['approval.rejected', waiting],
-    ['approval.expired', failed],
-  ] as const)
-    await database.db
-      .transaction()
-      .execute((tx) => node.outbox.emit(tx, { tenantId, type, data: { run_id }, at: node.clock.now() }))
+  for (const runId of [waiting, failed])
+    await database.pool.query(
+      `select end_refused(jsonb_populate_record(null::approvals, jsonb_build_object('run_id', $1::text)), $2)`,
+      [runId, node.clock.now()],
+    )
   const expectedTotals = { runs: 2, blocked: 1, failed: 1 }
   expect((await readAnalytics('?window=24h')).totals).toMatchObject(expectedTotals)
   await node.tick()
@@ -202,11 +200,8 @@ test('a frozen agent is frozen in every process at once, until it is unfrozen', 
   )
   expect(unfreezeResponse.body.frozen_agents).toEqual([])
   await expect.poll(() => isFrozenOnBoth('writer-v1')).toEqual([false, false])
-  const { rows } = await database.pool.query(
-    `select type from audit_events where tenant_id = $1 and type like 'agent.%' order by id`,
-    [tenantId],
-  )
-  expect(rows.map((row) => row.type)).toEqual(['agent.frozen', 'agent.frozen', 'agent.unfrozen'])
+  const audits = (await readAudits(database.db, tenantId)).filter(({ type }) => type.startsWith('agent.'))
+  expect(audits.map(({ type }) => type)).toEqual(['agent.frozen', 'agent.frozen', 'agent.unfrozen'])
   await otherNode.close()
 })
 

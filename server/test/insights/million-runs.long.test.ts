@@ -33,7 +33,9 @@ beforeAll(async () => {
       [tenant.tenant_id, now, first, RUNS, BATCH],
     )
     await database.pool.query(
-      `select fold_runs(array(select id from runs where id >= 'run_' || lpad($1::text, 12, '0') and id < 'run_' || lpad($2::text, 12, '0')), '{}')`,
+      `select fold_runs((select jsonb_agg(jsonb_build_object('tenant_id', tenant_id, 'kind', kind, 'agent_id', agent_id, 'state', state,
+                'created_at', created_at, 'price_micro', price_micro, 'latency_ms', result#>'{execution,latency_ms}'))
+              from runs where id >= 'run_' || lpad($1::text, 12, '0') and id < 'run_' || lpad($2::text, 12, '0')), '{}')`,
       [String(first), String(first + BATCH)],
     )
   }

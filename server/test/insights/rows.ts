@@ -11,7 +11,7 @@ export type SeedRun = {
   at?: Date
 }
 
-/** Inserts a finished run as the service would have written it, with the event of its end. */
+/** Inserts a finished run as the service would have written it, with its end in the journal. */
 export async function addRun(node: Node, database: Database, run: SeedRun): Promise<string> {
   const { tenantId, agentId = 'writer-v1', state = 'completed', priceMicro = 13_000n, latencyMs = 100 } = run
   const at = run.at ?? node.clock.now()
@@ -38,8 +38,7 @@ export async function addRun(node: Node, database: Database, run: SeedRun): Prom
     ],
   )
   if (outcome === state) {
-    const event = { tenantId, type: `run.${state}`, data: { run_id: id }, at }
-    await database.db.transaction().execute((tx) => node.outbox.emit(tx, event))
+    await database.pool.query('select journal_ended(run, $2) from runs run where run.id = $1', [id, at])
   }
   return id
 }

@@ -1,6 +1,7 @@
 import { createOfflineLane } from '../../src/adapters/lanes/offline.ts'
 import type { Lane, LaneResult } from '../../src/modules/runs/lane.ts'
 import { type Payer, readChallenge, signPayment, startService } from '../harness.ts'
+import { readEvents } from '../journal.ts'
 
 const ADMIN_KEY = 'a-key-that-only-the-operator-has'
 
@@ -60,16 +61,7 @@ export async function startWorld(env: Record<string, string> = {}) {
         string
       >,
 
-    events: async (tenantId: string) =>
-      (await service.db
-        .selectFrom('events')
-        .select(['type', 'data'])
-        .where('tenant_id', '=', tenantId)
-        .orderBy('id')
-        .execute()) as {
-        type: string
-        data: Record<string, unknown>
-      }[],
+    events: (tenantId: string) => readEvents(service.db, tenantId),
 
     payee: async () =>
       readChallenge((await service.post('/api/run', { task: 'hello' })).headers).accepts[0].payTo as string,

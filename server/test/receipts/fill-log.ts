@@ -2,7 +2,7 @@ import { sql } from 'kysely'
 import type { Db } from '../../src/platform/db.ts'
 
 /**
- * Puts receipts of typical length into the queue of the log. They are not signed, because only the log is tested here and
+ * Puts receipts of typical length into the journal, from which they get into the log. They are not signed, because only the log is tested here and
  * a million signatures would take a minute.
  */
 export async function queueReceipts(db: Db, from: number, count: number) {
@@ -16,7 +16,7 @@ export async function queueReceipts(db: Db, from: number, count: number) {
       from generate_series(${from}::int, ${from + count - 1}::int) as n
       returning id
     )
-    insert into log_queue (receipt_id) select id from issued
+    insert into journal (at, receipt_id) select now(), id from issued order by id
   `.execute(db)
 }
 

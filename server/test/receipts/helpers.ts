@@ -4,6 +4,7 @@ import { createReceipts, type ReceiptsDeps } from '../../src/modules/receipts/re
 import type { ReceiptDraft } from '../../src/modules/receipts/sign-receipt.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createIds } from '../../src/platform/ids.ts'
+import { createJournalTask } from '../../src/platform/journal.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createSequencer } from '../../src/platform/sequencer.ts'
 import { createTestClock } from '../clock.ts'
@@ -21,8 +22,8 @@ export async function createTestDatabase() {
     /** Removes all receipts and audit events: much faster than another database. */
     async clear() {
       await database.pool.query(
-        `truncate receipts, log_queue, log_entries, log_tiles, log_head, log_cosignatures, signing_keys,
-                  audit_events, audit_queue, audit_links, audit_heads`,
+        `truncate journal, receipts, log_entries, log_tiles, log_head, log_cosignatures, signing_keys, lane_receipts,
+                  audit_events, audit_heads`,
       )
       await database.pool.query(`update sequencer_lease set expires_at = '-infinity'`)
     },
@@ -48,7 +49,7 @@ export function createReceiptsFixture(database: Pick<Database, 'db'>, options: P
   const { log } = receipts
   const { issueAuditHead: commitHead, get: receipt } = receipts
   const audit = createAudit({ db, clock, ids, keys, commitHead, getReceipt: receipt })
-  const tasks = [...audit.tasks, log.task]
+  const tasks = [createJournalTask({ log: silentLog, consumers: [audit.chain, log.consumer] }), audit.headsTask]
   const sequencer = createSequencer({ db, log: silentLog, instance: ids.uuid(), tasks, leaseMs: 60_000 })
 
   const draft = (overrides: Partial<ReceiptDraft> = {}): ReceiptDraft => ({
@@ -87,6 +88,7 @@ export function createReceiptsFixture(database: Pick<Database, 'db'>, options: P
     log,
     receipts,
     audit,
+    tasks,
     sequencer,
     draft,
     issue,

@@ -94,7 +94,7 @@ test('two sequencers whose leader is killed again and again leave no gap and no 
   await issueLoop
   const countQueued = async () => {
     const { rows } = await sql<{ count: string }>`
-      select (select count(*) from log_queue) + (select count(*) from audit_queue) as count`.execute(fixture.db)
+      select count(*) from journal`.execute(fixture.db)
     return Number(rows[0]!.count)
   }
   await expect.poll(countQueued, { timeout: 30_000 }).toBe(0)

@@ -4,12 +4,12 @@ import { createSequencer } from '../../src/platform/sequencer.ts'
 import { createReceiptsFixture, silent } from './helpers.ts'
 
 const database = openDatabase(process.argv[2]!, { max: 3, log: silent })
-const { audit, log, ids } = createReceiptsFixture(database)
+const { tasks, ids } = createReceiptsFixture(database)
 const sequencer = createSequencer({
   db: database.db,
   log: silent,
   instance: ids.uuid(),
-  tasks: [...audit.tasks, log.task],
+  tasks,
   leaseMs: 150,
   idleMs: 1,
 })

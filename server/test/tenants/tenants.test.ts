@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
+import { readEvents } from '../journal.ts'
 import { type Node, onboard, openNode, sendRequest } from './test-node.ts'
 
 let testDatabase: Awaited<ReturnType<typeof createTestDatabase>>
@@ -218,9 +219,7 @@ test('creating and revoking a key emit events', async () => {
   const { tenant_id } = await onboard(node)
   const { body } = await sendRequest(node, `GET /api/admin/tenants/${tenant_id}/keys`, undefined, { admin: true })
   await sendRequest(node, `DELETE /api/admin/keys/${body.keys[0].key_id}`, undefined, { admin: true })
-  const { rows } = await database.pool.query('select type, data from events where tenant_id = $1 order by id', [
-    tenant_id,
-  ])
+  const rows = await readEvents(database.db, tenant_id)
   expect(rows.map((row) => row.type)).toEqual(['key.created', 'key.revoked'])
-  expect(rows[1].data.key_id).toBe(body.keys[0].key_id)
+  expect(rows[1]!.data.key_id).toBe(body.keys[0].key_id)
 })

@@ -8,14 +8,14 @@ import { healthRoutes } from '../../src/modules/insights/health.routes.ts'
 import { createHealth, type DependencyState } from '../../src/modules/insights/health.ts'
 import { insightsRoutes } from '../../src/modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../../src/modules/insights/predictive-alerts.ts'
-import { createRunTotalsUpdater } from '../../src/modules/insights/run-totals.ts'
+import { createRunTotals } from '../../src/modules/insights/run-totals.ts'
 import { readTenantUsage } from '../../src/modules/insights/usage.ts'
 import { billingRoutes } from '../../src/modules/tenants/billing.routes.ts'
 import { type BillingPortal, createBilling } from '../../src/modules/tenants/billing.ts'
 import { tenantsRoutes } from '../../src/modules/tenants/tenants.routes.ts'
 import { createTenants } from '../../src/modules/tenants/tenants.ts'
 import { createDeliveryWorker } from '../../src/modules/webhooks/delivery-worker.ts'
-import { createDispatchTask } from '../../src/modules/webhooks/dispatch.ts'
+import { createDispatcher } from '../../src/modules/webhooks/dispatch.ts'
 import { createGuardedAgent, type ResolveAll } from '../../src/modules/webhooks/guarded-agent.ts'
 import { createSender } from '../../src/modules/webhooks/send.ts'
 import { webhooksRoutes } from '../../src/modules/webhooks/webhooks.routes.ts'
@@ -25,6 +25,7 @@ import type { Database } from '../../src/platform/db.ts'
 import { createHttp } from '../../src/platform/http.ts'
 import { createIdempotency } from '../../src/platform/idempotency.ts'
 import { createIds } from '../../src/platform/ids.ts'
+import { createJournalTask } from '../../src/platform/journal.ts'
 import { createKeys } from '../../src/platform/keys.ts'
 import { createLog } from '../../src/platform/log.ts'
 import { createMetrics } from '../../src/platform/metrics.ts'
@@ -97,7 +98,12 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     db: database.db,
     log,
     instance: ids.next('ins'),
-    tasks: [createDispatchTask({ clock, ids, onDispatch: createRunTotalsUpdater(laneCosts) })],
+    tasks: [
+      createJournalTask({
+        log,
+        consumers: [createDispatcher({ clock, ids }), createRunTotals({ clock, costs: laneCosts })],
+      }),
+    ],
     leaseMs: 60_000,
   })
   const alerts = createAlerts({

@@ -156,6 +156,21 @@ test('an event of a rolled-back transaction is never sent', async () => {
   expect(receiver.received.map(({ json }) => json.type)).toEqual(['run.completed'])
 })
 
+test('an event is stored only for a tenant with a subscription, which may be made until the event is dispatched', async () => {
+  const storedTypes = async () =>
+    (await database.pool.query('select type from events where tenant_id = $1', [tenantId])).rows.map((row) => row.type)
+  await emit('run.completed')
+  await node.tick()
+  expect(await storedTypes()).toEqual([])
+  const receiver = await startReceiver()
+  await emit('run.failed')
+  await subscribe(receiver.url, ['run.failed'])
+  await emit('run.completed')
+  await node.tick()
+  expect(receiver.received.map(({ json }) => json.type)).toEqual(['run.failed'])
+  expect(await storedTypes()).toEqual(['run.failed'])
+})
+
 test('a failing target is retried on schedule with the same id and bytes, then switched off', async () => {
   const receiver = await startReceiver((_received, response) => {
     response.statusCode = 500
@@ -434,8 +449,8 @@ test('events with many subscribers are dispatched in several batches, without ga
   for (let n = 0; n < subscriptions; n += 1) await subscribe(`https://example.com/${n}`)
   const events = Array.from({ length: 800 }, (_, n) => ({ id: node.ids.next('evt'), n }))
   await database.pool.query(
-    `insert into events (id, tenant_id, type, data, created_at)
-     select e->>'id', $1, 'run.completed', '{}', $2 from jsonb_array_elements($3::jsonb) e`,
+    `insert into journal (tenant_id, at, events)
+     select $1, $2, jsonb_build_array(jsonb_build_object('id', e->>'id', 'type', 'run.completed', 'data', '{}'::jsonb)) from jsonb_array_elements($3::jsonb) e`,
     [tenantId, node.clock.now(), JSON.stringify(events)],
   )
   await node.sequencer.runOnce()

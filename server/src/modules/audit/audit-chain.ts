@@ -1,14 +1,6 @@
 import { hashJson } from '../../platform/canonical.ts'
-import type { SequencedTask } from '../../platform/sequencer.ts'
-import {
-  type EventRow,
-  isAnyEventQueued,
-  type Link,
-  type LinkedRow,
-  readHeads,
-  readQueuedEvents,
-  writeLinks,
-} from './audit.store.ts'
+import type { JournalAudit, JournalConsumer } from '../../platform/journal.ts'
+import { type Head, insertEvents, type LinkedRow, readHeads } from './audit.store.ts'
 
 /** An event as its tenant sees it. `hash` covers every other field, so what is shown is what was hashed. */
 export type AuditEvent = {
@@ -26,43 +18,82 @@ export type AuditEvent = {
   hash: string
 }
 
-const BATCH_SIZE = 2_000
-
-/** Links the events recorded since the last batch: each contains the hash of the tenant's previous event. */
-export function createAuditChain({ chainName }: { chainName(tenantId: string): string }): SequencedTask {
+/** Writes audit events as links of their tenants' chains: each contains the hash of the tenant's previous event. */
+export function createAuditChain({ chainName }: { chainName(tenantId: string): string }): JournalConsumer {
   return {
     name: 'audit chains',
-    hasWork: isAnyEventQueued,
+    column: 'audits',
 
-    async processBatch(tx) {
-      const rows = await readQueuedEvents(tx, BATCH_SIZE)
-      if (rows.length === 0) return
-      const tenantIds = [...new Set(rows.map((row) => row.tenant_id))]
-      const storedHeads = await readHeads(tx, tenantIds)
-      const heads = new Map(
-        storedHeads.map(({ tenant_id, chain, seq, hash }) => [tenant_id, { chain, seq: Number(seq), hash }]),
-      )
-      const links: Link[] = []
-      for (const row of rows) {
-        const head = heads.get(row.tenant_id)
-        const seq = (head?.seq ?? 0) + 1
-        const prev_hash = head?.hash ?? null
-        const hash = hashJson(toUnhashedEvent(row, seq, prev_hash))
-        links.push({ tenant_id: row.tenant_id, seq, event_id: row.id, prev_hash, hash })
-        heads.set(row.tenant_id, { chain: head?.chain ?? chainName(row.tenant_id), seq, hash })
-      }
-      await writeLinks(
+    async process(tx, rows) {
+      const tenantIds = [...new Set(rows.map((row) => row.tenant_id!))]
+      const heads = new Map((await readHeads(tx, tenantIds)).map((head) => [head.tenant_id, toHead(head)]))
+      const events: LinkedRow[] = []
+      for (const { tenant_id, audits } of rows)
+        for (const audit of audits!) {
+          const head = heads.get(tenant_id!) ?? emptyHead(chainName(tenant_id!))
+          const link = { seq: BigInt(head.seq + 1), prev_hash: head.hash }
+          const event = toEvent(tenant_id!, audit)
+          const hash = hashJson(toUnhashedEvent({ ...event, ...link }))
+          events.push({ ...event, ...link, hash })
+          const occurredAt = event.occurred_at.getTime()
+          heads.set(tenant_id!, {
+            chain: head.chain,
+            seq: head.seq + 1,
+            hash,
+            newestAt: Math.max(head.newestAt, occurredAt),
+            latenessMs: Math.max(head.latenessMs, head.newestAt - occurredAt),
+          })
+        }
+      await insertEvents(
         tx,
-        links,
-        [...heads].map(([tenant_id, head]) => ({ tenant_id, ...head })),
+        events,
+        [...heads].map(([tenant_id, { chain, seq, hash, newestAt, latenessMs }]) => ({
+          tenant_id,
+          chain,
+          seq,
+          hash: hash!,
+          newest_at: new Date(newestAt).toISOString(),
+          lateness_ms: latenessMs,
+        })),
       )
     },
   }
 }
 
-const toUnhashedEvent = (row: EventRow, seq: number, prev_hash: string | null): Omit<AuditEvent, 'hash'> => ({
+type ChainHead = { chain: string; seq: number; hash: string | null; newestAt: number; latenessMs: number }
+
+const emptyHead = (chain: string): ChainHead => ({
+  chain,
+  seq: 0,
+  hash: null,
+  newestAt: Number.NEGATIVE_INFINITY,
+  latenessMs: 0,
+})
+
+const toHead = ({ chain, seq, hash, newest_at, lateness_ms }: Head): ChainHead => ({
+  chain,
+  seq: Number(seq),
+  hash,
+  newestAt: newest_at?.getTime() ?? Number.NEGATIVE_INFINITY,
+  latenessMs: Number(lateness_ms),
+})
+
+const toEvent = (tenant_id: string, audit: JournalAudit) => ({
+  tenant_id,
+  id: audit.id,
+  type: audit.type,
+  occurred_at: new Date(audit.occurred_at),
+  actor: audit.actor,
+  subject: audit.subject,
+  decision: audit.decision ?? null,
+  policy_ids: audit.policy_ids ?? [],
+  input_hash: audit.input_hash ?? null,
+  data: audit.data ?? {},
+})
+
+const toUnhashedEvent = (row: Omit<LinkedRow, 'hash'>): Omit<AuditEvent, 'hash'> => ({
   id: row.id,
-  seq,
+  seq: Number(row.seq),
   type: row.type,
   occurred_at: row.occurred_at.toISOString(),
   actor: row.actor,
@@ -71,10 +102,7 @@ const toUnhashedEvent = (row: EventRow, seq: number, prev_hash: string | null): 
   policy_ids: row.policy_ids,
   input_hash: row.input_hash,
   data: row.data,
-  prev_hash,
+  prev_hash: row.prev_hash,
 })
 
-export const toAuditEvent = (row: LinkedRow): AuditEvent => ({
-  ...toUnhashedEvent(row, Number(row.seq), row.prev_hash),
-  hash: row.hash,
-})
+export const toAuditEvent = (row: LinkedRow): AuditEvent => ({ ...toUnhashedEvent(row), hash: row.hash })

@@ -1,9 +1,12 @@
 import { sql } from 'kysely'
-import type { Db, Tx } from '../../platform/db.ts'
+import type { Tx } from '../../platform/db.ts'
+import { stringifyWithBigints } from '../../platform/json.ts'
 
-export type EventRow = {
-  id: string
+/** An event with its place in the chain of its tenant. */
+export type LinkedRow = {
   tenant_id: string
+  seq: bigint
+  id: string
   type: string
   occurred_at: Date
   actor: string
@@ -12,60 +15,66 @@ export type EventRow = {
   policy_ids: string[]
   input_hash: string | null
   data: unknown
+  prev_hash: string | null
+  hash: string
 }
-
-export type LinkedRow = EventRow & { seq: bigint; prev_hash: string | null; hash: string }
-
-export type Link = { tenant_id: string; seq: number; event_id: string; prev_hash: string | null; hash: string }
 
 export type Head = {
   tenant_id: string
   chain: string
   seq: bigint
   hash: string
+  newest_at: Date | null
+  lateness_ms: bigint
   committed_seq: bigint
   receipt_id: string | null
   receipt_hash: string | null
 }
 
-export async function isAnyEventQueued(db: Db): Promise<boolean> {
-  const { rows } = await sql<{ some: boolean }>`select exists (select 1 from audit_queue) as some`.execute(db)
-  return rows[0]!.some
-}
-
-export async function readQueuedEvents(tx: Tx, limit: number): Promise<EventRow[]> {
-  const { rows } = await sql<EventRow>`
-    select event.* from (select event_id from audit_queue order by event_id limit ${limit}) queued
-    join audit_events event on event.id = queued.event_id order by event.id
-  `.execute(tx)
-  return rows
-}
+const headColumns = [
+  'tenant_id',
+  'chain',
+  'seq',
+  'hash',
+  'newest_at',
+  'lateness_ms',
+  'committed_seq',
+  'receipt_id',
+  'receipt_hash',
+] as const
 
 export async function readHeads(tx: Tx, tenantIds: readonly string[]): Promise<Head[]> {
   return tx
     .selectFrom('audit_heads')
-    .select(['tenant_id', 'chain', 'seq', 'hash', 'committed_seq', 'receipt_id', 'receipt_hash'])
+    .select(headColumns)
     .where('tenant_id', 'in', [...tenantIds])
     .execute()
 }
 
-export async function writeLinks(
-  tx: Tx,
-  links: readonly Link[],
-  heads: readonly { tenant_id: string; chain: string; seq: number; hash: string }[],
-) {
-  const column = <K extends keyof Link>(name: K) => links.map((link) => link[name])
-  await sql`delete from audit_queue where event_id = any(${column('event_id')}::text[])`.execute(tx)
+type NewHead = {
+  tenant_id: string
+  chain: string
+  seq: number
+  hash: string
+  newest_at: string
+  lateness_ms: number
+}
+
+/** Writes events with their links, and the new heads of their chains, in one statement. */
+export async function insertEvents(tx: Tx, events: readonly LinkedRow[], heads: readonly NewHead[]) {
   await sql`
-    insert into audit_links (tenant_id, seq, event_id, prev_hash, hash)
-    select * from unnest(${column('tenant_id')}::text[], ${column('seq')}::bigint[], ${column('event_id')}::text[],
-                         ${column('prev_hash')}::text[], ${column('hash')}::text[])
-  `.execute(tx)
-  const rows = JSON.stringify(heads)
-  await sql`
-    insert into audit_heads (tenant_id, chain, seq, hash)
-    select * from jsonb_to_recordset(${rows}::jsonb) as head (tenant_id text, chain text, seq bigint, hash text)
-    on conflict (tenant_id) do update set seq = excluded.seq, hash = excluded.hash
+    with linked as (
+      insert into audit_events (tenant_id, seq, id, type, occurred_at, actor, subject, decision, policy_ids, input_hash, data, prev_hash, hash)
+      select tenant_id, seq, id, type, occurred_at, actor, subject, decision, policy_ids, input_hash, data, prev_hash, hash
+      from jsonb_to_recordset(${stringifyWithBigints(events)}::jsonb) as event (
+        tenant_id text, seq bigint, id text, type text, occurred_at timestamptz, actor text, subject text, decision text, policy_ids text[],
+        input_hash text, data jsonb, prev_hash text, hash text)
+    )
+    insert into audit_heads (tenant_id, chain, seq, hash, newest_at, lateness_ms)
+    select * from jsonb_to_recordset(${JSON.stringify(heads)}::jsonb)
+      as head (tenant_id text, chain text, seq bigint, hash text, newest_at timestamptz, lateness_ms bigint)
+    on conflict (tenant_id) do update
+      set seq = excluded.seq, hash = excluded.hash, newest_at = excluded.newest_at, lateness_ms = excluded.lateness_ms
   `.execute(tx)
 }
 
@@ -73,7 +82,7 @@ export async function writeLinks(
 export async function readUncommittedHeads(tx: Tx, before: Date, limit: number): Promise<Head[]> {
   return tx
     .selectFrom('audit_heads')
-    .select(['tenant_id', 'chain', 'seq', 'hash', 'committed_seq', 'receipt_id', 'receipt_hash'])
+    .select(headColumns)
     .where(sql<boolean>`seq > committed_seq`)
     .where((where) => where.or([where('committed_at', 'is', null), where('committed_at', '<=', before)]))
     .orderBy('committed_at', (order) => order.asc().nullsFirst())
@@ -92,10 +101,10 @@ export async function markCommitted(tx: Tx, head: Head, receipt: { id: string; h
 const linkedEvents = (tx: Tx, tenantId: string) =>
   tx
     .selectFrom('audit_events')
-    .innerJoin('audit_links', 'audit_links.event_id', 'audit_events.id')
     .select([
-      'audit_events.id',
-      'audit_events.tenant_id',
+      'tenant_id',
+      'seq',
+      'id',
       'type',
       'occurred_at',
       'actor',
@@ -104,49 +113,56 @@ const linkedEvents = (tx: Tx, tenantId: string) =>
       'policy_ids',
       'input_hash',
       'data',
-      'seq',
       'prev_hash',
       'hash',
     ])
-    .where('audit_events.tenant_id', '=', tenantId)
+    .where('tenant_id', '=', tenantId)
 
 export type AuditFilter = { type?: string; subject?: string; since?: string; until?: string }
 
-/** Newest first by (occurred_at, id); the cursor is the id of the last event of the previous page. */
+/** The types that the index by type leaves out; see the migration. */
+const FREQUENT_TYPES = ['run.admitted', 'run.completed']
+
+/** Newest first, by the place in the chain; only events before `beforeSeq`. */
 export async function listEvents(
   tx: Tx,
   tenantId: string,
-  filter: AuditFilter,
-  page: { limit: number; cursor?: string },
+  { type, subject, since, until }: AuditFilter,
+  { limit, beforeSeq }: { limit: number; beforeSeq?: bigint },
 ): Promise<LinkedRow[]> {
   let query = linkedEvents(tx, tenantId)
-  if (filter.type !== undefined) query = query.where('type', '=', filter.type)
-  if (filter.subject !== undefined) query = query.where('subject', '=', filter.subject)
-  if (filter.since !== undefined) query = query.where('occurred_at', '>=', new Date(filter.since))
-  if (filter.until !== undefined) query = query.where('occurred_at', '<', new Date(filter.until))
-  if (page.cursor !== undefined)
-    query = query.where(
-      sql<boolean>`(occurred_at, audit_events.id) < (select occurred_at, id from audit_events where id = ${page.cursor} and tenant_id = ${tenantId})`,
-    )
-  return query.orderBy('occurred_at', 'desc').orderBy('audit_events.id', 'desc').limit(page.limit).execute()
+  if (type !== undefined) query = query.where('type', '=', type)
+  if (type !== undefined && !FREQUENT_TYPES.includes(type))
+    query = query.where(sql<boolean>`type not in ('run.admitted', 'run.completed')`)
+  if (subject !== undefined) query = query.where('subject', '=', subject)
+  if (since !== undefined) query = query.where('occurred_at', '>=', new Date(since))
+  if (until !== undefined) query = query.where('occurred_at', '<', new Date(until))
+  if (since !== undefined || until !== undefined) {
+    const range = await readRange(tx, tenantId, since, until)
+    if (!range) return []
+    query = query.where('seq', '>=', range.first_seq).where('seq', '<=', range.last_seq)
+  }
+  if (beforeSeq !== undefined) query = query.where('seq', '<', beforeSeq)
+  return query.orderBy('seq', 'desc').limit(limit).execute()
 }
 
-export async function eventExists(tx: Tx, tenantId: string, id: string): Promise<boolean> {
+async function readRange(tx: Tx, tenantId: string, since?: string, until?: string) {
+  const { rows } = await sql<{ first_seq: bigint; last_seq: bigint }>`
+    select first_seq, last_seq from audit_range(${tenantId}, ${since ?? null}::timestamptz, ${until ?? null}::timestamptz)
+  `.execute(tx)
+  return rows[0]
+}
+
+export async function findSeq(tx: Tx, tenantId: string, id: string): Promise<bigint | undefined> {
   const row = await tx
     .selectFrom('audit_events')
-    .select('id')
+    .select('seq')
     .where('id', '=', id)
     .where('tenant_id', '=', tenantId)
     .executeTakeFirst()
-  return row !== undefined
+  return row?.seq
 }
 
 /** A range of the chain in order, for export. */
 export const readChain = (tx: Tx, tenantId: string, after: bigint, upTo: bigint, limit: number): Promise<LinkedRow[]> =>
-  linkedEvents(tx, tenantId)
-    .where('audit_links.tenant_id', '=', tenantId)
-    .where('seq', '>', after)
-    .where('seq', '<=', upTo)
-    .orderBy('seq')
-    .limit(limit)
-    .execute()
+  linkedEvents(tx, tenantId).where('seq', '>', after).where('seq', '<=', upTo).orderBy('seq').limit(limit).execute()

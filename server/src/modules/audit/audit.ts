@@ -8,7 +8,7 @@ import { invalid } from '../../platform/problem.ts'
 import type { SequencedTask } from '../../platform/sequencer.ts'
 import {
   type AuditFilter,
-  eventExists,
+  findSeq,
   listEvents,
   markCommitted,
   readChain,
@@ -69,6 +69,8 @@ export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, comm
         const { hash } = await commitHead(tx, draft)
         await markCommitted(tx, head, { id: draft.receipt_id, hash }, at)
       }
+      // The receipts of the heads are in the journal now.
+      return true
     },
   }
 
@@ -86,13 +88,15 @@ export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, comm
   }
 
   return {
-    /** Tasks for the sequencer, in this order: links before heads. */
-    tasks: [createAuditChain({ chainName }), headsTask] as const,
+    /** Links events from the journal into their chains. */
+    chain: createAuditChain({ chainName }),
+    /** For the sequencer, after the journal: links come before heads. */
+    headsTask,
 
     async list(tenantId: string, filter: AuditFilter, page: { limit: number; cursor?: string }) {
-      if (page.cursor !== undefined && !(await eventExists(db, tenantId, page.cursor)))
-        throw invalid('The cursor is not the id of an event.')
-      const rows = await listEvents(db, tenantId, filter, { ...page, limit: page.limit + 1 })
+      const beforeSeq = page.cursor === undefined ? undefined : await findSeq(db, tenantId, page.cursor)
+      if (page.cursor !== undefined && beforeSeq === undefined) throw invalid('The cursor is not the id of an event.')
+      const rows = await listEvents(db, tenantId, filter, { limit: page.limit + 1, beforeSeq })
       const { rows: events, ...paging } = toPage(rows, page.limit)
       return { events: events.map(toAuditEvent), checkpoint: await readCheckpoint(tenantId), ...paging }
     },

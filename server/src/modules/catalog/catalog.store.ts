@@ -15,15 +15,19 @@ export async function changeLane(tx: Tx, change: LaneChange, at: Date) {
   await sql`notify catalog`.execute(tx)
 }
 
+type LaneStats = {
+  agent_id: string
+  runs: bigint
+  success_rate: number | null
+  p50_ms: number | null
+  p95_ms: number | null
+}
+
 export async function readLaneStats(tx: Tx) {
-  const rows = await tx.selectFrom('lane_stats').selectAll().execute()
-  return rows.map((row) => ({
-    agent_id: row.agent_id!,
-    runs: Number(row.runs),
-    success_rate: row.success_rate,
-    p50_ms: row.p50_ms,
-    p95_ms: row.p95_ms,
-  }))
+  const { rows } = await sql<LaneStats>`select agent_id, runs, success_rate, p50_ms, p95_ms from lane_stats()`.execute(
+    tx,
+  )
+  return rows.map((row) => ({ ...row, runs: Number(row.runs) }))
 }
 
 export async function readLaneTrust(tx: Tx) {

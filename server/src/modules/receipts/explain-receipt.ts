@@ -2,7 +2,7 @@ import { type Check, hashReceipt, type Jwks, parseCheckpoint, toBase64, verifyRe
 import type { Db } from '../../platform/db.ts'
 import { checkSettlement, type FindTransfers } from './check-settlement.ts'
 import { failedCheck, passedCheck, skippedCheck } from './checks.ts'
-import { findNextReceipt, findReceiptByHash, type StoredReceipt } from './receipts.store.ts'
+import { findNextReceipt, findReceipt, findReceiptOfRun, type StoredReceipt } from './receipts.store.ts'
 import type { TransparencyLog } from './transparency-log.ts'
 
 type ExplainDeps = {
@@ -35,7 +35,9 @@ export async function explainReceipt(deps: ExplainDeps, receipt: Members): Promi
   const receiptWithPlace =
     stored && (receipt.log === null || receipt.log === undefined) ? await withPlace(deps, receipt, stored) : receipt
   const previous =
-    typeof receipt.prev_hash === 'string' ? await findReceiptByHash(deps.db, receipt.prev_hash) : undefined
+    typeof receipt.prev_hash === 'string' && typeof receipt.run_id === 'string'
+      ? await findReceiptOfRun(deps.db, receipt.run_id, receipt.prev_hash)
+      : undefined
   const { ok, checks, does_not_prove } = verifyReceipt(receiptWithPlace, {
     jwks: await deps.jwks(),
     log: { origin: deps.log.origin },
@@ -61,10 +63,12 @@ export async function explainReceipt(deps: ExplainDeps, receipt: Members): Promi
   }
 }
 
-/** Found by hash, so that a changed receipt is not mistaken for the one with the same id. */
+/** Found by its id and compared by its hash, so that a changed receipt is not mistaken for the one with the same id. */
 async function findStored(db: Db, receipt: Members): Promise<StoredReceipt | undefined> {
   try {
-    return await findReceiptByHash(db, hashReceipt(receipt))
+    const hash = hashReceipt(receipt)
+    const stored = typeof receipt.receipt_id === 'string' ? await findReceipt(db, receipt.receipt_id) : undefined
+    return stored?.hash === hash ? stored : undefined
   } catch {
     // A receipt without a canonical form was never issued; verifyReceipt reports what is wrong with it.
     return undefined

@@ -1,6 +1,6 @@
 import type { Tile } from '@countersign/proof'
 import { sql } from 'kysely'
-import type { Db, Tx } from '../../platform/db.ts'
+import type { Tx } from '../../platform/db.ts'
 import type { StoredTile } from './inclusion-proofs.ts'
 
 /** The newest checkpoint, and what witnesses added to it. */
@@ -23,28 +23,24 @@ export async function writeHead(tx: Tx, head: Omit<LogHead, 'cosignatures'>, at:
   `.execute(tx)
 }
 
-export async function isAnyQueued(db: Db): Promise<boolean> {
-  const { rows } = await sql<{ some: boolean }>`select exists (select 1 from log_queue) as some`.execute(db)
-  return rows[0]!.some
-}
-
-/** Oldest ids first, so a receipt is logged after the one it continues. */
-export async function readQueue(tx: Tx, limit: number): Promise<{ id: string; body: string }[]> {
-  const { rows } = await sql<{ id: string; body: string }>`
-    select receipt.id, receipt.body
-    from (select receipt_id from log_queue order by receipt_id limit ${limit}) queued
-    join receipts receipt on receipt.id = queued.receipt_id
-    order by receipt.id
+/** The leaves of these receipts in the order of their ids' list: hashes of the bodies, computed where the bodies are (RFC 6962). */
+export async function readLeaves(tx: Tx, ids: readonly string[]): Promise<Buffer[]> {
+  const { rows } = await sql<{ leaf: Buffer }>`
+    select sha256('\\x00'::bytea || convert_to(receipt.body, 'UTF8')) as leaf
+    from unnest(${ids}::text[]) with ordinality as waiting (id, place) join receipts receipt on receipt.id = waiting.id
+    order by waiting.place
   `.execute(tx)
-  return rows
+  return rows.map(({ leaf }) => leaf)
 }
 
-/** Moves receipts from the queue into the log at consecutive indexes starting at `first`. */
+/** Puts receipts into the log at consecutive indexes starting at `first`, and adds them to the sums of their lanes. */
 export async function placeReceipts(tx: Tx, first: number, ids: readonly string[]) {
-  await sql`delete from log_queue where receipt_id = any(${ids}::text[])`.execute(tx)
   await sql`
-    insert into log_entries (log_index, receipt_id)
-    select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as receipt (id, place)
+    with placed as (
+      insert into log_entries (log_index, receipt_id)
+      select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as receipt (id, place)
+    )
+    select fold_lane_receipts(${ids}::text[])
   `.execute(tx)
 }
 

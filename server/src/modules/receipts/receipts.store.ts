@@ -61,8 +61,9 @@ export async function listReceipts(
 export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefined> =>
   publicReceipts(tx).where('receipts.id', '=', id).executeTakeFirst()
 
-export const findReceiptByHash = (tx: Tx, hash: string): Promise<StoredReceipt | undefined> =>
-  publicReceipts(tx).where('receipts.hash', '=', hash).executeTakeFirst()
+/** A run's receipts are few, so the hash is compared and needs no index. */
+export const findReceiptOfRun = (tx: Tx, runId: string, hash: string): Promise<StoredReceipt | undefined> =>
+  publicReceipts(tx).where('receipts.run_id', '=', runId).where('receipts.hash', '=', hash).executeTakeFirst()
 
 /** The receipt whose `prev_hash` names this one; a chain cannot fork, so there is at most one. */
 export const findNextReceipt = (tx: Tx, { run_id, hash }: StoredReceipt): Promise<StoredReceipt | undefined> =>

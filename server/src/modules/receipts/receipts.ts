@@ -91,7 +91,7 @@ export function createReceipts(deps: ReceiptsDeps) {
   const jwks = async () => ({ keys: (await keySet.all()).map(({ jwk }) => jwk) })
 
   return {
-    /** The public log; the sequencer runs its `task`. */
+    /** The public log; its `consumer` takes receipts from the journal. */
     log,
 
     /** Pure: the same draft gives the same bytes, so the reconciler signs the same receipt as the request would. */

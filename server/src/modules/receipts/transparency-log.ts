@@ -7,7 +7,6 @@ import {
   emptyRoot,
   encodeEntryBundle,
   formatNote,
-  hashLeaf,
   rootFromTiles,
   type Tile,
   type TileReader,
@@ -20,18 +19,17 @@ import {
 } from '@countersign/proof'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
+import type { JournalConsumer } from '../../platform/journal.ts'
 import type { Signer } from '../../platform/keys.ts'
 import { invalid, notFound, unavailable } from '../../platform/problem.ts'
-import type { SequencedTask } from '../../platform/sequencer.ts'
 import { createInclusionProofs } from './inclusion-proofs.ts'
 import {
-  isAnyQueued,
   type LogHead,
   placeReceipts,
   readEntries,
   readHead,
+  readLeaves,
   readNewestCosignatures,
-  readQueue,
   readTiles,
   writeHead,
   writeTiles,
@@ -54,7 +52,6 @@ export type LogPlace = { origin: string; index: number; inclusion_proof: string[
 
 export type TransparencyLog = ReturnType<typeof createTransparencyLog>
 
-const BATCH = 2_000
 const HASH_BYTES = 32
 
 /**
@@ -89,29 +86,27 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
     return { origin, root: Buffer.from(root), note: noteOf(cosigned.size, root), ...cosigned }
   }
 
-  const task: SequencedTask = {
+  const consumer: JournalConsumer = {
     name: 'receipt log',
+    column: 'receipt_id',
     // The first pass of a process runs even without receipts, because the keys may be new.
-    hasWork: async (reader) => !hasSigned || (await isAnyQueued(reader)),
+    isDue: () => !hasSigned,
 
-    async processBatch(tx) {
+    async process(tx, rows) {
+      const ids = rows.map(({ receipt_id }) => receipt_id!)
       const head = await readHead(tx)
       const size = head?.size ?? 0
-      const receipts = await readQueue(tx, BATCH)
       const readEdgeTile = await tileReader(tx, tilesForRoot(size))
       const currentRoot = rootFromTiles(size, readEdgeTile)
       if (head && !head.root.equals(currentRoot))
         throw new Error(`The stored tiles do not produce the signed root at size ${size}; nothing is appended to them.`)
-      const leaves = receipts.map(({ body }) => hashLeaf(utf8(body)))
+      const leaves = ids.length > 0 ? await readLeaves(tx, ids) : []
+      if (leaves.length !== ids.length) throw new Error('A receipt in the journal is not stored.')
       const newTree =
         leaves.length > 0 ? appendToTiles(size, readEdgeTile, leaves) : { size, root: currentRoot, tiles: [] }
       const note = noteOf(newTree.size, newTree.root)
-      if (receipts.length > 0) {
-        await placeReceipts(
-          tx,
-          size,
-          receipts.map(({ id }) => id),
-        )
+      if (ids.length > 0) {
+        await placeReceipts(tx, size, ids)
         await writeTiles(tx, newTree.tiles)
       }
       if (note !== head?.note)
@@ -122,7 +117,7 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
 
   return {
     origin,
-    task,
+    consumer,
 
     /** Refuses a database that holds a log with another name. */
     async open() {

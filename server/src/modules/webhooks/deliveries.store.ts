@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
+import { firstIdAt } from '../../platform/ids.ts'
 
 export type Standing = 'good' | 'poor'
 
@@ -135,7 +136,7 @@ export async function exhaustStoppedDeliveries(tx: Tx, limit: number): Promise<n
   return Number(numAffectedRows ?? 0n)
 }
 
-/** Deletes finished deliveries and dispatched events older than `before`; pending deliveries and their events stay. */
+/** Deletes finished deliveries and events older than `before`; pending deliveries and their events stay. */
 export async function deleteOldDeliveries(tx: Tx, before: Date, limit: number): Promise<number> {
   const deliveries = await sql`
     delete from webhook_deliveries where id in (
@@ -143,9 +144,9 @@ export async function deleteOldDeliveries(tx: Tx, before: Date, limit: number): 
   `.execute(tx)
   const events = await sql`
     delete from events where id in (
-      select id from events event where created_at < ${before} and dispatched_at is not null
+      select id from events event where id < ${firstIdAt('evt', before)}
         and not exists (select 1 from webhook_deliveries delivery where delivery.event_id = event.id)
-      order by created_at limit ${limit})
+      order by id limit ${limit})
   `.execute(tx)
   return Number((deliveries.numAffectedRows ?? 0n) + (events.numAffectedRows ?? 0n))
 }
@@ -171,7 +172,7 @@ export async function readBacklog(tx: Tx, at: Date): Promise<Backlog> {
       ) as earliest
       where earliest.next_attempt_at <= ${at}
     )
-    select (select created_at from events where dispatched_at is null order by id limit 1) as undispatched_since,
+    select (select at from journal where events is not null order by id limit 1) as undispatched_since,
            (select count(*)::int from due) as overdue_subscriptions,
            (select min(next_attempt_at) from due) as due_since
   `.execute(tx)

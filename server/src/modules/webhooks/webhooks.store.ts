@@ -73,8 +73,9 @@ export async function insertTestEvent(
   tx: Tx,
   event: { id: string; tenantId: string; type: string; data: unknown; subscriptionId: string; at: Date },
 ) {
+  const { id, type, data, subscriptionId } = event
   await sql`
-    insert into events (id, tenant_id, type, data, created_at, only_for)
-    values (${event.id}, ${event.tenantId}, ${event.type}, ${JSON.stringify(event.data)}::jsonb, ${event.at}, ${event.subscriptionId})
+    insert into journal (tenant_id, at, events)
+    values (${event.tenantId}, ${event.at}, ${JSON.stringify([{ id, type, data, only_for: subscriptionId }])}::jsonb)
   `.execute(tx)
 }

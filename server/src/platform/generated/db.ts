@@ -63,8 +63,9 @@ export type Approvals = {
 }
 
 export type AuditEvents = {
-  id: string
   tenant_id: string
+  seq: bigint
+  id: string
   type: string
   occurred_at: Date
   actor: string
@@ -73,6 +74,8 @@ export type AuditEvents = {
   policy_ids: Generated<string[]>
   input_hash: string | null
   data: Generated<unknown>
+  prev_hash: string | null
+  hash: string
 }
 
 export type AuditHeads = {
@@ -84,18 +87,8 @@ export type AuditHeads = {
   committed_at: Date | null
   receipt_id: string | null
   receipt_hash: string | null
-}
-
-export type AuditLinks = {
-  tenant_id: string
-  seq: bigint
-  event_id: string
-  prev_hash: string | null
-  hash: string
-}
-
-export type AuditQueue = {
-  event_id: string
+  newest_at: Date | null
+  lateness_ms: Generated<bigint>
 }
 
 export type BasisAssets = {
@@ -269,8 +262,6 @@ export type Events = {
   type: string
   data: unknown
   created_at: Date
-  dispatched_at: Date | null
-  only_for: string | null
 }
 
 export type FrozenAgents = {
@@ -307,12 +298,30 @@ export type IdempotencyAnswers = {
   expires_at: Date
 }
 
-export type LaneStats = {
-  agent_id: string | null
-  runs: bigint | null
-  success_rate: number | null
-  p50_ms: number | null
-  p95_ms: number | null
+export type Journal = {
+  id: Generated<bigint>
+  tenant_id: string | null
+  at: Date
+  events: unknown
+  audits: unknown
+  receipt_id: string | null
+  ended: unknown
+}
+
+export type LaneHours = {
+  hour: Date
+  agent_id: string
+  bucket: number
+  runs: bigint
+  completed: bigint
+  failed: bigint
+}
+
+export type LaneReceipts = {
+  agent_id: string
+  receipts: bigint
+  succeeded: bigint
+  last_seen_at: Date
 }
 
 export type LaneTrust = {
@@ -320,6 +329,14 @@ export type LaneTrust = {
   receipts: bigint | null
   succeeded: bigint | null
   last_seen_at: Date | null
+}
+
+export type LaneWindow = {
+  agent_id: string
+  bucket: number
+  runs: bigint
+  completed: bigint
+  failed: bigint
 }
 
 export type Lanes = {
@@ -409,10 +426,6 @@ export type LogHead = {
   root: Buffer
   note: string
   updated_at: Date
-}
-
-export type LogQueue = {
-  receipt_id: string
 }
 
 export type LogTiles = {
@@ -883,8 +896,6 @@ export type DB = {
   approvals: Approvals
   audit_events: AuditEvents
   audit_heads: AuditHeads
-  audit_links: AuditLinks
-  audit_queue: AuditQueue
   basis_assets: BasisAssets
   basis_bodies: BasisBodies
   basis_fetches: BasisFetches
@@ -908,8 +919,11 @@ export type DB = {
   governance_versions: GovernanceVersions
   holds: Holds
   idempotency_answers: IdempotencyAnswers
-  lane_stats: LaneStats
+  journal: Journal
+  lane_hours: LaneHours
+  lane_receipts: LaneReceipts
   lane_trust: LaneTrust
+  lane_window: LaneWindow
   lanes: Lanes
   ledger_balances: LedgerBalances
   ledger_entries: LedgerEntries
@@ -921,7 +935,6 @@ export type DB = {
   log_cosignatures: LogCosignatures
   log_entries: LogEntries
   log_head: LogHead
-  log_queue: LogQueue
   log_tiles: LogTiles
   mandates: Mandates
   memories: Memories
