@@ -2,12 +2,15 @@
  * The targets of docs/performance.md, measured in one run: the sides of each comparison take turns, and the figures are
  * medians of the rounds.
  *
- * Run: npm run bench targets -- [--only=wallet,x402,reads,pgbench] [--write]
+ * Run: npm run bench targets -- [--only=wallet,x402,reads,pgbench,memory] [--write]
  *   --write  also writes docs/performance/figures.json, the plots, and the tables of docs/performance.md
- * BENCH_ROUNDS (5), BENCH_SECONDS (3), BENCH_PAYMENTS (640) and BENCH_TENANTS (1,000) set the size.
+ * BENCH_ROUNDS (5), BENCH_SECONDS (3), BENCH_PAYMENTS (640), BENCH_TENANTS (1,000) and BENCH_MINUTES (2) set the size.
+ * The memory part runs only when it is named.
  */
+import { publish } from './support/publish.ts'
 import { describeMachine, formatFigure, formatTable } from './support/report.ts'
 import { type Figure, isMet, type Measurement } from './targets/figure.ts'
+import { measureMemory } from './targets/memory.ts'
 import { measurePgbench } from './targets/pgbench.ts'
 import { measureReads } from './targets/reads.ts'
 import { measureWallet } from './targets/wallet.ts'
@@ -15,6 +18,7 @@ import { measureX402 } from './targets/x402.ts'
 
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5)
 const seconds = Number(process.env.BENCH_SECONDS ?? 3)
+const minutes = Number(process.env.BENCH_MINUTES ?? 2)
 const payments = Number(process.env.BENCH_PAYMENTS ?? 640)
 
 const parts: Record<string, () => Promise<Measurement>> = {
@@ -22,23 +26,26 @@ const parts: Record<string, () => Promise<Measurement>> = {
   x402: () => measureX402({ rounds, payments }),
   reads: () => measureReads({ rounds, seconds: Math.min(seconds, 1) }),
   pgbench: () => measurePgbench({ rounds: Math.min(rounds, 3), seconds: Math.ceil(seconds) }),
+  memory: () => measureMemory({ minutes }),
 }
+/** These take long and are run by name. */
+const namedParts = ['memory']
 
 const only = process.argv
   .find((argument) => argument.startsWith('--only='))
   ?.slice('--only='.length)
   .split(',')
-const names = only ?? Object.keys(parts)
+const names = only ?? Object.keys(parts).filter((name) => !namedParts.includes(name))
 const unknownName = names.find((name) => !(name in parts))
 if (unknownName !== undefined)
   throw new Error(`Unknown part '${unknownName}'. Parts: ${Object.keys(parts).join(', ')}.`)
 
 console.log(`${describeMachine()}\n${rounds} rounds`)
-const measurements: Measurement[] = []
+const measured: { part: string; measurement: Measurement }[] = []
 for (const name of names) {
   const startedAt = performance.now()
   const measurement = await parts[name]!()
-  measurements.push(measurement)
+  measured.push({ part: name, measurement })
   console.log(`\n-- ${name} (${Math.round((performance.now() - startedAt) / 1000)} s)`)
   printMeasurement(measurement)
 }
@@ -85,5 +92,6 @@ function describeFigure(figure: Figure): string {
   return `${name}: ${formatFigure(value)} (${limit}: ${isMet(figure) ? 'met' : 'NOT MET'})`
 }
 
-const figures = measurements.flatMap((measurement) => measurement.figures)
+if (process.argv.includes('--write')) publish(measured, rounds)
+const figures = measured.flatMap(({ measurement }) => measurement.figures)
 if (figures.some((figure) => isMet(figure) === false)) process.exitCode = 1

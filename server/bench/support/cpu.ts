@@ -67,26 +67,25 @@ function readRole(pid: number): string {
   return role ?? 'backends'
 }
 
-/** How many Node processes a service consists of. */
-export const countProcesses = (pid: number, postmasterPid: number): number => {
-  const stats = readAllStats()
-  const postgresPids = new Set(listTree(stats, postmasterPid).map((stat) => stat.pid))
-  return listTree(stats, pid).filter((stat) => !postgresPids.has(stat.pid)).length
-}
-
-/** CPU time of a process and its children, ended ones included, without a PostgreSQL server that it started. */
-export function readProcessCpu(pid: number, postmasterPid?: number): number {
+/** The processes of a service, without the PostgreSQL server that it started. */
+function listNodeProcesses(pid: number, postmasterPid?: number): ProcessStat[] {
   const stats = readAllStats()
   const postgresPids = new Set(
     postmasterPid === undefined ? [] : listTree(stats, postmasterPid).map((stat) => stat.pid),
   )
-  return listTree(stats, pid)
-    .filter((stat) => !postgresPids.has(stat.pid))
-    .reduce((sum, { ms, endedChildrenMs }) => sum + ms + endedChildrenMs, 0)
+  return listTree(stats, pid).filter((stat) => !postgresPids.has(stat.pid))
 }
 
-/** Resident memory of a process, in bytes. */
-export function readResidentBytes(pid: number): number {
-  const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return Number(kilobytes) * 1024
-}
+export const countProcesses = (pid: number, postmasterPid: number): number =>
+  listNodeProcesses(pid, postmasterPid).length
+
+/** CPU time of a process and its children, ended ones included, without a PostgreSQL server that it started. */
+export const readProcessCpu = (pid: number, postmasterPid?: number): number =>
+  listNodeProcesses(pid, postmasterPid).reduce((sum, { ms, endedChildrenMs }) => sum + ms + endedChildrenMs, 0)
+
+/** Resident memory of each process of a service, in bytes. */
+export const listResidentBytes = (pid: number, postmasterPid: number): number[] =>
+  listNodeProcesses(pid, postmasterPid).map((stat) => {
+    const kilobytes = /VmRSS:\s+(\d+) kB/.exec(readFileSync(`/proc/${stat.pid}/status`, 'utf8'))?.[1]
+    return Number(kilobytes) * 1024
+  })
