@@ -244,7 +244,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       recordRefusal: governance.refuse,
       evaluateActions: governance.evaluateActions,
       payments,
-      findWallet: wallets.findOwned,
+      findWallet: wallets.findBalance,
       offerReceipt: createOfferReceipts(receipts, clock),
       memory: memory.memory,
       lane: overrides.lane ?? (await openLane(config, catalog, clock)),

@@ -19,6 +19,7 @@ import { requireOverrideMatches } from './authorize.ts'
 import type { Mandate } from './evaluate-mandate.ts'
 import { evaluateRules } from './evaluate-rules.ts'
 import type { OverrideRow } from './grants.store.ts'
+import { readCounters } from './limit-counters.store.ts'
 import type { PaymentFacts } from './payment-facts.ts'
 import { type RuleResult, worstOutcome } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
@@ -55,7 +56,7 @@ export async function assessPayment(
   const { facts, actionHash, mandate, override, approval, freeze } = request
   if (override) requireOverrideMatches(override, facts)
   const rules = await deps.rulesCache.get(tenant.tenantId, tenant.keyId, tx)
-  const evaluation = await evaluateRules(tx, {
+  const evaluation = await evaluateRules((counters) => readCounters(tx, counters), {
     rules,
     keyId: tenant.keyId,
     facts,

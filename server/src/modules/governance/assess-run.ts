@@ -33,6 +33,7 @@ import { type Grants, readGrants, requirePreauthMatches } from './check-grants.t
 import { spendsFrom } from './evaluate-budget.ts'
 import { evaluateRules, type RequestedPolicies, type RulesEvaluation } from './evaluate-rules.ts'
 import { isWaitingToRun } from './grants.store.ts'
+import type { ReadCounters } from './limit-counters.store.ts'
 import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { evaluateRequestBudget } from './request-budget.ts'
 import { type RuleResult, worstOutcome } from './rule-result.ts'
@@ -45,6 +46,7 @@ export type AssessDeps = {
   ids: Ids
   keys: Pick<Keys, 'signer' | 'fingerprint'>
   rulesCache: RulesCache
+  readCounters: ReadCounters
   /** The network and address that runs are paid on. */
   network: string
   payTo: string
@@ -154,7 +156,7 @@ async function assessLane(
   if (override) requireOverrideMatches(override, facts)
   const freeze = await deps.findFreeze(tenant.tenantId, offer.agentId)
   const mandate = preauth?.mandate ?? null
-  const evaluation = await evaluateRules(deps.db, {
+  const evaluation = await evaluateRules(deps.readCounters, {
     rules,
     keyId: tenant.keyId,
     facts,

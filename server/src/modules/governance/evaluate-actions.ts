@@ -1,15 +1,15 @@
 import type { Clock } from '../../platform/clock.ts'
-import type { Db } from '../../platform/db.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { evaluateRules } from './evaluate-rules.ts'
+import type { ReadCounters } from './limit-counters.store.ts'
 import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { worstOutcome } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
 
 export type ActionsDeps = {
-  db: Db
   clock: Clock
   rulesCache: RulesCache
+  readCounters: ReadCounters
   findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
 }
 
@@ -38,7 +38,7 @@ export const createEvaluateActions =
         heldScopes: new Set<string>(),
         freeze,
       }
-      const { results } = await evaluateRules(deps.db, input)
+      const { results } = await evaluateRules(deps.readCounters, input)
       const objections = results.filter((result) => result.verdict !== 'pass')
       evaluatedActions.push({ ...action, decision: worstOutcome(results), policy_results: objections })
     }

@@ -1,8 +1,7 @@
-import type { Tx } from '../../platform/db.ts'
 import { budgetDemand, evaluateBudget, spendsFrom } from './evaluate-budget.ts'
 import { evaluateMandate, type Mandate, mandateDemands } from './evaluate-mandate.ts'
 import { appliesTo, evaluatePolicy, type Policy, policyDemands } from './evaluate-policy.ts'
-import { readCounters } from './limit-counters.store.ts'
+import type { ReadCounters } from './limit-counters.store.ts'
 import type { CounterDemand, CounterState } from './limit-counters.ts'
 import type { PaymentFacts } from './payment-facts.ts'
 import { type Mode, type RuleResult, stricterMode } from './rule-result.ts'
@@ -31,7 +30,7 @@ export type RulesEvaluation = {
 }
 
 /** Evaluates every rule that applies to the payment. Counters are read in one query, or in none when no rule counts. */
-export async function evaluateRules(tx: Tx, input: RulesInput): Promise<RulesEvaluation> {
+export async function evaluateRules(readCounters: ReadCounters, input: RulesInput): Promise<RulesEvaluation> {
   const { rules, facts, mandate, heldScopes } = input
   const policies = findPoliciesInForce(input)
   const budgets = rules.budgets.filter((budget) => spendsFrom(budget, facts, mandate?.id ?? null))
@@ -42,7 +41,7 @@ export async function evaluateRules(tx: Tx, input: RulesInput): Promise<RulesEva
     ...(mandate ? mandateDemands(mandate, facts) : []),
   ]
   const newDemands = demands.filter((demand) => !heldScopes.has(demand.scope))
-  const states = new Map((await readCounters(tx, newDemands)).map((state) => [state.scope, state]))
+  const states = new Map((await readCounters(newDemands)).map((state) => [state.scope, state]))
   const stateOf = (demand: Pick<CounterDemand, 'scope'>): CounterState | 'held' | undefined =>
     heldScopes.has(demand.scope) ? 'held' : states.get(demand.scope)
 

@@ -21,6 +21,7 @@ import { createClosePreauth } from './close-preauth.ts'
 import { createDecisions } from './decisions.ts'
 import { createEvaluateActions } from './evaluate-actions.ts'
 import { recordRefusalStep } from './governance.steps.ts'
+import { groupCounterReads } from './limit-counters.store.ts'
 import { createMandates } from './mandates.ts'
 import { createOrphanSweep, type RaiseAlert } from './orphaned-preauths.ts'
 import { createPolicies } from './policies.ts'
@@ -63,6 +64,7 @@ export type Governance = ReturnType<typeof createGovernance>
 /** Decides which payments are allowed, and records why others are refused. */
 export function createGovernance(deps: GovernanceDeps) {
   const rulesCache = createRulesCache(deps)
+  const readCounters = groupCounterReads(deps.db)
   const step = createSteps(deps.pool, deps.metrics)
   const record = createRefusals({ ...deps, rulesCache, record: step(recordRefusalStep) })
   const policies = createPolicies({ ...deps, rulesCache })
@@ -79,8 +81,8 @@ export function createGovernance(deps: GovernanceDeps) {
     authorize: createAuthorize(deps),
     decisions: createDecisions(deps),
 
-    assess: createAssessRun({ ...deps, rulesCache }),
-    evaluateActions: createEvaluateActions({ ...deps, rulesCache }),
+    assess: createAssessRun({ ...deps, rulesCache, readCounters }),
+    evaluateActions: createEvaluateActions({ ...deps, rulesCache, readCounters }),
 
     /** Records the refusal of a run and returns the error response; undefined when the run has to be assessed again. */
     async refuse(request: AssessmentRequest, assessment: RefusedAssessment): Promise<Problem | undefined> {

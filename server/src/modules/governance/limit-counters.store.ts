@@ -1,16 +1,17 @@
 import { sql } from 'kysely'
 import { callStep } from '../../platform/batch.ts'
-import type { Tx } from '../../platform/db.ts'
+import type { Db, Tx } from '../../platform/db.ts'
+import { groupReads } from '../../platform/group-reads.ts'
 import { defineLimitStep } from './governance.steps.ts'
 import type { CounterDemand, CounterState } from './limit-counters.ts'
 
 export type CounterRow = CounterState & { scope: string; period: string }
 
+type CounterKeys = readonly Pick<CounterDemand, 'scope' | 'period'>[]
+export type ReadCounters = (counters: CounterKeys) => Promise<CounterRow[]>
+
 /** The current state of these counters. A counter that is no longer defined is left out. */
-export async function readCounters(
-  tx: Tx,
-  counters: readonly Pick<CounterDemand, 'scope' | 'period'>[],
-): Promise<CounterRow[]> {
+export async function readCounters(tx: Tx, counters: CounterKeys): Promise<CounterRow[]> {
   if (counters.length === 0) return []
   const scopes = counters.map((counter) => counter.scope)
   const periods = counters.map((counter) => counter.period)
@@ -32,6 +33,18 @@ export async function readCounters(
     reservedMicro: row.reserved_micro,
   }))
 }
+
+/** Reads the counters of many assessments in one query. */
+export function groupCounterReads(db: Db): ReadCounters {
+  const readCounterSets = groupReads(async (sets: readonly CounterKeys[]) => {
+    const keys = new Map(sets.flat().map((counter) => [counterKey(counter), counter]))
+    const rows = new Map((await readCounters(db, [...keys.values()])).map((row) => [counterKey(row), row]))
+    return sets.map((counters) => counters.flatMap((counter) => rows.get(counterKey(counter)) ?? []))
+  })
+  return async (counters) => (counters.length === 0 ? [] : (await readCounterSets(counters))!)
+}
+
+const counterKey = ({ scope, period }: CounterKeys[number]) => JSON.stringify([scope, period])
 
 export async function defineLimit(
   tx: Tx,

@@ -28,7 +28,7 @@ import {
 } from './refusals.ts'
 import { policyIds } from './rule-result.ts'
 
-export type PreauthsDeps = AssessDeps &
+export type PreauthsDeps = Omit<AssessDeps, 'readCounters'> &
   Pick<RefusalDeps, 'approvalWindowSeconds'> & {
     idempotency: Idempotency
     record(

@@ -4,11 +4,21 @@ import type { Escrows, Payouts, Wallets } from '../../platform/generated/db.ts'
 import { stringifyWithBigints } from '../../platform/json.ts'
 
 export type WalletRow = Selectable<Wallets>
+export type WalletBalance = Pick<WalletRow, 'id' | 'tenant_id' | 'available_micro'>
 export type EscrowRow = Selectable<Escrows>
 export type PayoutRow = Selectable<Payouts>
 
 export const findWallet = (tx: Tx, id: string): Promise<WalletRow | undefined> =>
   tx.selectFrom('wallets').selectAll().where('id', '=', id).executeTakeFirst()
+
+/** The owner and the balance of each of these wallets, in their order; undefined where there is no such wallet. */
+export async function readWalletBalances(tx: Tx, ids: readonly string[]): Promise<(WalletBalance | undefined)[]> {
+  const { rows } = await sql<WalletBalance>`
+    select id, tenant_id, available_micro from wallets where id = any(${[...new Set(ids)]}::text[])
+  `.execute(tx)
+  const balances = new Map(rows.map((row) => [row.id, row]))
+  return ids.map((id) => balances.get(id))
+}
 
 export async function listWallets(
   tx: Tx,

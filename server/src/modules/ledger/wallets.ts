@@ -1,13 +1,23 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
-import type { Db, Tx } from '../../platform/db.ts'
+import type { Db } from '../../platform/db.ts'
+import { groupReads } from '../../platform/group-reads.ts'
 import type { Idempotency } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, notFound } from '../../platform/problem.ts'
-import { countWallets, findWallet, insertWallet, listWallets, lock, type WalletRow } from './wallets.store.ts'
+import {
+  countWallets,
+  findWallet,
+  insertWallet,
+  listWallets,
+  lock,
+  readWalletBalances,
+  type WalletBalance,
+  type WalletRow,
+} from './wallets.store.ts'
 
 export type WalletsDeps = {
   db: Db
@@ -25,10 +35,11 @@ const MAX_WALLETS = 100
 
 export function createWallets(deps: WalletsDeps) {
   const { db } = deps
+  const readBalance = groupReads((ids: readonly string[]) => readWalletBalances(db, ids))
 
   /** Another tenant's wallet is `not_found`, like one that does not exist. */
-  const findOwned = async (tx: Tx, tenantId: string, id: string): Promise<WalletRow> => {
-    const row = await findWallet(tx, id)
+  const findOwned = async (tenantId: string, id: string): Promise<WalletRow> => {
+    const row = await findWallet(db, id)
     if (!row || row.tenant_id !== tenantId) throw notFound('wallet')
     return row
   }
@@ -53,9 +64,14 @@ export function createWallets(deps: WalletsDeps) {
   }
 
   return {
-    findOwned: (tenantId: string, id: string) => findOwned(db, tenantId, id),
+    /** The balance of a wallet of this tenant; runs that ask at the same time share one query. */
+    async findBalance(tenantId: string, id: string): Promise<WalletBalance> {
+      const row = await readBalance(id)
+      if (!row || row.tenant_id !== tenantId) throw notFound('wallet')
+      return row
+    },
 
-    get: async (caller: TenantCaller, id: string) => toWalletRecord(await findOwned(db, caller.tenantId, id)),
+    get: async (caller: TenantCaller, id: string) => toWalletRecord(await findOwned(caller.tenantId, id)),
 
     async list(caller: TenantCaller, query: { limit?: number; cursor?: string }) {
       const limit = query.limit ?? 20
