@@ -21,6 +21,15 @@ const WORKERS: Readonly<Record<string, () => Promise<Worker>>> = {
   default: async () => (await import('./offline/general.ts')).answerGeneral,
 }
 
+/** Kept once loaded: a dynamic import resolves its module again on every call. */
+const loadedWorkers = new Map<string, Worker>()
+
+async function loadWorker(name: string): Promise<Worker> {
+  const worker = await WORKERS[name]!()
+  loadedWorkers.set(name, worker)
+  return worker
+}
+
 /** The version suffix is ignored, so "coder-v1" and "coder-v2" use the same worker; an unknown agent uses the general one. */
 const workerName = (agentId: string) => {
   const name = agentId.replace(/-v\d+$/, '')
@@ -45,7 +54,7 @@ export function createOfflineLane(): Lane {
         }
       const name = workerName(task.agentId)
       const brief = readBrief(task.task, task.context)
-      const worker = await WORKERS[name]!()
+      const worker = loadedWorkers.get(name) ?? (await loadWorker(name))
       const output = renderReport(await worker(brief), brief.format)
       return {
         ok: true,
