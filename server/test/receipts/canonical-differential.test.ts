@@ -1,4 +1,5 @@
 import { canonicalize, hashJson as proofHashJson } from '@countersign/proof'
+import library from 'canonicalize'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { canonicalJson, hashJson } from '../../src/platform/canonical.ts'
@@ -8,6 +9,7 @@ test('for any JSON value both implementations of canonical JSON give the same by
   fc.assert(
     fc.property(fc.jsonValue({ stringUnit: 'binary', maxDepth: 5 }), (value) => {
       expect(canonicalJson(value)).toBe(canonicalize(value))
+      expect(canonicalJson(value)).toBe(library(value))
       expect(hashJson(value)).toBe(proofHashJson(value))
     }),
     { numRuns: 200 },
@@ -35,4 +37,22 @@ test('both implementations refuse values without a canonical form', () => {
     expect(() => canonicalJson(value)).toThrow()
     expect(() => canonicalize(value)).toThrow()
   }
+})
+
+test('dates, boxed values and members without a JSON form are written as by the canonicalize library', () => {
+  const values = [
+    {
+      at: new Date(0),
+      left_out: undefined,
+      call() {},
+      kept: null,
+      nested: [undefined, Symbol('s'), { b: 1, a: undefined }],
+    },
+    [Object('text'), Object(1), Object(false)],
+    { toJSON: () => ({ b: 2, a: [1] }) },
+    { dropped: { toJSON: () => undefined } },
+  ]
+  for (const value of values) expect(canonicalJson(value)).toBe(library(value))
+  expect(() => canonicalJson(undefined)).toThrow()
+  expect(() => canonicalJson({ amount: 1n })).toThrow()
 })

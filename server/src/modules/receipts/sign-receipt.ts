@@ -1,4 +1,4 @@
-import { canonicalJson, sha256 } from '../../platform/canonical.ts'
+import { canonicalJson, sha256, writeMembers } from '../../platform/canonical.ts'
 import type { Signer } from '../../platform/keys.ts'
 import type { ReceiptKind } from './receipt-kinds.ts'
 import type { ReceiptRow } from './receipts.steps.ts'
@@ -50,13 +50,13 @@ export const MAX_RECEIPT_BYTES = 65_535
 
 /** Ed25519 signatures are deterministic: the same draft gives the same bytes, whichever process finishes the run. */
 export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt {
-  const content = toPublicContent(draft)
+  const members = writeMembers(toPublicContent(draft))
   const signature: ReceiptSignature = {
     alg: 'ed25519',
     key_id: signer.keyId,
-    value: signer.sign(canonicalJson(content)).toString('base64'),
+    value: signer.sign(`{${members.join(',')}}`).toString('base64'),
   }
-  const body = canonicalJson({ ...content, signature })
+  const body = `{${insertMember(members, `"signature":${canonicalJson(signature)}`).join(',')}}`
   if (Buffer.byteLength(body) > MAX_RECEIPT_BYTES)
     throw new Error(`The receipt ${draft.receipt_id} is larger than ${MAX_RECEIPT_BYTES} bytes.`)
   const { receipt_id, run_id, tenant_id, kind, agent_id, issued_at, prev_hash } = draft
@@ -73,8 +73,21 @@ export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt 
     hash: sha256(body),
     prev_hash,
   }
-  // Parsed from the signed bytes, so that the caller sees exactly what was signed.
-  return { receipt: { ...JSON.parse(body), log: null }, row }
+  let receipt: PublicReceipt | undefined
+  return {
+    row,
+    // Parsed from the signed bytes, so that the caller sees exactly what was signed, and only when a caller wants it.
+    get receipt() {
+      receipt ??= { ...JSON.parse(body), log: null } as PublicReceipt
+      return receipt
+    },
+  }
+}
+
+/** Members are in order of their names, and no name contains a character that sorts before the quotation mark. */
+function insertMember(members: readonly string[], member: string): string[] {
+  const position = members.findIndex((candidate) => candidate > member)
+  return members.toSpliced(position === -1 ? members.length : position, 0, member)
 }
 
 /** EVM addresses are case-insensitive; receipts store and find them in lower case. */
