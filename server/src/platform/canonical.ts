@@ -16,7 +16,7 @@ function writeValue(value: unknown): string | undefined {
     case 'string':
       return writeString(value)
     case 'number':
-      if (!Number.isFinite(value)) throw new TypeError(`${value} is not a JSON number.`)
+      if (!Number.isFinite(value)) throw new TypeError(`In JSON ${value} is not allowed`)
       // RFC 8785 prescribes ECMAScript's number format, which writes -0 as 0.
       return String(value)
     case 'boolean':
@@ -58,7 +58,7 @@ export function writeMembers(value: Record<string, unknown>): string[] {
 }
 
 function writeString(text: string): string {
-  if (!text.isWellFormed()) throw new TypeError('The text contains a lone surrogate, which UTF-8 cannot encode.')
+  if (!text.isWellFormed()) throw new TypeError('In canonical JSON a lone surrogate is not allowed')
   return JSON.stringify(text)
 }
 
