@@ -69,7 +69,7 @@ async function main() {
     limits: { anonymousPerMinute: 0, keyPerMinute: 0 },
     publicUrl: () => 'http://localhost',
   })
-  const text = basis.getQuoteJson('TSLAx')
+  const text = basis.prepareQuote('TSLAx').body.toString()
   app.get('/bare', { config: { unmetered: true } }, (_request, reply) => {
     reply.header('content-type', 'application/json; charset=utf-8').send(text)
   })

@@ -74,6 +74,7 @@ import { createOutbox } from './platform/outbox.ts'
 import { openSecretFolder } from './platform/secrets.ts'
 import { staticFileRoutes } from './platform/static-files.ts'
 import type { Supervised } from './platform/supervised.ts'
+import { noTracing } from './platform/tracing.ts'
 
 /** The composition root: with `app/` the only code that imports both modules and adapters. */
 export type Overrides = {
@@ -295,6 +296,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       trustProxy: config.TRUST_PROXY,
       limits,
       publicUrl,
+      tracesRequests: tracing !== noTracing,
     })
     closers.push(() => app.close())
     tracing.traceRequests(app)
@@ -326,7 +328,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       index: 'index.html',
       everyPath: true,
     })
-    catalogRoutes(app, catalog)
+    catalogRoutes(app, catalog, clock)
     tenantsRoutes(app, tenants)
     billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
     runsRoutes(app, {

@@ -12,6 +12,7 @@ import { describeErrors, openapiInfo } from './http-openapi.ts'
 import type { Ids } from './ids.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
+import { allowanceHeaders, readRequestId, servePreparedResponses } from './prepared-responses.ts'
 import { invalid, Problem, unauthorized } from './problem.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
@@ -27,6 +28,8 @@ export type HttpDeps = {
   publicUrl: () => string
   /** Proxies whose X-Forwarded-For is trusted; none unless the operator names them. */
   trustProxy?: string[]
+  /** Whether every request gets a span, which the framework's hooks begin and end. */
+  tracesRequests?: boolean
 }
 
 const BODY_LIMIT = 256 * 1024
@@ -51,10 +54,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     http: { maxHeaderSize: HEADER_LIMIT },
     requestTimeout: REQUEST_TIMEOUT_MS,
     clientErrorHandler: (error, socket) => sendClientError(error, socket, deps.ids.next('req')),
-    genReqId: (request) => {
-      const requestId = request.headers['x-request-id']
-      return typeof requestId === 'string' && /^[\w-]{1,64}$/.test(requestId) ? requestId : deps.ids.next('req')
-    },
+    genReqId: (request) => readRequestId(request.headers, deps.ids),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     trustProxy: deps.trustProxy,
     return503OnClosing: true,
@@ -62,6 +62,13 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     frameworkErrors: (error, request, reply) => sendProblem(deps.log, error, request, reply),
   })
 
+  const takenAllowance = servePreparedResponses(app, {
+    ...deps,
+    anonymousPerMinute: deps.limits.anonymousPerMinute,
+    checkedHeaders: singleHeaders,
+    enabled: !deps.tracesRequests,
+    socketIsCaller: deps.trustProxy === undefined,
+  })
   useStrictBodies(app)
   useValidators(app)
   const methods = createMethodIndex(app)
@@ -89,7 +96,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     if (auth === 'none' && unmetered) return done()
     authenticate(deps, request)
       .catch((error) => countFailedCredential(deps, request, error))
-      .then(() => meter(deps, request))
+      .then(() => meter(deps, request, takenAllowance(request.raw)))
       .then(() => done(), done)
   })
   app.addHook('onSend', (request, reply, payload, done) => {
@@ -97,14 +104,10 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     // Requests that match no route have no start time.
     const ms = request.startedAt === 0 ? 0 : performance.now() - request.startedAt
     deps.metrics.httpSeconds.observe({ method: request.method, route, status: reply.statusCode }, ms / 1000)
-    const logLine = {
-      request_id: request.id,
-      method: request.method,
-      route,
-      status: reply.statusCode,
-      ms: Math.round(ms),
+    if (deps.log.isLevelEnabled('info')) {
+      const { id: request_id, method } = request
+      deps.log.info({ request_id, method, route, status: reply.statusCode, ms: Math.round(ms) }, 'request completed')
     }
-    deps.log.info(logLine, 'request completed')
     done(null, payload)
   })
 
@@ -234,8 +237,9 @@ async function readCaller(deps: HttpDeps, request: FastifyRequest): Promise<Call
   return (await deps.authenticate.session?.(request)) ?? guest
 }
 
-async function meter(deps: HttpDeps, request: FastifyRequest) {
+async function meter(deps: HttpDeps, request: FastifyRequest, taken: Allowance | undefined) {
   const { unmetered, paid } = request.routeOptions.config
+  if (taken) return applyAllowance(request.reply, taken)
   if (unmetered) return
   if (request.caller.kind === 'tenant') return request.limitAs(`key:${request.caller.keyId}`, deps.limits.keyPerMinute)
   if (paid && paymentHeaders.some((name) => request.headers[name] !== undefined)) return
@@ -243,8 +247,7 @@ async function meter(deps: HttpDeps, request: FastifyRequest) {
 }
 
 function applyAllowance(reply: FastifyReply, allowance: Allowance) {
-  reply.header('ratelimit-policy', `"minute";q=${allowance.limit};w=60`)
-  reply.header('ratelimit', `"minute";r=${allowance.remaining};t=${allowance.resetSeconds}`)
+  reply.headers(allowanceHeaders(allowance))
   if (allowance.allowed) return
   throw new Problem('error', `Too many requests: ${allowance.limit} a minute are allowed.`, {
     status: 429,

@@ -1,6 +1,7 @@
 import type { App } from './http-app.ts'
 import { describeApi } from './http-openapi.ts'
 import type { Metrics } from './metrics.ts'
+import { type PreparedResponse, prepareResponse, sendPrepared } from './prepared-responses.ts'
 import { formatMetrics, type Supervised } from './supervised.ts'
 
 /** `/metrics` in Prometheus format, and the OpenAPI document of the running service. */
@@ -12,9 +13,10 @@ export function operatorRoutes(app: App, metrics: Metrics, supervised?: Supervis
     const texts = await Promise.all([readProcesses(), metrics.databaseRegistry.metrics()])
     return reply.header('content-type', metrics.registry.contentType).send(texts.join('\n'))
   })
-  let description: string | undefined
-  app.get('/openapi.json', { config: { unmetered: true } }, async (_request, reply) => {
-    description ??= JSON.stringify(describeApi(app))
-    return reply.header('content-type', 'application/json; charset=utf-8').send(description)
+  let description: PreparedResponse | undefined
+  app.get('/openapi.json', { config: { unmetered: true } }, async (request, reply) => {
+    description ??= prepareResponse(JSON.stringify(describeApi(app)))
+    return sendPrepared(request, reply, description)
   })
+  app.prepareResponse('/openapi.json', { route: '/openapi.json', unmetered: true, find: () => description })
 }

@@ -2,6 +2,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../../platform/auth-context.ts'
 import type { App } from '../../platform/http-app.ts'
 import { describeNonJsonResponse, ErrorResponse } from '../../platform/http-openapi.ts'
+import { JSON_TYPE, sendPrepared } from '../../platform/prepared-responses.ts'
 import { unauthorized } from '../../platform/problem.ts'
 import { describeApiContract } from './api-contract.ts'
 import {
@@ -29,8 +30,6 @@ export type BasisRoutesDeps = {
   metered: boolean
   limits: { anonymousPerMinute: number; keyPerMinute: number }
 }
-
-const JSON_TYPE = 'application/json; charset=utf-8'
 
 export function basisRoutes(app: App, { basis, authenticate, metered, limits }: BasisRoutesDeps) {
   const config = { unmetered: true, evidence: true }
@@ -114,9 +113,17 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       },
     },
     (request, reply) => {
-      reply.header('content-type', JSON_TYPE).send(basis.getQuoteJson(request.params.symbol, request.query.chain))
+      sendPrepared(request, reply, basis.prepareQuote(request.params.symbol, request.query.chain))
     },
   )
+  // A metered route counts against a key or an address, which the route itself decides.
+  if (!metered)
+    for (const { symbol } of basis.coverage.symbols)
+      app.prepareResponse(`/api/basis/v1/quote/${symbol}`, {
+        route: '/api/basis/v1/quote/:symbol',
+        ...config,
+        find: () => basis.prepareQuote(symbol),
+      })
   app.get(
     '/api/basis/v1/board',
     {

@@ -1,6 +1,7 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Notifications } from '../../platform/notifications.ts'
+import { type PreparedResponse, prepareResponse } from '../../platform/prepared-responses.ts'
 import { invalid, notFound, unavailable } from '../../platform/problem.ts'
 import { type Attestation, type AttestationSigners, createAttestation } from './attestation.ts'
 import {
@@ -44,7 +45,7 @@ export type BasisDeps = {
 export type Basis = ReturnType<typeof createBasis>
 
 /** A reading with its quote as JSON, valid until a newer reading arrives or it becomes stale. */
-type CachedReading = { reading: Reading; quoteJson: string; validUntil: number }
+type CachedReading = { reading: Reading; quoteResponse: PreparedResponse; validUntil: number }
 
 /** Bodies and attestations take most of the space, so they are pruned sooner than the figures of a reading. */
 const BODY_RETENTION_MS = 30 * 24 * 60 * MINUTE_MS
@@ -126,7 +127,7 @@ export function createBasis(deps: BasisDeps) {
     const reading = live ?? buildPreviewReading(wrapper, coverage.bandBps, now, state ? previewReasons(state) : [])
     const current: CachedReading = {
       reading,
-      quoteJson: JSON.stringify(reading.quote),
+      quoteResponse: prepareResponse(JSON.stringify(reading.quote)),
       validUntil: live ? staleAt : previewIntervalStart(now).getTime() + PREVIEW_INTERVAL_MS,
     }
     cache.set(wrapper.asset, current)
@@ -156,7 +157,8 @@ export function createBasis(deps: BasisDeps) {
     getReading: (symbol: string, chain?: string): Reading => currentReading(findWrapper(symbol, chain)).reading,
     getQuote: (symbol: string, chain?: string): Quote => currentReading(findWrapper(symbol, chain)).reading.quote,
     /** The quote as JSON, serialised once per reading instead of once per request. */
-    getQuoteJson: (symbol: string, chain?: string): string => currentReading(findWrapper(symbol, chain)).quoteJson,
+    prepareQuote: (symbol: string, chain?: string): PreparedResponse =>
+      currentReading(findWrapper(symbol, chain)).quoteResponse,
 
     getBoard(chain?: string): Board {
       const wrappers =

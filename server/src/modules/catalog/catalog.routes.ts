@@ -1,7 +1,9 @@
 import { Type } from 'typebox'
+import type { Clock } from '../../platform/clock.ts'
 import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { microFromUsdc } from '../../platform/money.ts'
+import { createPreparedJson, sendPrepared } from '../../platform/prepared-responses.ts'
 import { invalid } from '../../platform/problem.ts'
 import {
   AgentsResponse,
@@ -19,7 +21,21 @@ import { capabilities, pricingSurface } from './pricing.ts'
 
 const LaneParams = Type.Object({ agent_id: Type.String() })
 
-export function catalogRoutes(app: App, catalog: Catalog) {
+/** How old the statistics of `/api/agents` may be. */
+const AGENTS_MAX_AGE_MS = 1_000
+
+export function catalogRoutes(app: App, catalog: Catalog, clock: Clock) {
+  const pricing = createPreparedJson({
+    clock,
+    source: catalog.all,
+    build: () => pricingSurface(catalog.version(), catalog.all(), catalog.fallback()),
+  })
+  const agents = createPreparedJson({
+    clock,
+    source: catalog.all,
+    build: async () => ({ agents: await catalog.agents() }),
+    maxAgeMs: AGENTS_MAX_AGE_MS,
+  })
   app.get(
     '/api/capabilities',
     {
@@ -42,8 +58,10 @@ export function catalogRoutes(app: App, catalog: Catalog) {
         response: { 200: PricingSurfaceResponse },
       },
     },
-    async () => pricingSurface(catalog.version(), catalog.all(), catalog.fallback()),
+    async (request, reply) =>
+      sendPrepared(request, reply, await pricing.read((value) => String(reply.serialize(value)))),
   )
+  app.prepareResponse('/api/pricing', { route: '/api/pricing', find: pricing.find })
   app.get(
     '/api/providers',
     {
@@ -67,8 +85,10 @@ export function catalogRoutes(app: App, catalog: Catalog) {
         response: { 200: AgentsResponse },
       },
     },
-    async () => ({ agents: await catalog.agents() }),
+    async (request, reply) =>
+      sendPrepared(request, reply, await agents.read((value) => String(reply.serialize(value)))),
   )
+  app.prepareResponse('/api/agents', { route: '/api/agents', find: agents.find })
   app.get(
     '/api/lanes',
     {
