@@ -42,7 +42,7 @@ const MAX_BACKOFF_MS = 30_000
 // Bounds one run, so that the lease is renewed and a stop takes effect even under constant load.
 const MAX_BATCHES_PER_RUN = 100
 // Under load, batches follow one another at this distance: a batch has a cost of its own, which its rows share.
-const BUSY_MS = 100
+const BUSY_MS = 200
 
 export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idleMs = 250 }: SequencerDeps) {
   let epoch: bigint | undefined

@@ -2,6 +2,7 @@ import { canonicalJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
+import type { JournalConsumer } from '../../platform/journal.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { toPage } from '../../platform/paging.ts'
 import { invalid } from '../../platform/problem.ts'
@@ -43,6 +44,7 @@ export type AuditDeps = {
 export type Audit = ReturnType<typeof createAudit>
 
 const HEADS_PER_BATCH = 200
+const HEADS_CHECK_MS = 1_000
 const EXPORT_PAGE_SIZE = 1_000
 
 export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, commitEveryMs = 60_000 }: AuditDeps) {
@@ -51,10 +53,20 @@ export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, comm
   /** Keyed, so that outsiders cannot find out whose chain it is, not even by trying every tenant id. */
   const chainName = (tenantId: string) => `audit_${keys.fingerprint(`audit chain of ${tenantId}`).slice(0, 32)}`
 
+  const chain = createAuditChain({ chainName })
+  // A head becomes due when its chain grows or by time; between the two there is no need to look.
+  let lookedAt = Number.NEGATIVE_INFINITY
+
   /** Commits chain heads to the public log: after that not even the operator can rewrite the history. */
   const headsTask: SequencedTask = {
     name: 'audit heads',
-    hasWork: async (tx) => (await readUncommittedHeads(tx, dueBefore(), 1)).length > 0,
+    async hasWork(tx) {
+      const now = clock.now().getTime()
+      if (now - lookedAt < HEADS_CHECK_MS) return false
+      const isDue = (await readUncommittedHeads(tx, dueBefore(), 1)).length > 0
+      if (!isDue) lookedAt = now
+      return isDue
+    },
     async processBatch(tx) {
       const at = clock.now()
       for (const head of await readUncommittedHeads(tx, dueBefore(), HEADS_PER_BATCH)) {
@@ -89,7 +101,13 @@ export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, comm
 
   return {
     /** Links events from the journal into their chains. */
-    chain: createAuditChain({ chainName }),
+    chain: {
+      ...chain,
+      async process(tx, rows) {
+        await chain.process(tx, rows)
+        lookedAt = Number.NEGATIVE_INFINITY
+      },
+    } satisfies JournalConsumer,
     /** For the sequencer, after the journal: links come before heads. */
     headsTask,
 

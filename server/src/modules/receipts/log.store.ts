@@ -15,30 +15,69 @@ export async function readHead(tx: Tx): Promise<LogHead | undefined> {
   return rows[0] && { ...rows[0], size: Number(rows[0].size) }
 }
 
-export async function writeHead(tx: Tx, head: Omit<LogHead, 'cosignatures'>, at: Date) {
-  await sql`
-    insert into log_head (id, origin, size, root, note, updated_at)
-    values (1, ${head.origin}, ${head.size}, ${head.root}, ${head.note}, ${at})
-    on conflict (id) do update set size = excluded.size, root = excluded.root, note = excluded.note, updated_at = excluded.updated_at
-  `.execute(tx)
+type AppendState = {
+  head: Pick<LogHead, 'root' | 'note'> | undefined
+  size: number
+  tiles: StoredTile[]
+  leaves: Buffer
 }
 
-/** The leaves of these receipts in the order of their ids' list: hashes of the bodies, computed where the bodies are (RFC 6962). */
-export async function readLeaves(tx: Tx, ids: readonly string[]): Promise<Buffer[]> {
-  const { rows } = await sql<{ leaf: Buffer }>`
-    select sha256('\\x00'::bytea || convert_to(receipt.body, 'UTF8')) as leaf
-    from unnest(${ids}::text[]) with ordinality as waiting (id, place) join receipts receipt on receipt.id = waiting.id
-    order by waiting.place
+/**
+ * All that an append starts from, in one statement: the head, the last tile of each level, and the leaves of the new
+ * receipts in the order of `ids`. A leaf is the hash of a body (RFC 6962), computed where the bodies are.
+ */
+export async function readAppendState(tx: Tx, ids: readonly string[]): Promise<AppendState> {
+  const { rows } = await sql<{
+    size: bigint | null
+    root: Buffer
+    note: string
+    level: number | null
+    index: bigint
+    bytes: Buffer
+    leaves: Buffer
+  }>`
+    select head.size, head.root, head.note, tile.level, tile.index, tile.bytes, waiting.leaves
+    from (
+      select coalesce(string_agg(sha256('\\x00'::bytea || convert_to(receipt.body, 'UTF8')), '' order by listed.place), '') as leaves
+      from unnest(${ids}::text[]) with ordinality as listed (id, place) join receipts receipt on receipt.id = listed.id
+    ) waiting
+    left join log_head head on true
+    left join generate_series(0, 7) as last_level on true
+    left join log_tiles tile on tile.level = last_level and tile.index = head.size >> (8 * (last_level + 1))
   `.execute(tx)
-  return rows.map(({ leaf }) => leaf)
+  const { size, root, note, leaves } = rows[0]!
+  const tiles = rows.flatMap(({ level, index, bytes }) =>
+    level === null ? [] : [{ level, index: Number(index), bytes }],
+  )
+  return { head: size === null ? undefined : { root, note }, size: Number(size ?? 0), tiles, leaves }
 }
 
-/** Puts receipts into the log at consecutive indexes starting at `first`, and adds them to the sums of their lanes. */
-export async function placeReceipts(tx: Tx, first: number, ids: readonly string[]) {
+export type Append = {
+  /** Where the receipts go, at consecutive indexes. */
+  first: number
+  ids: readonly string[]
+  tiles: readonly { tile: Tile; bytes: Uint8Array }[]
+  head: Omit<LogHead, 'cosignatures'>
+  at: Date
+}
+
+/** Writes receipts' places, the tiles that changed and the new head in one statement, and adds to the sums of the lanes. */
+export async function writeAppend(tx: Tx, { first, ids, tiles, head, at }: Append) {
+  const levels = tiles.map(({ tile }) => tile.level)
+  const indexes = tiles.map(({ tile }) => tile.index)
+  const bytes = tiles.map((entry) => Buffer.from(entry.bytes))
   await sql`
     with placed as (
       insert into log_entries (log_index, receipt_id)
       select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as receipt (id, place)
+    ), grown as (
+      insert into log_tiles (level, index, bytes)
+      select * from unnest(${levels}::int[], ${indexes}::bigint[], ${bytes}::bytea[])
+      on conflict (level, index) do update set bytes = excluded.bytes
+    ), published as (
+      insert into log_head (id, origin, size, root, note, updated_at)
+      values (1, ${head.origin}, ${head.size}, ${head.root}, ${head.note}, ${at})
+      on conflict (id) do update set size = excluded.size, root = excluded.root, note = excluded.note, updated_at = excluded.updated_at
     )
     select fold_lane_receipts(${ids}::text[])
   `.execute(tx)
@@ -52,17 +91,6 @@ export async function readTiles(tx: Tx, tiles: readonly Tile[]): Promise<StoredT
     join unnest(${levels}::int[], ${indexes}::bigint[]) as tile (level, index) using (level, index)
   `.execute(tx)
   return rows.map((row) => ({ ...row, index: Number(row.index) }))
-}
-
-export async function writeTiles(tx: Tx, tiles: readonly { tile: Tile; bytes: Uint8Array }[]) {
-  const levels = tiles.map(({ tile }) => tile.level)
-  const indexes = tiles.map(({ tile }) => tile.index)
-  const bytes = tiles.map((entry) => Buffer.from(entry.bytes))
-  await sql`
-    insert into log_tiles (level, index, bytes)
-    select * from unnest(${levels}::int[], ${indexes}::bigint[], ${bytes}::bytea[])
-    on conflict (level, index) do update set bytes = excluded.bytes
-  `.execute(tx)
 }
 
 /** The entries of the log from `first` on: exactly the bytes that the leaves are hashes of. */

@@ -22,17 +22,15 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { JournalConsumer } from '../../platform/journal.ts'
 import type { Signer } from '../../platform/keys.ts'
 import { invalid, notFound, unavailable } from '../../platform/problem.ts'
-import { createInclusionProofs } from './inclusion-proofs.ts'
+import { createInclusionProofs, type StoredTile } from './inclusion-proofs.ts'
 import {
   type LogHead,
-  placeReceipts,
+  readAppendState,
   readEntries,
   readHead,
-  readLeaves,
   readNewestCosignatures,
   readTiles,
-  writeHead,
-  writeTiles,
+  writeAppend,
 } from './log.store.ts'
 import { acceptCosignatures } from './witness.ts'
 
@@ -94,23 +92,19 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
 
     async process(tx, rows) {
       const ids = rows.map(({ receipt_id }) => receipt_id!)
-      const head = await readHead(tx)
-      const size = head?.size ?? 0
-      const readEdgeTile = await tileReader(tx, tilesForRoot(size))
+      const { head, size, tiles, leaves } = await readAppendState(tx, ids)
+      const readEdgeTile = toTileReader(tiles)
       const currentRoot = rootFromTiles(size, readEdgeTile)
       if (head && !head.root.equals(currentRoot))
         throw new Error(`The stored tiles do not produce the signed root at size ${size}; nothing is appended to them.`)
-      const leaves = ids.length > 0 ? await readLeaves(tx, ids) : []
-      if (leaves.length !== ids.length) throw new Error('A receipt in the journal is not stored.')
+      if (leaves.length !== ids.length * HASH_BYTES) throw new Error('A receipt in the journal is not stored.')
       const newTree =
-        leaves.length > 0 ? appendToTiles(size, readEdgeTile, leaves) : { size, root: currentRoot, tiles: [] }
+        ids.length > 0 ? appendToTiles(size, readEdgeTile, splitHashes(leaves)) : { size, root: currentRoot, tiles: [] }
       const note = noteOf(newTree.size, newTree.root)
-      if (ids.length > 0) {
-        await placeReceipts(tx, size, ids)
-        await writeTiles(tx, newTree.tiles)
+      if (note !== head?.note) {
+        const newHead = { origin, size: newTree.size, root: Buffer.from(newTree.root), note }
+        await writeAppend(tx, { first: size, ids, tiles: newTree.tiles, head: newHead, at: clock.now() })
       }
-      if (note !== head?.note)
-        await writeHead(tx, { origin, size: newTree.size, root: Buffer.from(newTree.root), note }, clock.now())
       hasSigned = true
     },
   }
@@ -195,7 +189,10 @@ async function rootAt(tx: Tx, size: number): Promise<Uint8Array> {
 /** Fetches tiles in one query; each can be read at any width it has had so far. */
 async function tileReader(tx: Tx, tiles: readonly Tile[]): Promise<TileReader> {
   const distinct = new Map(tiles.map((tile) => [`${tile.level}/${tile.index}`, tile]))
-  const stored = distinct.size === 0 ? [] : await readTiles(tx, [...distinct.values()])
+  return toTileReader(distinct.size === 0 ? [] : await readTiles(tx, [...distinct.values()]))
+}
+
+function toTileReader(stored: readonly StoredTile[]): TileReader {
   const byPlace = new Map(stored.map(({ level, index, bytes }) => [`${level}/${index}`, bytes]))
   return (tile) => {
     const bytes = byPlace.get(`${tile.level}/${tile.index}`)
@@ -203,3 +200,8 @@ async function tileReader(tx: Tx, tiles: readonly Tile[]): Promise<TileReader> {
     return bytes.subarray(0, tile.width * HASH_BYTES)
   }
 }
+
+const splitHashes = (hashes: Buffer): Uint8Array[] =>
+  Array.from({ length: hashes.length / HASH_BYTES }, (_, place) =>
+    hashes.subarray(place * HASH_BYTES, (place + 1) * HASH_BYTES),
+  )
