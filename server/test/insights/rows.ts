@@ -2,7 +2,7 @@ import type { Database } from '../../src/platform/db.ts'
 import type { Node } from '../tenants/test-node.ts'
 
 export type SeedRun = {
-  tenantId: string
+  tenantId: string | null
   agentId?: string
   state?: 'completed' | 'failed' | 'blocked' | 'executing' | 'pending_approval'
   priceMicro?: bigint
