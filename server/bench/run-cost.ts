@@ -29,8 +29,11 @@ function printWrites(name: string, writes: Writes, count: number) {
     console.log(`\nRows by table, a run (${name})`)
     console.log(
       formatTable([
-        ['table', 'inserted', 'updated', 'HOT', 'deleted', 'locked'],
-        ...writes.tables.map((t) => [t.table, ...[t.inserted, t.updated, t.hot, t.deleted, t.locked].map(perRun)]),
+        ['table', 'inserted', 'updated', 'HOT', 'deleted', 'locked', 'toasted'],
+        ...writes.tables.map((t) => [
+          t.table,
+          ...[t.inserted, t.updated, t.hot, t.deleted, t.locked, t.toasted].map(perRun),
+        ]),
       ]),
     )
     console.log(`\nWAL records, a run (${name})`)
@@ -115,6 +118,7 @@ try {
       written('  of these HOT', ({ hot }) => hot),
       written('rows deleted', ({ deleted }) => deleted),
       written('row locks', ({ locked }) => locked),
+      written('rows of large values (TOAST)', ({ toasted }) => toasted),
       written('WAL records', ({ walRecords }) => walRecords),
       written('WAL bytes without full-page images', ({ walBytes }) => walBytes),
       written('full-page images', ({ fullPageImages }) => fullPageImages),

@@ -9,6 +9,8 @@ export type TableWrites = {
   hot: number
   deleted: number
   locked: number
+  /** Parts of large values, which PostgreSQL stores as rows of a TOAST table: written records, but no rows of ours. */
+  toasted: number
 }
 
 export type StatementCost = { calls: number; ms: number; buffers: number; rows: number; text: string }
@@ -21,6 +23,7 @@ export type Writes = {
   hot: number
   deleted: number
   locked: number
+  toasted: number
   walRecords: number
   walBytes: number
   fullPageImages: number
@@ -96,6 +99,7 @@ export async function measureWrites(query: Query, load: () => Promise<unknown>):
     hot: sum((table) => table.hot),
     deleted: sum((table) => table.deleted),
     locked: sum((table) => table.locked),
+    toasted: sum((table) => table.toasted),
     ...wal,
     ...statements,
     tables,
@@ -135,24 +139,26 @@ async function readWal(query: Query, start: bigint, end: bigint) {
   }
 }
 
-/** Rows by table, read from the WAL; rows of TOAST tables and of the catalog are records but not rows here. */
+/** Rows by table, read from the WAL. Rows of the catalog are records but not rows here. */
 async function readTables(query: Query, start: bigint, end: bigint): Promise<TableWrites[]> {
   const rows = await query<Record<keyof TableWrites, string>>(
     `select relations.table_name as table,
-       count(*) filter (where record_type like 'INSERT%') as inserted,
+       count(*) filter (where record_type like 'INSERT%' and not is_toast) as inserted,
        count(*) filter (where record_type like 'UPDATE%' or record_type like 'HOT_UPDATE%') as updated,
        count(*) filter (where record_type like 'HOT_UPDATE%') as hot,
-       count(*) filter (where record_type like 'DELETE%') as deleted,
-       count(*) filter (where record_type like 'LOCK%') as locked
+       count(*) filter (where record_type like 'DELETE%' and not is_toast) as deleted,
+       count(*) filter (where record_type like 'LOCK%') as locked,
+       count(*) filter (where record_type like 'INSERT%' and is_toast) as toasted
      from bench.pg_get_wal_block_info(${LSN}1::numeric, ${LSN}2::numeric, false) as block
      join (
-       select pg_relation_filenode(pg_class.oid) as filenode,
-         coalesce(parent.relname, pg_class.relname)::text as table_name
-       from pg_class
-       join pg_namespace on pg_namespace.oid = pg_class.relnamespace
-       left join pg_inherits on inhrelid = pg_class.oid
+       select pg_relation_filenode(file.oid) as filenode, file.relkind = 't' as is_toast,
+         coalesce(parent.relname, owner.relname)::text as table_name
+       from pg_class as owner
+       join pg_namespace on pg_namespace.oid = owner.relnamespace
+       join pg_class as file on file.oid in (owner.oid, owner.reltoastrelid)
+       left join pg_inherits on inhrelid = owner.oid
        left join pg_class as parent on parent.oid = inhparent
-       where pg_class.relkind = 'r' and nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
+       where owner.relkind = 'r' and nspname not in ('pg_catalog', 'information_schema', 'pg_toast')
      ) as relations on relations.filenode = block.relfilenode
      where resource_manager = 'Heap' and block_id = 0
      group by 1 order by 2 desc, 3 desc, 1`,
@@ -165,6 +171,7 @@ async function readTables(query: Query, start: bigint, end: bigint): Promise<Tab
     hot: Number(row.hot),
     deleted: Number(row.deleted),
     locked: Number(row.locked),
+    toasted: Number(row.toasted),
   }))
 }
 
