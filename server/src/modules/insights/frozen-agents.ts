@@ -17,12 +17,19 @@ export type FrozenAgent = { agent_id: string; reason: string; frozen_by: string;
 
 export function createFrozenAgents(deps: { db: Db; clock: Clock; notifications: Pick<Notifications, 'listen'> }) {
   const cache = new Map<string, { reasons: ReadonlyMap<string, string>; expiresAt: number }>()
+  // Requests that find the cache expired at the same moment share one read.
+  const loading = new Map<string, Promise<ReadonlyMap<string, string>>>()
   let generation = 0
 
   const invalidate = (tenantId: string | undefined) => {
     generation += 1
-    if (tenantId === undefined) cache.clear()
-    else cache.delete(tenantId)
+    if (tenantId === undefined) {
+      cache.clear()
+      loading.clear()
+    } else {
+      cache.delete(tenantId)
+      loading.delete(tenantId)
+    }
   }
   deps.notifications.listen(CHANNEL, invalidate)
 
@@ -30,6 +37,18 @@ export function createFrozenAgents(deps: { db: Db; clock: Clock; notifications: 
     const now = deps.clock.now().getTime()
     const cached = cache.get(tenantId)
     if (cached && cached.expiresAt > now) return cached.reasons
+    const pending = loading.get(tenantId)
+    if (pending) return pending
+    const read = loadReasons(tenantId, now)
+    loading.set(tenantId, read)
+    try {
+      return await read
+    } finally {
+      if (loading.get(tenantId) === read) loading.delete(tenantId)
+    }
+  }
+
+  const loadReasons = async (tenantId: string, now: number): Promise<ReadonlyMap<string, string>> => {
     const generationBefore = generation
     const reasons = new Map((await listFrozen(deps.db, tenantId)).map(({ agent_id, reason }) => [agent_id, reason]))
     // Rows read before a change must not be cached after it.

@@ -17,15 +17,27 @@ export type CallerCache = ReturnType<typeof createCallerCache>
 
 export function createCallerCache(deps: { clock: Clock; notifications: Pick<Notifications, 'listen'> }) {
   const entries = new Map<string, CacheEntry>()
+  // Requests that find their key expired at the same moment share one read.
+  const loading = new Map<string, Promise<KeyWithTenant | undefined>>()
   // Counts announced changes: a row that was read before a change must not be cached after it.
   let generation = 0
 
   const forget = (id: string | undefined) => {
     generation += 1
+    loading.clear()
     if (id === undefined) return entries.clear()
     for (const [hash, { row }] of entries) if (row.id === id || row.tenant_id === id) entries.delete(hash)
   }
   deps.notifications.listen(KEYS_CHANNEL, forget)
+
+  const share = async (hash: string, read: Promise<KeyWithTenant | undefined>) => {
+    loading.set(hash, read)
+    try {
+      return await read
+    } finally {
+      if (loading.get(hash) === read) loading.delete(hash)
+    }
+  }
 
   return {
     forget,
@@ -40,7 +52,7 @@ export function createCallerCache(deps: { clock: Clock; notifications: Pick<Noti
       const entry = entries.get(hash)
       if (entry && entry.until > now.getTime()) return toCaller(entry.row, auth, now)
       const generationBefore = generation
-      const row = await load(hash)
+      const row = await (loading.get(hash) ?? share(hash, load(hash)))
       if (!row) return undefined
       if (generation === generationBefore) {
         if (entries.size >= MAX_ENTRIES) entries.delete(entries.keys().next().value!)
