@@ -41,3 +41,24 @@ test('a read never returns a row that was read before it was requested', async (
   stored = 2
   expect([await before, await read('a')]).toEqual([1, 2])
 })
+
+test('a group has at most maxKeys keys, and at most maxInFlight groups are read at once', async () => {
+  let inFlight = 0
+  let mostInFlight = 0
+  const sizes: number[] = []
+  const read = groupReads(
+    async (keys: readonly number[]) => {
+      inFlight += 1
+      mostInFlight = Math.max(mostInFlight, inFlight)
+      sizes.push(keys.length)
+      await new Promise((resolve) => setTimeout(resolve, 2))
+      inFlight -= 1
+      return keys
+    },
+    { maxKeys: 3, maxInFlight: 2 },
+  )
+  const keys = Array.from({ length: 10 }, (_, index) => index)
+  expect(await Promise.all(keys.map(read))).toEqual(keys)
+  expect(Math.max(...sizes)).toBe(3)
+  expect(mostInFlight).toBe(2)
+})

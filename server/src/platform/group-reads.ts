@@ -1,4 +1,3 @@
-/** At most this many keys go into one query. */
 const MAX_KEYS = 256
 
 type Waiting<Key, Value> = {
@@ -13,13 +12,14 @@ type Waiting<Key, Value> = {
  */
 export function groupReads<Key, Value>(
   readMany: (keys: readonly Key[]) => Promise<readonly (Value | undefined)[]>,
+  { maxKeys = MAX_KEYS, maxInFlight = 1 } = {},
 ): (key: Key) => Promise<Value | undefined> {
   const waiting: Waiting<Key, Value>[] = []
-  let busy = false
+  let inFlight = 0
 
   const drain = async () => {
     while (waiting.length > 0) {
-      const group = waiting.splice(0, MAX_KEYS)
+      const group = waiting.splice(0, maxKeys)
       try {
         const values = await readMany(group.map((item) => item.key))
         for (const [index, item] of group.entries()) item.resolve(values[index])
@@ -27,14 +27,14 @@ export function groupReads<Key, Value>(
         for (const item of group) item.reject(error)
       }
     }
-    busy = false
+    inFlight -= 1
   }
 
   return (key) =>
     new Promise((resolve, reject) => {
       waiting.push({ key, resolve, reject })
-      if (busy) return
-      busy = true
+      if (inFlight >= maxInFlight) return
+      inFlight += 1
       // After the requests that have already arrived in this turn of the event loop.
       setImmediate(() => void drain())
     })

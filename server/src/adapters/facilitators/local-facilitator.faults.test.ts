@@ -287,3 +287,44 @@ test('a contract wallet that uses up the gas is refused, and other payments are 
     { state: 'settled' },
   ])
 })
+
+test('payments that are verified together share calls, and each gets the verdict it gets alone', async () => {
+  const { facilitator, createFacilitator, terms, clock, chain, signFundedPayment, setInterference } =
+    await openFacilitator()
+  const rich = createPayer()
+  await chain.mint(rich.address, terms.amountMicro)
+  const settled = await signFundedPayment()
+  expect(await facilitator.settle(settled, terms)).toMatchObject({ state: 'settled' })
+  const payments = [
+    ...(await Promise.all(Array.from({ length: 12 }, () => signFundedPayment()))),
+    await signFundedPayment(0n),
+    settled,
+    // Enough for either of the two, which are verified without regard to each other.
+    await signPayment(rich, terms, { clock }),
+    await signPayment(rich, terms, { clock }),
+  ]
+  let calls = 0
+  setInterference((method, _params, pass) => {
+    if (method === 'eth_call') calls += 1
+    return pass()
+  })
+  const together = await Promise.all(payments.map((payment) => facilitator.verify(payment, terms)))
+  expect(calls).toBeLessThanOrEqual(4)
+  const alone = []
+  for (const payment of payments) alone.push(await createFacilitator().verify(payment, terms))
+  expect(together).toEqual(alone)
+  expect(together.map((verdict) => verdict.valid)).toEqual([...Array(12).fill(true), false, false, true, true])
+})
+
+test('when a call for many payments fails, each is verified alone', async () => {
+  const { facilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
+  const payments = await Promise.all(Array.from({ length: 5 }, () => signFundedPayment()))
+  let failed = false
+  setInterference((method, _params, pass) => {
+    if (method !== 'eth_call' || failed) return pass()
+    failed = true
+    return Promise.reject(new RpcError(-32000, 'out of gas'))
+  })
+  const verdicts = await Promise.all(payments.map((payment) => facilitator.verify(payment, terms)))
+  expect([failed, ...verdicts.map((verdict) => verdict.valid)]).toEqual([true, true, true, true, true, true])
+})

@@ -12,6 +12,7 @@ import type {
 } from '../../modules/payments/facilitator.ts'
 import { FacilitatorUnavailable } from '../../modules/payments/facilitator.ts'
 import type { Clock } from '../../platform/clock.ts'
+import { groupReads } from '../../platform/group-reads.ts'
 import { networkForVersion, parseChainId } from '../../platform/x402-wire.ts'
 import { createChainReader } from '../chain/chain-reader.ts'
 import {
@@ -64,6 +65,8 @@ const DEFAULT_MAX_BATCH = 64
 const KEY_CALL_GAS = 300_000
 const WALLET_CALL_GAS = 1_000_000
 const MAX_RECOVERED = 4_096
+/** Payments simulated in one call; their gas stays far below what public nodes allow a call. */
+const MAX_SIMULATED = 16
 
 export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator {
   const { request, network, asset, privateKeys, clock, allowedFactories = [] } = deps
@@ -131,29 +134,56 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
     }
   }
 
-  /** One call: the payer's balance, whether the nonce is used, and whether the transfer would succeed. */
-  const simulate = async ({ authorization, calls, isolated }: SettlementJob): Promise<VerifyResult> => {
-    const { from, nonce, value } = authorization
-    const multicall: Call3[] = [
+  /** The payer's balance, whether the nonce is used, and whether the transfer would succeed. */
+  const simulate = async (job: SettlementJob): Promise<VerifyResult> =>
+    job.isolated ? (await simulateTogether([job], WALLET_CALL_GAS))[0]! : (await simulateGrouped(job))!
+
+  /** Payments that arrive together are simulated in one call; each call has one payment of a payer, so that none spends the balance of another. */
+  const simulateGrouped = groupReads(
+    async (jobs: readonly SettlementJob[]) => {
+      const calls: SettlementJob[][] = []
+      for (const job of jobs) {
+        const call = calls.find((candidate) => candidate.every((other) => areIndependent(job, other)))
+        if (call) call.push(job)
+        else calls.push([job])
+      }
+      const results = new Map<SettlementJob, VerifyResult>()
+      await Promise.all(
+        calls.map(async (call) => {
+          const verdicts = await simulateTogether(call, KEY_CALL_GAS)
+          for (const [index, job] of call.entries()) results.set(job, verdicts[index]!)
+        }),
+      )
+      return jobs.map((job) => results.get(job))
+    },
+    { maxKeys: MAX_SIMULATED, maxInFlight: 2 },
+  )
+
+  const simulateTogether = async (jobs: readonly SettlementJob[], gasPerJob: number): Promise<VerifyResult[]> => {
+    const callsOf = jobs.map(({ authorization: { from, nonce }, calls }): Call3[] => [
       { target: asset, callData: encodeCall(SELECTOR.balanceOf, from) },
       { target: asset, callData: encodeCall(SELECTOR.authorizationState, from, nonce) },
       ...calls,
-    ]
-    const call = {
-      to: MULTICALL3,
-      data: encodeAggregate3(multicall),
-      gas: toQuantity(isolated ? WALLET_CALL_GAS : KEY_CALL_GAS),
-    }
+    ])
+    const multicall = callsOf.flat()
+    const call = { to: MULTICALL3, data: encodeAggregate3(multicall), gas: toQuantity(gasPerJob * jobs.length) }
     const returnData = await request('eth_call', [call, 'latest']).catch((error: unknown) => {
       // A contract wallet can use up all the gas of the call: the payment is refused, and the chain has not failed.
       if (!isExecutionFailure(error)) throw error
     })
-    if (returnData === undefined)
-      return { valid: false, reason: REASON.simulation, message: 'The transfer used up all the gas of the call.' }
+    if (returnData === undefined) {
+      if (jobs.length > 1) return (await Promise.all(jobs.map((job) => simulateTogether([job], gasPerJob)))).flat()
+      return [{ valid: false, reason: REASON.simulation, message: 'The transfer used up all the gas of the call.' }]
+    }
     const results = decodeAggregate3(returnData as string, multicall.length)
-    const [balance, nonceState, transfer] = [results[0]!, results[1]!, results.at(-1)!]
-    if (transfer.success) return { valid: true, payer: toLowerHex(from) }
-    return { valid: false, ...explainRefusal(balance, nonceState, transfer, value) }
+    let position = 0
+    return jobs.map(({ authorization: { from, value } }, index) => {
+      const own = results.slice(position, position + callsOf[index]!.length)
+      position += own.length
+      const [balance, nonceState, transfer] = [own[0]!, own[1]!, own.at(-1)!]
+      if (transfer.success) return { valid: true, payer: toLowerHex(from) }
+      return { valid: false, ...explainRefusal(balance, nonceState, transfer, value) }
+    })
   }
 
   const settle = async (payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
@@ -226,6 +256,12 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
     }),
   }
 }
+
+/** Neither payment changes the balance that the other is paid from. */
+const areIndependent = ({ authorization: a }: SettlementJob, { authorization: b }: SettlementJob) =>
+  !isSame(a.from, b.from) && !isSame(a.from, b.to) && !isSame(a.to, b.from)
+
+const isSame = (a: Hex, b: Hex) => a === b || a.toLowerCase() === b.toLowerCase()
 
 const toLowerHex = (address: Hex) => address.toLowerCase() as Hex
 
