@@ -7,21 +7,41 @@ create or replace function audit_event(input jsonb) returns void language sql as
   where input->>'tenant_id' is not null
 $$;
 
--- Bisects a tenant's chain for the place where its times pass `at`: the event there is not older than `at`, and the one
--- before it is. Times may be out of order, which `audit_range` allows for.
+-- Finds the place in a tenant's chain where its times pass `at`: the event there is not older than `at`, and the one before it
+-- is. Times may be out of order, which `audit_range` allows for. Every other guess is an interpolation, which is close when
+-- events come evenly; the others bisect, which bounds the number of guesses when they do not.
 create or replace function audit_place(tenant text, last_seq bigint, at timestamptz) returns bigint language plpgsql stable as $$
 declare
-  low bigint := 0;
-  high bigint := last_seq + 1;
-  middle bigint;
+  low bigint := 1;
+  high bigint := last_seq;
+  low_at timestamptz;
+  high_at timestamptz;
+  guess bigint;
+  guess_at timestamptz;
+  interpolate boolean := true;
 begin
+  select occurred_at into low_at from audit_events where tenant_id = tenant and seq = low;
+  if low_at >= at then
+    return low;
+  end if;
+  select occurred_at into high_at from audit_events where tenant_id = tenant and seq = high;
+  if high_at < at then
+    return high + 1;
+  end if;
   -- The event at `low` is older than `at`, the one at `high` is not.
   while high - low > 1 loop
-    middle := (low + high) / 2;
-    if (select occurred_at < at from audit_events where tenant_id = tenant and seq = middle) then
-      low := middle;
+    guess := (low + high) / 2;
+    if interpolate then
+      guess := low + greatest(1, least(high - low - 1, ((high - low) * (extract(epoch from at - low_at) / extract(epoch from high_at - low_at)))::bigint));
+    end if;
+    interpolate := not interpolate;
+    select occurred_at into guess_at from audit_events where tenant_id = tenant and seq = guess;
+    if guess_at < at then
+      low := guess;
+      low_at := guess_at;
     else
-      high := middle;
+      high := guess;
+      high_at := guess_at;
     end if;
   end loop;
   return high;

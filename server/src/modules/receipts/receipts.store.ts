@@ -45,7 +45,7 @@ export async function listReceipts(
   filter: ReceiptFilter,
   page: { limit: number; cursor?: string },
 ): Promise<StoredReceipt[]> {
-  let query = publicReceipts(tx)
+  let query = tx.selectFrom('receipts').select(['id', 'run_id', 'kind', 'body', 'hash', 'prev_hash', 'issued_at'])
   if (filter.agent_id !== undefined) query = query.where('agent_id', '=', filter.agent_id)
   if (filter.run_id !== undefined) query = query.where('run_id', '=', filter.run_id)
   if (filter.payer !== undefined) query = query.where('payer', '=', payerKey(filter.payer))
@@ -55,7 +55,17 @@ export async function listReceipts(
   if (filter.until !== undefined) query = query.where('issued_at', '<', new Date(filter.until))
   if (page.cursor !== undefined)
     query = query.where(sql<boolean>`(issued_at, id) < (select issued_at, id from receipts where id = ${page.cursor})`)
-  return query.orderBy('issued_at', 'desc').orderBy('id', 'desc').limit(page.limit).execute()
+  const { rows } = await sql<StoredReceipt>`
+    with page as materialized (
+      ${query.orderBy('issued_at', 'desc').orderBy('id', 'desc').limit(page.limit)}
+    ), places as materialized (
+      -- One pass over the index for the whole page: receipts of one time are next to each other in it.
+      select receipt_id, log_index from log_entries where receipt_id = any(array(select id from page))
+    )
+    select page.id, page.run_id, page.kind, page.body, page.hash, page.prev_hash, places.log_index
+    from page left join places on places.receipt_id = page.id order by page.issued_at desc, page.id desc
+  `.execute(tx)
+  return rows
 }
 
 export const findReceipt = (tx: Tx, id: string): Promise<StoredReceipt | undefined> =>
