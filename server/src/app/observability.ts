@@ -38,7 +38,7 @@ export function composeObservability(
       [...catalog.all(), catalog.fallback()].map((lane) => [lane.agentId, Math.round(lane.estimatedCostUsd * 1e6)]),
     )
 
-  const audit = createAudit({ db, clock, ids, keys, commitHead: receipts.issueAuditHead, getReceipt: receipts.get })
+  const audit = createAudit({ db, clock, ids, keys, commitHeads: receipts.issueAuditHeads, getReceipt: receipts.get })
   // Plain http to this machine is allowed during development only.
   const target = { allowLoopback: context.config.NODE_ENV !== 'production' }
   const webhooks = createWebhooks({

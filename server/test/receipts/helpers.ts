@@ -47,8 +47,8 @@ export function createReceiptsFixture(database: Pick<Database, 'db'>, options: P
   const publicUrl = () => 'https://api.example:8443'
   const receipts = createReceipts({ db, keys, clock, publicUrl, logName: ORIGIN, ...options })
   const { log } = receipts
-  const { issueAuditHead: commitHead, get: receipt } = receipts
-  const audit = createAudit({ db, clock, ids, keys, commitHead, getReceipt: receipt })
+  const { issueAuditHeads: commitHeads, get: receipt } = receipts
+  const audit = createAudit({ db, clock, ids, keys, commitHeads, getReceipt: receipt })
   const tasks = [createJournalTask({ log: silentLog, consumers: [audit.chain, log.consumer] }), audit.headsTask]
   const sequencer = createSequencer({ db, log: silentLog, instance: ids.uuid(), tasks, leaseMs: 60_000 })
 

@@ -90,12 +90,23 @@ export async function readUncommittedHeads(tx: Tx, before: Date, limit: number):
     .execute()
 }
 
-export async function markCommitted(tx: Tx, head: Head, receipt: { id: string; hash: string }, at: Date) {
-  await tx
-    .updateTable('audit_heads')
-    .set({ committed_seq: head.seq, committed_at: at, receipt_id: receipt.id, receipt_hash: receipt.hash })
-    .where('tenant_id', '=', head.tenant_id)
-    .execute()
+export async function markCommitted(
+  tx: Tx,
+  heads: readonly Head[],
+  receipts: readonly { id: string; hash: string }[],
+  at: Date,
+) {
+  const tenantIds = heads.map(({ tenant_id }) => tenant_id)
+  const seqs = heads.map(({ seq }) => seq.toString())
+  const receiptIds = receipts.map(({ id }) => id)
+  const hashes = receipts.map(({ hash }) => hash)
+  await sql`
+    update audit_heads head
+    set committed_seq = committed.seq, committed_at = ${at}, receipt_id = committed.receipt_id, receipt_hash = committed.receipt_hash
+    from unnest(${tenantIds}::text[], ${seqs}::bigint[], ${receiptIds}::text[], ${hashes}::text[])
+      as committed (tenant_id, seq, receipt_id, receipt_hash)
+    where head.tenant_id = committed.tenant_id
+  `.execute(tx)
 }
 
 const linkedEvents = (tx: Tx, tenantId: string) =>

@@ -33,8 +33,8 @@ export type AuditDeps = {
   clock: Clock
   ids: Ids
   keys: Pick<Keys, 'fingerprint'>
-  /** Signs the head and queues it for the public log; returns the hash that the next head refers to. */
-  commitHead(tx: Tx, head: AuditHeadDraft): Promise<{ hash: string }>
+  /** Signs heads and issues their receipts for the public log; returns the hashes that the next heads refer to. */
+  commitHeads(tx: Tx, heads: readonly AuditHeadDraft[]): Promise<string[]>
   /** A receipt with its log inclusion proof. */
   getReceipt(id: string): Promise<unknown>
   /** A chain's head goes into the log at most this often, so that a busy tenant does not fill it. */
@@ -47,7 +47,7 @@ const HEADS_PER_BATCH = 200
 const HEADS_CHECK_MS = 1_000
 const EXPORT_PAGE_SIZE = 1_000
 
-export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, commitEveryMs = 60_000 }: AuditDeps) {
+export function createAudit({ db, clock, ids, keys, commitHeads, getReceipt, commitEveryMs = 60_000 }: AuditDeps) {
   const dueBefore = () => new Date(clock.now().getTime() - commitEveryMs)
 
   /** Keyed, so that outsiders cannot find out whose chain it is, not even by trying every tenant id. */
@@ -69,18 +69,18 @@ export function createAudit({ db, clock, ids, keys, commitHead, getReceipt, comm
     },
     async processBatch(tx) {
       const at = clock.now()
-      for (const head of await readUncommittedHeads(tx, dueBefore(), HEADS_PER_BATCH)) {
-        const draft = {
-          receipt_id: ids.next('rcpt'),
-          chain: head.chain,
-          seq: Number(head.seq),
-          hash: head.hash,
-          prev_hash: head.receipt_hash,
-          issued_at: at.toISOString(),
-        }
-        const { hash } = await commitHead(tx, draft)
-        await markCommitted(tx, head, { id: draft.receipt_id, hash }, at)
-      }
+      const heads = await readUncommittedHeads(tx, dueBefore(), HEADS_PER_BATCH)
+      const drafts = heads.map((head) => ({
+        receipt_id: ids.next('rcpt'),
+        chain: head.chain,
+        seq: Number(head.seq),
+        hash: head.hash,
+        prev_hash: head.receipt_hash,
+        issued_at: at.toISOString(),
+      }))
+      const hashes = await commitHeads(tx, drafts)
+      const receipts = drafts.map(({ receipt_id }, index) => ({ id: receipt_id, hash: hashes[index]! }))
+      await markCommitted(tx, heads, receipts, at)
       // The receipts of the heads are in the journal now.
       return true
     },

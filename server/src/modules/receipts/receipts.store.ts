@@ -1,8 +1,7 @@
 import { sql } from 'kysely'
-import { callStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { ReceiptKind } from './receipt-kinds.ts'
-import { issueReceiptStep, type ReceiptRow } from './receipts.steps.ts'
+import type { ReceiptRow } from './receipts.steps.ts'
 import { payerKey } from './sign-receipt.ts'
 
 /** Only the public columns: without the tenant, no public query can leak it. */
@@ -92,7 +91,7 @@ export async function lastHashOfRun(tx: Tx, runId: string): Promise<string | nul
   return rows[0]?.hash ?? null
 }
 
-/** Issues a receipt from TypeScript; the SQL steps call the same SQL function. */
-export async function issueReceipt(tx: Tx, row: ReceiptRow) {
-  await callStep(tx, issueReceiptStep, row)
+/** Issues receipts from TypeScript; the SQL steps call the same SQL function. */
+export async function issueReceipts(tx: Tx, rows: readonly ReceiptRow[]) {
+  await sql`select issue_receipt(row) from jsonb_array_elements(${JSON.stringify(rows)}::jsonb) as row`.execute(tx)
 }

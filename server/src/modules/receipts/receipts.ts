@@ -11,7 +11,7 @@ import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
 import type { Issuer } from './offer-receipt.ts'
 import {
   findReceipt,
-  issueReceipt,
+  issueReceipts,
   lastHashOfRun,
   listReceipts,
   type ReceiptFilter,
@@ -100,12 +100,14 @@ export function createReceipts(deps: ReceiptsDeps) {
     /** The `prev_hash` of a correction or a refund; call it in the transaction that issues that receipt. */
     lastHashOfRun: (tx: Tx, runId: string) => lastHashOfRun(tx, runId),
 
-    /** Puts the head of an audit chain into the public log, under the chain's pseudonym. */
-    async issueAuditHead(tx: Tx, { receipt_id, chain, seq, hash, prev_hash, issued_at }: AuditHeadDraft) {
-      const head = { kind: 'audit_head' as const, run_id: chain, audit: { chain, seq, hash } }
-      const { row } = signReceipt(signer, { ...emptyMembers, ...head, receipt_id, issued_at, prev_hash })
-      await issueReceipt(tx, row)
-      return { hash: row.hash }
+    /** Puts heads of audit chains into the public log, under the chains' pseudonyms; returns the receipts' hashes. */
+    async issueAuditHeads(tx: Tx, heads: readonly AuditHeadDraft[]): Promise<string[]> {
+      const rows = heads.map(({ receipt_id, chain, seq, hash, prev_hash, issued_at }) => {
+        const head = { kind: 'audit_head' as const, run_id: chain, audit: { chain, seq, hash } }
+        return signReceipt(signer, { ...emptyMembers, ...head, receipt_id, issued_at, prev_hash }).row
+      })
+      await issueReceipts(tx, rows)
+      return rows.map(({ hash }) => hash)
     },
 
     /** Puts the hash of a private receipt into the public log, so that it cannot be changed or backdated. */
@@ -121,7 +123,7 @@ export function createReceipts(deps: ReceiptsDeps) {
         prev_hash: await lastHashOfRun(tx, runId),
         tenant_id: tenantId,
       })
-      await issueReceipt(tx, row)
+      await issueReceipts(tx, [row])
     },
 
     /** Called once at start: checks the log's name and publishes the keys in use. */
