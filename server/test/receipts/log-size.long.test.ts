@@ -24,7 +24,9 @@ async function tilesWritten(db: Db, from: number, append: () => Promise<unknown>
   await append()
   const { rows } = await sql<{
     count: number
-  }>`select count(*)::int as count from log_tiles where xmin::text::bigint >= ${before[0]!.next}::bigint`.execute(db)
+  }>`select count(distinct (level, index))::int as count from log_tiles where xmin::text::bigint >= ${before[0]!.next}::bigint`.execute(
+    db,
+  )
   return rows[0]!.count
 }
 

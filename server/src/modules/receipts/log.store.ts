@@ -42,8 +42,12 @@ export async function readAppendState(tx: Tx, ids: readonly string[]): Promise<A
       from unnest(${ids}::text[]) with ordinality as listed (id, place) join receipts receipt on receipt.id = listed.id
     ) waiting
     left join log_head head on true
-    left join generate_series(0, 7) as last_level on true
-    left join log_tiles tile on tile.level = last_level and tile.index = head.size >> (8 * (last_level + 1))
+    left join (
+      select part.level, part.index, string_agg(part.bytes, '' order by part.part) as bytes
+      from log_head cross join generate_series(0, 6) as last_level
+      join log_tiles part on part.level = last_level and part.index = log_head.size >> (8 * (last_level + 1))
+      group by part.level, part.index
+    ) tile on true
   `.execute(tx)
   const { size, root, note, leaves } = rows[0]!
   const tiles = rows.flatMap(({ level, index, bytes }) =>
@@ -52,28 +56,39 @@ export async function readAppendState(tx: Tx, ids: readonly string[]): Promise<A
   return { head: size === null ? undefined : { root, note }, size: Number(size ?? 0), tiles, leaves }
 }
 
+export type TilePart = { level: number; index: number; part: number; bytes: Buffer }
+
+const PART_BYTES = 32 * 32
+
+/** The parts of a tile that changed since it had `oldLength` bytes: the last one of then, and those after it. */
+export function partsSince({ level, index }: Tile, bytes: Uint8Array, oldLength: number): TilePart[] {
+  const parts: TilePart[] = []
+  for (let part = Math.floor(oldLength / PART_BYTES); part * PART_BYTES < bytes.length; part += 1)
+    parts.push({ level, index, part, bytes: Buffer.from(bytes.subarray(part * PART_BYTES, (part + 1) * PART_BYTES)) })
+  return parts
+}
+
 export type Append = {
   /** Where the receipts go, at consecutive indexes. */
   first: number
   ids: readonly string[]
-  tiles: readonly { tile: Tile; bytes: Uint8Array }[]
+  /** What the tiles grew by. */
+  parts: readonly TilePart[]
   head: Omit<LogHead, 'cosignatures'>
   at: Date
 }
 
-/** Writes receipts' places, the tiles that changed and the new head in one statement, and adds to the sums of the lanes. */
-export async function writeAppend(tx: Tx, { first, ids, tiles, head, at }: Append) {
-  const levels = tiles.map(({ tile }) => tile.level)
-  const indexes = tiles.map(({ tile }) => tile.index)
-  const bytes = tiles.map((entry) => Buffer.from(entry.bytes))
+/** Writes receipts' places, what the tiles grew by and the new head in one statement, and adds to the sums of the lanes. */
+export async function writeAppend(tx: Tx, { first, ids, parts, head, at }: Append) {
+  const column = <K extends keyof TilePart>(name: K) => parts.map((part) => part[name])
   await sql`
     with placed as (
       insert into log_entries (log_index, receipt_id)
       select ${first}::bigint + place - 1, id from unnest(${ids}::text[]) with ordinality as receipt (id, place)
     ), grown as (
-      insert into log_tiles (level, index, bytes)
-      select * from unnest(${levels}::int[], ${indexes}::bigint[], ${bytes}::bytea[])
-      on conflict (level, index) do update set bytes = excluded.bytes
+      insert into log_tiles (level, index, part, bytes)
+      select * from unnest(${column('level')}::int[], ${column('index')}::bigint[], ${column('part')}::int[], ${column('bytes')}::bytea[])
+      on conflict (level, index, part) do update set bytes = excluded.bytes
     ), published as (
       insert into log_head (id, origin, size, root, note, updated_at)
       values (1, ${head.origin}, ${head.size}, ${head.root}, ${head.note}, ${at})
@@ -87,8 +102,9 @@ export async function readTiles(tx: Tx, tiles: readonly Tile[]): Promise<StoredT
   const levels = tiles.map((tile) => tile.level)
   const indexes = tiles.map((tile) => tile.index)
   const { rows } = await sql<{ level: number; index: bigint; bytes: Buffer }>`
-    select level, index, bytes from log_tiles
+    select level, index, string_agg(bytes, '' order by part) as bytes from log_tiles
     join unnest(${levels}::int[], ${indexes}::bigint[]) as tile (level, index) using (level, index)
+    group by level, index
   `.execute(tx)
   return rows.map((row) => ({ ...row, index: Number(row.index) }))
 }

@@ -25,6 +25,7 @@ import { invalid, notFound, unavailable } from '../../platform/problem.ts'
 import { createInclusionProofs, type StoredTile } from './inclusion-proofs.ts'
 import {
   type LogHead,
+  partsSince,
   readAppendState,
   readEntries,
   readHead,
@@ -103,7 +104,10 @@ export function createTransparencyLog({ db, clock, origin, signers, witnesses }:
       const note = noteOf(newTree.size, newTree.root)
       if (note !== head?.note) {
         const newHead = { origin, size: newTree.size, root: Buffer.from(newTree.root), note }
-        await writeAppend(tx, { first: size, ids, tiles: newTree.tiles, head: newHead, at: clock.now() })
+        const oldLength = (tile: Tile) =>
+          tiles.find(({ level, index }) => level === tile.level && index === tile.index)?.bytes.length ?? 0
+        const parts = newTree.tiles.flatMap(({ tile, bytes }) => partsSince(tile, bytes, oldLength(tile)))
+        await writeAppend(tx, { first: size, ids, parts, head: newHead, at: clock.now() })
       }
       hasSigned = true
     },

@@ -431,6 +431,7 @@ export type LogHead = {
 export type LogTiles = {
   level: number
   index: bigint
+  part: number
   bytes: Buffer
 }
 
