@@ -49,6 +49,9 @@ begin
     return 0;
   end if;
   transaction_ids := array(select queued.transaction_id from ledger_queue queued order by queued.transaction_id limit max_rows);
+  if transaction_ids = '{}' then
+    return 0;
+  end if;
   update ledger_snapshots snapshot set balance_micro = snapshot.balance_micro + correction.amount
   from (
     select later_snapshot.tenant_id, later_snapshot.account, later_snapshot.asset, later_snapshot.transaction_id, sum(entry.amount_micro)::bigint as amount

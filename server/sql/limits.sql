@@ -128,3 +128,50 @@ create or replace function define_limit(input jsonb) returns void language sql a
   on conflict (scope) do update set limit_micro = excluded.limit_micro, soft_limit_micro = excluded.soft_limit_micro,
     enforced = excluded.enforced, thresholds_micro = excluded.thresholds_micro, subject = excluded.subject
 $$;
+
+-- Deletes counters of windows that ended before a time; one that still holds something is kept until it holds nothing.
+create or replace function prune_ended_limits(ended_before timestamptz, max_rows int) returns int language plpgsql as $$
+declare
+  window_name text;
+  window_length interval;
+  affected int;
+  deleted int := 0;
+begin
+  -- Before holds moved into the rows of their holders, a hold kept its counter for good.
+  if to_regclass('holds') is not null then
+    return 0;
+  end if;
+  for window_name, window_length in
+    values ('minute', interval '1 minute'), ('day', '1 day'), ('week', '7 days'), ('two_weeks', '14 days'), ('month', '1 month'), ('quarter', '3 months'), ('year', '1 year')
+  loop
+    delete from limits where (scope, period) in (
+      select ended.scope, ended.period from limits ended
+      where ended.period collate "C" >= window_name || ':'
+        and ended.period collate "C" < window_name || ':' || to_char((ended_before - window_length) at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI')
+        and ended.reserved_micro = 0
+      order by ended.period collate "C" limit max_rows - deleted);
+    get diagnostics affected = row_count;
+    deleted := deleted + affected;
+  end loop;
+  return deleted;
+end $$;
+
+-- Deletes counters of payers who have nothing under way. Such a counter reads as zero, and so does one that does not exist.
+-- Under the counter's lock, because a run may be about to use it.
+create or replace function prune_exposure_limits(max_rows int) returns int language plpgsql as $$
+declare
+  counter_scope text;
+  deleted int := 0;
+begin
+  if to_regclass('holds') is not null then
+    return 0;
+  end if;
+  for counter_scope in
+    select scope from limits where period collate "C" = 'open' and reserved_micro = 0 and spent_micro = 0 limit max_rows
+  loop
+    continue when not pg_try_advisory_xact_lock(hashtextextended('limit:' || counter_scope, 0));
+    delete from limits where scope = counter_scope and period = 'open' and reserved_micro = 0 and spent_micro = 0;
+    deleted := deleted + 1;
+  end loop;
+  return deleted;
+end $$;

@@ -15,6 +15,7 @@ import { composeMemory } from './app/memory.ts'
 import { composeObservability } from './app/observability.ts'
 import { createOfferReceipts } from './app/offer-receipts.ts'
 import { openRateLimiter } from './app/rate-limiter.ts'
+import { createPruning } from './app/retention.ts'
 import { openTracing, traceRun } from './app/tracing.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
@@ -25,6 +26,7 @@ import { checkEnv } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
 import { createHealth } from './modules/insights/health.ts'
 import { readTenantUsage } from './modules/insights/usage.ts'
+import { entriesUncounted, escrowsDue, payoutsDue } from './modules/ledger/due-work.ts'
 import { createEscrow } from './modules/ledger/escrow.ts'
 import { ledgerRoutes } from './modules/ledger/ledger.routes.ts'
 import { createLedger } from './modules/ledger/ledger.ts'
@@ -41,6 +43,7 @@ import { createReceipts } from './modules/receipts/receipts.ts'
 import { createRouteAdvice } from './modules/routing/route-advice.ts'
 import { routingRoutes } from './modules/routing/routing.routes.ts'
 import { createRouting } from './modules/routing/routing.ts'
+import { failedSettlementsDue, runsUnfinished, settlementsDue } from './modules/runs/due-work.ts'
 import { createExecuteRun } from './modules/runs/execute-run.ts'
 import type { Lane } from './modules/runs/lane.ts'
 import type { RunStep } from './modules/runs/paid-unit.ts'
@@ -100,7 +103,6 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const ids = createIds(clock)
   const { supervised } = overrides
   const metrics = createMetrics(supervised?.name)
-  const jobs = createJobs(log, metrics)
   const instance = randomBytes(12).toString('hex')
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
@@ -131,6 +133,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     })
     closers.push(database.close)
     const { db, pool } = database
+    const jobs = createJobs({ db, clock, log }, metrics)
     await migrate(database)
     const notifications = await createNotifications(database, instance, log)
     closers.push(notifications.close)
@@ -355,6 +358,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       app,
       db,
       database,
+      jobs,
       postgres,
       chain,
       catalog,
@@ -391,24 +395,27 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       },
       /** Starts the background work; any number of processes may do it at once. */
       work() {
-        jobs.every('settlements', 1_000, parts.reconciler.sweepSettlements)
-        jobs.every('orphaned-runs', 1_000, parts.reconciler.sweepOrphans)
-        jobs.every('given-up-payments', 5_000, parts.refunds.sweepFailedPayments)
-        jobs.every('payouts', 1_000, parts.payouts.sweep)
-        jobs.every('escrows', 1_000, parts.escrow.sweepExpired)
-        jobs.every('ledger-balances', 1_000, parts.ledger.sweepBalances)
-        jobs.every('run-keys-tidy', 60_000, parts.reconciler.sweepKeys)
-        jobs.every('answers-tidy', 60_000, () => parts.idempotency.sweep(clock.now()))
+        const { jobs } = parts
+        jobs.everyDue('settlements', settlementsDue, parts.reconciler.sweepSettlements)
+        jobs.everyDue('orphaned-runs', runsUnfinished, parts.reconciler.sweepOrphans)
+        jobs.everyDue('given-up-payments', failedSettlementsDue, parts.refunds.sweepFailedPayments)
+        jobs.everyDue('payouts', payoutsDue, parts.payouts.sweep)
+        jobs.everyDue('escrows', escrowsDue, parts.escrow.sweepExpired)
+        jobs.everyDue('ledger-balances', entriesUncounted, parts.ledger.sweepBalances)
+        const pruning = createPruning(parts, parts.sequencer)
+        pruning.every('run-keys-tidy', parts.reconciler.sweepKeys)
+        pruning.every('answers-tidy', () => parts.idempotency.sweep(clock.now()))
         jobs.wake('orphaned-runs')
-        parts.observe.start()
+        parts.observe.start(pruning)
         parts.governance.start()
-        parts.basis.start()
-        parts.brokerage.start()
-        parts.memory.start()
+        parts.governance.prune(pruning)
+        parts.basis.start(pruning)
+        parts.brokerage.start(pruning)
+        parts.memory.start(pruning)
       },
       async close() {
         await parts.app.close()
-        await jobs.stop()
+        await parts.jobs.stop()
         await close()
       },
     }

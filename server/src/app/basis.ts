@@ -9,9 +9,9 @@ import type { Authenticate } from '../platform/auth-context.ts'
 import type { Tx } from '../platform/db.ts'
 import type { App } from '../platform/http-app.ts'
 import type { AppContext, Limits } from './context.ts'
+import type { Pruning } from './retention.ts'
 
 const ROUND_MS = 5_000
-const PRUNE_MS = 3_600_000
 
 export async function composeBasis(context: AppContext) {
   const { config, db, clock, notifications, keys, ids } = context
@@ -54,9 +54,9 @@ export async function composeBasis(context: AppContext) {
     basis,
     routes: (app: App, authenticate: Authenticate, limits: Limits) =>
       basisRoutes(app, { basis, authenticate, metered: false, limits }),
-    start() {
+    start(pruning: Pruning) {
       if (basis.hasSources) context.jobs.every('basis', ROUND_MS, basis.runIngestRound)
-      context.jobs.every('basis-prune', PRUNE_MS, basis.prune)
+      pruning.every('basis-prune', basis.prune)
     },
   }
 }

@@ -4,6 +4,7 @@ import type { Basis } from '../modules/basis/basis.ts'
 import { lastSession, marketState, nextOpen } from '../modules/basis/calendar.ts'
 import { createBrokerage } from '../modules/brokerage/brokerage.ts'
 import { cbReceiptsRoutes } from '../modules/brokerage/cb-receipts.routes.ts'
+import { hasActivePaperAccounts, tradesDue } from '../modules/brokerage/due-work.ts'
 import { rhRoutes } from '../modules/brokerage/rh.routes.ts'
 import { rhAuthRoutes } from '../modules/brokerage/rh-auth.routes.ts'
 import { createRhAuth } from '../modules/brokerage/rh-auth.ts'
@@ -16,8 +17,7 @@ import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Config } from '../platform/config.ts'
 import type { App } from '../platform/http-app.ts'
 import type { AppContext } from './context.ts'
-
-const SWEEP_MS = 1_000
+import type { Pruning } from './retention.ts'
 
 export type BrokerageParts = {
   basis: Basis
@@ -95,9 +95,10 @@ export function composeBrokerage(
       cbReceiptsRoutes(app, brokerage)
       rhAuthRoutes(app, rhAuth)
     },
-    start() {
-      jobs.every('brokerage', SWEEP_MS, brokerage.sweep)
-      jobs.every('paper-brokers', SWEEP_MS, brokers.advancePaperAccounts)
+    start(pruning: Pruning) {
+      jobs.everyDue('brokerage', tradesDue, brokerage.sweep)
+      jobs.everyDue('paper-brokers', hasActivePaperAccounts, brokers.advancePaperAccounts)
+      pruning.every('trade-keys-tidy', brokerage.sweepKeys)
     },
   }
 }

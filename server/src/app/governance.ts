@@ -1,3 +1,4 @@
+import { approvalsDue, preauthsDue } from '../modules/governance/due-work.ts'
 import { governanceRoutes } from '../modules/governance/governance.routes.ts'
 import { createGovernance } from '../modules/governance/governance.ts'
 import type { Alerts } from '../modules/insights/alerts.ts'
@@ -7,6 +8,10 @@ import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
 import type { App } from '../platform/http-app.ts'
 import type { AppContext } from './context.ts'
+import type { Pruning } from './retention.ts'
+
+// Counters of active payers are made again, so they are not deleted every minute.
+const EXPOSURE_MS = 3_600_000
 
 export type GovernanceParts = {
   tenants: Tenants
@@ -38,9 +43,13 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
   return {
     ...governance,
     routes: (app: App) => governanceRoutes(app, governance),
+    prune(pruning: Pruning) {
+      pruning.every('ended-limits-tidy', governance.pruneEndedLimits)
+      pruning.every('exposure-limits-tidy', governance.pruneExposureLimits, EXPOSURE_MS)
+    },
     start() {
-      jobs.every('orphaned-preauths', 1_000, () => governance.sweepOrphanedPreauths())
-      jobs.every('expired-approvals', 1_000, () => governance.sweepExpiredApprovals())
+      jobs.everyDue('orphaned-preauths', preauthsDue, () => governance.sweepOrphanedPreauths())
+      jobs.everyDue('expired-approvals', approvalsDue, () => governance.sweepExpiredApprovals())
     },
   }
 }

@@ -2,8 +2,7 @@ import { memoryRoutes } from '../modules/memory/memory.routes.ts'
 import { createMemory } from '../modules/memory/memory.ts'
 import type { App } from '../platform/http-app.ts'
 import type { AppContext } from './context.ts'
-
-const CLEANUP_MS = 60_000
+import type { Pruning } from './retention.ts'
 
 export function composeMemory(context: AppContext) {
   const { db, clock, ids, idempotency, outbox } = context
@@ -22,6 +21,6 @@ export function composeMemory(context: AppContext) {
   return {
     memory,
     routes: (app: App) => memoryRoutes(app, memory),
-    start: () => context.jobs.every('memory-tidy', CLEANUP_MS, () => memory.sweep(clock.now())),
+    start: (pruning: Pruning) => pruning.every('memory-tidy', () => memory.sweep(clock.now())),
   }
 }

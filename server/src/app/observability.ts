@@ -21,10 +21,10 @@ import type { App } from '../platform/http-app.ts'
 import { createJournalTask } from '../platform/journal.ts'
 import { createSequencer } from '../platform/sequencer.ts'
 import type { AppContext } from './context.ts'
+import type { Pruning } from './retention.ts'
 
 const DELIVER_MS = 1_000
 const PREDICT_MS = 15_000
-const CLEANUP_MS = 60_000
 
 /** The sequencer with the consumers of the journal (receipt log, audit chains, webhooks, sums), and alerts, analytics and the control tower. */
 export function composeObservability(
@@ -106,13 +106,13 @@ export function composeObservability(
       alertsRoutes(app, alerts)
       insightsRoutes(app, { analytics, controlTower })
     },
-    start() {
+    start(pruning: Pruning) {
       sequencer.start()
       notifications.listen(DELIVERIES_CHANNEL, () => jobs.wake('webhooks'))
       jobs.every('webhooks', DELIVER_MS, deliveryWorker.deliverDue)
-      jobs.every('webhooks-tidy', CLEANUP_MS, () => webhooks.sweep(clock.now()))
+      pruning.every('webhooks-tidy', async () => (await webhooks.sweep(clock.now())).forgotten)
       jobs.every('predictions', PREDICT_MS, predictions.sweep)
-      jobs.every('sessions-tidy', CLEANUP_MS, () => tenants.sessions.sweep(clock.now()))
+      pruning.every('sessions-tidy', () => tenants.sessions.sweep(clock.now()))
     },
   }
 }

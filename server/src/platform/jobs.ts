@@ -1,3 +1,6 @@
+import { type RawBuilder, sql } from 'kysely'
+import type { Clock } from './clock.ts'
+import type { Db } from './db.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
 
@@ -7,44 +10,80 @@ import type { Metrics } from './metrics.ts'
  */
 export type Jobs = {
   every(name: string, milliseconds: number, sweep: () => Promise<unknown>): void
+  /**
+   * Runs a sweep when there is something to do for it. The conditions of all such sweeps are read in one statement, so
+   * that an idle process asks the database once a second and not once for each sweep.
+   */
+  everyDue(name: string, due: DueCondition, sweep: () => Promise<unknown>): void
   /** Runs a sweep now instead of at its next interval. */
   wake(name: string): void
   stop(): Promise<void>
 }
 
-export function createJobs(log: Log, metrics?: Pick<Metrics, 'jobSeconds' | 'jobFailures'>): Jobs {
-  const jobs = new Map<string, { run(): Promise<void>; idle(): Promise<void> | undefined; timer: NodeJS.Timeout }>()
+/** Whether a sweep has something to do; it must be an index look-up, because it is read once a second. */
+export type DueCondition = (now: Date) => RawBuilder<boolean>
+
+type Job = { run(): Promise<void>; idle(): Promise<void> | undefined; timer?: NodeJS.Timeout; due?: DueCondition }
+
+const READ_DUE = 'due-work'
+const READ_DUE_MS = 1_000
+
+export function createJobs(
+  { db, clock, log }: { db: Db; clock: Clock; log: Log },
+  metrics?: Pick<Metrics, 'jobSeconds' | 'jobFailures'>,
+): Jobs {
+  const jobs = new Map<string, Job>()
   let stopped = false
 
-  return {
-    every(name, milliseconds, sweep) {
-      let running: Promise<void> | undefined
-      let rerun = false
-      const runSweep = async () => {
-        do {
-          rerun = false
-          const stopTimer = metrics?.jobSeconds.startTimer({ job: name })
-          try {
-            await sweep()
-            stopTimer?.()
-          } catch (error) {
-            metrics?.jobFailures.inc({ job: name })
-            if (!stopped) log.warn({ err: error, job: name }, 'a sweep failed and will be retried')
-          }
-        } while (rerun && !stopped)
-      }
-      const run = async () => {
-        if (running) {
-          rerun = true
-          return running
+  const createJob = (name: string, sweep: () => Promise<unknown>) => {
+    let running: Promise<void> | undefined
+    let rerun = false
+    const runSweep = async () => {
+      do {
+        rerun = false
+        const stopTimer = metrics?.jobSeconds.startTimer({ job: name })
+        try {
+          await sweep()
+          stopTimer?.()
+        } catch (error) {
+          metrics?.jobFailures.inc({ job: name })
+          if (!stopped) log.warn({ err: error, job: name }, 'a sweep failed and will be retried')
         }
-        running = runSweep()
-        await running
-        running = undefined
+      } while (rerun && !stopped)
+    }
+    const run = async () => {
+      if (running) {
+        rerun = true
+        return running
       }
-      const timer = setInterval(() => void run(), milliseconds)
-      timer.unref()
-      jobs.set(name, { run, idle: () => running, timer })
+      running = runSweep()
+      await running
+      running = undefined
+    }
+    return { run, idle: () => running }
+  }
+
+  const addJob = (name: string, milliseconds: number, sweep: () => Promise<unknown>) => {
+    const job = createJob(name, sweep)
+    const timer = setInterval(() => void job.run(), milliseconds)
+    timer.unref()
+    jobs.set(name, { ...job, timer })
+  }
+
+  const readDue = async () => {
+    const conditional = [...jobs].flatMap(([name, { due }]) => (due ? [{ name, due }] : []))
+    const now = clock.now()
+    const columns = conditional.map(({ name, due }) => sql`${due(now)} as ${sql.ref(name)}`)
+    const { rows } = await sql<Record<string, boolean>>`select ${sql.join(columns)}`.execute(db)
+    // A sweep that takes long must not keep the others waiting.
+    for (const { name } of conditional) if (rows[0]![name] && !stopped) void jobs.get(name)!.run()
+  }
+
+  return {
+    every: addJob,
+    everyDue(name, due, sweep) {
+      jobs.set(name, { ...createJob(name, sweep), due })
+      if (!jobs.has(READ_DUE)) addJob(READ_DUE, READ_DUE_MS, readDue)
     },
     wake(name) {
       if (!stopped) void jobs.get(name)?.run()

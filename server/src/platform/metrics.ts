@@ -51,6 +51,23 @@ export function createMetrics(worker?: string) {
       labelNames: ['job'],
       registers: [registry],
     }),
+    /** One gauge with a value for each name, such as each table. */
+    gauges: <Label extends string>(
+      name: string,
+      help: string,
+      label: Label,
+      read: () => Promise<Record<string, number>>,
+    ) =>
+      new Gauge<Label>({
+        name: `countersign_${name}`,
+        help,
+        labelNames: [label],
+        registers: [databaseRegistry],
+        async collect() {
+          this.reset()
+          for (const [value, number] of Object.entries(await read())) this.set({ [label]: value } as never, number)
+        },
+      }),
     gauge: (name: string, help: string, read: () => Promise<number> | number) =>
       new Gauge({
         name: `countersign_${name}`,

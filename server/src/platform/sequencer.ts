@@ -43,14 +43,17 @@ const MAX_BACKOFF_MS = 30_000
 const MAX_BATCHES_PER_RUN = 100
 // Under load, batches follow one another at this distance: a batch has a cost of its own, which its rows share.
 const BUSY_MS = 200
+// Without work the distance doubles up to this many times, so that an idle process asks once a second.
+const MAX_IDLE_DOUBLINGS = 2
 
-export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idleMs = 250 }: SequencerDeps) {
+export function createSequencer({ db, log, instance, tasks, leaseMs = 5_000, idleMs = 250 }: SequencerDeps) {
   let epoch: bigint | undefined
   let renewedAt = 0
   let running: Promise<void> | undefined
   let timer: NodeJS.Timeout | undefined
   let started = false
   let wasBusy = false
+  let idleRuns = 0
   const backoffs = new Map<string, { until: number; delayMs: number }>()
 
   /** Processes what is waiting; false when another process holds the lease. */
@@ -60,7 +63,7 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idl
     wasBusy = false
     try {
       for (let batches = 0; batches < MAX_BATCHES_PER_RUN; batches += 1) if (!(await processTasks(epoch))) break
-      if (performance.now() - renewedAt > leaseMs / 3) await withLease(epoch, async () => {})
+      if (performance.now() - renewedAt > leaseMs / 2) await withLease(epoch, async () => {})
       for (const task of tasks) await task.maintain?.(db)
       return true
     } catch (error) {
@@ -118,8 +121,14 @@ export function createSequencer({ db, log, instance, tasks, leaseMs = 3_000, idl
     } catch (error) {
       log.debug({ err: error }, 'the sequencer could not reach the database')
     }
-    if (started)
-      timer = setTimeout(wake, epoch === undefined ? leaseMs / 2 : wasBusy ? Math.min(BUSY_MS, idleMs) : idleMs).unref()
+    idleRuns = wasBusy ? 0 : idleRuns + 1
+    if (started) timer = setTimeout(wake, nextDelayMs()).unref()
+  }
+
+  const nextDelayMs = () => {
+    if (epoch === undefined) return leaseMs / 2
+    if (wasBusy) return Math.min(BUSY_MS, idleMs)
+    return idleMs * 2 ** Math.min(idleRuns - 1, MAX_IDLE_DOUBLINGS)
   }
 
   const wake = () => {

@@ -9,6 +9,7 @@ import { createXStocks } from '../../src/adapters/prices/xstocks.ts'
 import { loadCoverage } from '../../src/modules/basis/coverage.ts'
 import type { PriceSource } from '../../src/modules/basis/price-source.ts'
 import type { Database } from '../../src/platform/db.ts'
+import { pruneInBatches } from '../../src/platform/prune.ts'
 import { createTestDatabase } from '../harness.ts'
 import { type BasisNode, type BasisNodeOptions, openBasisNode } from './basis-node.ts'
 import {
@@ -405,4 +406,15 @@ test('old bodies and attestations are pruned, the figures of a reading stay', as
     'select (select count(*) from basis_bodies)::int as bodies, (select count(*) from basis_readings where attestation is null)::int as readings',
   )
   expect(remaining.rows[0]).toEqual({ bodies: 0, readings: 1 })
+})
+
+test('one round of pruning deletes more than one batch', async () => {
+  await node.basis.runIngestRound()
+  await database.pool.query(
+    `insert into basis_readings select (jsonb_populate_record(reading, jsonb_build_object('seq', reading.seq + copy))).*
+     from basis_readings reading, generate_series(1, 12000) copy`,
+  )
+  node.clock.advance(401 * 86_400_000)
+  await pruneInBatches(node.basis.prune)
+  expect((await database.pool.query('select count(*)::int as rows from basis_readings')).rows).toEqual([{ rows: 0 }])
 })

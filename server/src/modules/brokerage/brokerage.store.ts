@@ -281,11 +281,12 @@ export async function listReceiptIds(tx: Tx, runId: string): Promise<string[]> {
   return rows.map((row) => row.id)
 }
 
-export async function deleteExpiredIdempotencyKeys(tx: Tx, now: Date, limit: number): Promise<void> {
-  await sql`
+export async function deleteExpiredIdempotencyKeys(tx: Tx, now: Date, limit: number): Promise<number> {
+  const { numAffectedRows } = await sql`
     delete from rh_run_keys where (tenant_id, key) in (
-      select tenant_id, key from rh_run_keys where expires_at <= ${now} limit ${limit})
+      select tenant_id, key from rh_run_keys where expires_at <= ${now} order by expires_at limit ${limit})
   `.execute(tx)
+  return Number(numAffectedRows)
 }
 
 const toKillSwitch = (row: KillSwitchRow | undefined): KillSwitch => ({

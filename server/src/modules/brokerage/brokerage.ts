@@ -31,6 +31,7 @@ export type ReceiptsQuery = { run_id?: string; tenant_id?: string; instrument_ty
 export type Brokerage = ReturnType<typeof createBrokerage>
 
 const SWEEP_BATCH_SIZE = 50
+const KEYS_BATCH_SIZE = 5_000
 /** Runs are executed concurrently, so that a slow broker delays only some of them. */
 const SWEEP_WORKERS = 4
 
@@ -78,6 +79,8 @@ export function createBrokerage(deps: BrokerageDeps) {
       return accounts
     },
 
+    sweepKeys: (): Promise<number> => store.deleteExpiredIdempotencyKeys(db, clock.now(), KEYS_BATCH_SIZE),
+
     /** Cancels expired runs and executes due ones; any number of processes may sweep at once. Returns how many runs it handled. */
     async sweep(): Promise<number> {
       const expiredCount = await db.transaction().execute(async (tx) => {
@@ -86,7 +89,6 @@ export function createBrokerage(deps: BrokerageDeps) {
         return runs.length
       })
       const workers = await Promise.allSettled(Array.from({ length: SWEEP_WORKERS }, executeDueRuns))
-      await store.deleteExpiredIdempotencyKeys(db, clock.now(), SWEEP_BATCH_SIZE)
       for (const worker of workers) if (worker.status === 'rejected') throw worker.reason
       return workers.reduce((sum, worker) => sum + (worker.status === 'fulfilled' ? worker.value : 0), expiredCount)
     },

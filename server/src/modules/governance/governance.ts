@@ -21,7 +21,7 @@ import { createClosePreauth } from './close-preauth.ts'
 import { createDecisions } from './decisions.ts'
 import { createEvaluateActions } from './evaluate-actions.ts'
 import { recordRefusalStep } from './governance.steps.ts'
-import { groupCounterReads } from './limit-counters.store.ts'
+import { groupCounterReads, pruneEndedLimits, pruneExposureLimits } from './limit-counters.store.ts'
 import { createMandates } from './mandates.ts'
 import { createOrphanSweep, type RaiseAlert } from './orphaned-preauths.ts'
 import { createPolicies } from './policies.ts'
@@ -29,6 +29,12 @@ import { createPreauths } from './preauths.ts'
 import { createRefusals, refusalFields } from './refusals.ts'
 import { createRulesCache } from './rules-cache.ts'
 import { createSimulate } from './simulate.ts'
+
+// A counter is read only while its window lasts; it is kept longer for whoever looks into a dispute.
+const ENDED_LIMITS_MS = 35 * 24 * 60 * 60 * 1000
+const PRUNE_BATCH = 5_000
+// Each is deleted under a lock of its own, of which a transaction has room for some thousands.
+const EXPOSURE_BATCH = 500
 
 export type GovernanceDeps = {
   db: Db
@@ -104,6 +110,9 @@ export function createGovernance(deps: GovernanceDeps) {
     },
 
     sweepOrphanedPreauths: createOrphanSweep(deps),
+    pruneEndedLimits: () =>
+      pruneEndedLimits(deps.db, new Date(deps.clock.now().getTime() - ENDED_LIMITS_MS), PRUNE_BATCH),
+    pruneExposureLimits: () => pruneExposureLimits(deps.db, EXPOSURE_BATCH),
     sweepExpiredApprovals: approvals.sweepExpired,
   }
 }

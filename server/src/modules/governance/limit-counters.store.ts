@@ -86,3 +86,14 @@ export const markRulesChanged = (tx: Tx, tenantId: string) => sql`select rules_c
 /** Takes the lock that every step takes before it changes this counter. */
 export const lockCounter = (tx: Tx, scope: string) =>
   sql`select pg_advisory_xact_lock(hashtextextended(${`limit:${scope}`}, 0))`.execute(tx)
+
+export async function pruneEndedLimits(tx: Tx, endedBefore: Date, maxRows: number): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`
+    select prune_ended_limits(${endedBefore}, ${maxRows}) as deleted`.execute(tx)
+  return rows[0]!.deleted
+}
+
+export async function pruneExposureLimits(tx: Tx, maxRows: number): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`select prune_exposure_limits(${maxRows}) as deleted`.execute(tx)
+  return rows[0]!.deleted
+}

@@ -93,20 +93,24 @@ export async function deleteExpired(tx: Tx, now: Date, limit: number): Promise<n
   return Number(numAffectedRows)
 }
 
-/** Deletes the oldest memories of every session or tenant that has more than `keepCount`. */
+/**
+ * Deletes the oldest memories of each session or tenant that has more than `keepCount`. Only those that were written to
+ * since `firstId` are counted: the others have not grown.
+ */
 export async function deleteOldest(
   tx: Tx,
   group: 'session' | 'tenant',
   keepCount: number,
+  firstId: string,
   limit: number,
 ): Promise<number> {
   const groupColumns = sql.raw(group === 'session' ? 'tenant_id, session_id' : 'tenant_id')
-  const sameSession = sql.raw(group === 'session' ? 'and memory.session_id = oversized.session_id' : '')
+  const sameSession = sql.raw(group === 'session' ? 'and memory.session_id = written.session_id' : '')
   const { numAffectedRows } = await sql`
-    with oversized as (select ${groupColumns} from memories group by ${groupColumns} having count(*) > ${keepCount} limit 100)
+    with written as (select distinct ${groupColumns} from memories where id >= ${firstId})
     delete from memories where id in (
-      select excess.id from oversized cross join lateral (
-        select memory.id from memories memory where memory.tenant_id = oversized.tenant_id ${sameSession}
+      select excess.id from written cross join lateral (
+        select memory.id from memories memory where memory.tenant_id = written.tenant_id ${sameSession}
         order by memory.id desc offset ${keepCount} limit ${limit}) as excess)`.execute(tx)
   return Number(numAffectedRows)
 }

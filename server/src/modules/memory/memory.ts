@@ -3,7 +3,7 @@ import { sha256 } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
 import type { Idempotency } from '../../platform/idempotency.ts'
-import type { Ids } from '../../platform/ids.ts'
+import { firstIdAt, type Ids } from '../../platform/ids.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
 import { invalid, notFound } from '../../platform/problem.ts'
@@ -34,9 +34,12 @@ type MemoryScope = { session_id?: string; agent_id?: string }
 export type Memory = ReturnType<typeof createMemory>
 
 const SWEEP_BATCH_SIZE = 1_000
+const FIRST_SWEEP_MS = 24 * 60 * 60 * 1000
+const OVERLAP_MS = 5 * 60 * 1000
 
 export function createMemory(deps: MemoryDeps) {
   const { db, clock } = deps
+  let sweptAt: number | undefined
 
   const auditEvent = (caller: TenantCaller, type: string, subject: string, data: Record<string, unknown>) => ({
     tenantId: caller.tenantId,
@@ -138,9 +141,13 @@ export function createMemory(deps: MemoryDeps) {
 
     /** Deletes expired memories, and the oldest ones of sessions and tenants over their limit. */
     async sweep(now: Date): Promise<number> {
+      // A memory may commit after one with a later id, so each sweep looks back further than to the last one.
+      const firstId = firstIdAt('mem', new Date((sweptAt ?? now.getTime() - FIRST_SWEEP_MS) - OVERLAP_MS))
       const expiredCount = await store.deleteExpired(db, now, SWEEP_BATCH_SIZE)
-      const sessionExcessCount = await store.deleteOldest(db, 'session', limits.perSession, SWEEP_BATCH_SIZE)
-      const tenantExcessCount = await store.deleteOldest(db, 'tenant', limits.perTenant, SWEEP_BATCH_SIZE)
+      const sessionExcessCount = await store.deleteOldest(db, 'session', limits.perSession, firstId, SWEEP_BATCH_SIZE)
+      const tenantExcessCount = await store.deleteOldest(db, 'tenant', limits.perTenant, firstId, SWEEP_BATCH_SIZE)
+      // What did not fit into this sweep is left for the next one.
+      if (Math.max(sessionExcessCount, tenantExcessCount) < SWEEP_BATCH_SIZE) sweptAt = now.getTime()
       return expiredCount + sessionExcessCount + tenantExcessCount
     },
   }
