@@ -2,14 +2,15 @@
  * The targets of docs/performance.md, measured in one run: the sides of each comparison take turns, and the figures are
  * medians of the rounds.
  *
- * Run: npm run bench targets -- [--only=wallet,x402,reads,pgbench,memory] [--write]
+ * Run: npm run bench targets -- [--only=wallet,x402,reads,pgbench,growth,memory] [--write]
  *   --write  also writes docs/performance/figures.json, the plots, and the tables of docs/performance.md
  * BENCH_ROUNDS (5), BENCH_SECONDS (3), BENCH_PAYMENTS (640), BENCH_TENANTS (1,000) and BENCH_MINUTES (2) set the size.
- * The memory part runs only when it is named.
+ * The growth part (BENCH_MANY runs, a million) and the memory part run only when they are named.
  */
 import { publish } from './support/publish.ts'
 import { describeMachine, formatFigure, formatTable } from './support/report.ts'
 import { type Figure, isMet, type Measurement } from './targets/figure.ts'
+import { measureGrowth } from './targets/growth.ts'
 import { measureMemory } from './targets/memory.ts'
 import { measurePgbench } from './targets/pgbench.ts'
 import { measureReads } from './targets/reads.ts'
@@ -19,6 +20,7 @@ import { measureX402 } from './targets/x402.ts'
 const rounds = Number(process.env.BENCH_ROUNDS ?? 5)
 const seconds = Number(process.env.BENCH_SECONDS ?? 3)
 const minutes = Number(process.env.BENCH_MINUTES ?? 2)
+const many = Number(process.env.BENCH_MANY ?? 1_000_000)
 const payments = Number(process.env.BENCH_PAYMENTS ?? 640)
 
 const parts: Record<string, () => Promise<Measurement>> = {
@@ -26,10 +28,11 @@ const parts: Record<string, () => Promise<Measurement>> = {
   x402: () => measureX402({ rounds, payments }),
   reads: () => measureReads({ rounds, seconds: Math.min(seconds, 1) }),
   pgbench: () => measurePgbench({ rounds: Math.min(rounds, 3), seconds: Math.ceil(seconds) }),
+  growth: () => measureGrowth({ few: 10_000, many }),
   memory: () => measureMemory({ minutes }),
 }
 /** These take long and are run by name. */
-const namedParts = ['memory']
+const namedParts = ['growth', 'memory']
 
 const only = process.argv
   .find((argument) => argument.startsWith('--only='))
@@ -50,7 +53,7 @@ for (const name of names) {
   printMeasurement(measurement)
 }
 
-function printMeasurement({ figures, costs = [], writes = [], skipped }: Measurement) {
+function printMeasurement({ figures, costs = [], writes = [], growth = [], skipped }: Measurement) {
   if (costs.length > 0) {
     console.log(
       formatTable([
@@ -79,6 +82,17 @@ function printMeasurement({ figures, costs = [], writes = [], skipped }: Measure
         ],
         ...writes.map(({ name, ...row }) => [name, ...Object.values(row).map(formatFigure)]),
       ])}`,
+    )
+  }
+  if (growth.length > 0) {
+    console.log(
+      formatTable([
+        ['buffers', 'few runs', 'many runs', 'ratio'],
+        ...growth.map(({ name, few, many }) => [
+          name,
+          ...[few, many, Math.max(many, 1) / Math.max(few, 1)].map(formatFigure),
+        ]),
+      ]),
     )
   }
   for (const figure of figures) console.log(`\n${describeFigure(figure)}\n  ${figure.detail}`)

@@ -1,8 +1,8 @@
 /** Small SVG plots that can be read on a light and on a dark page. */
 
 const WIDTH = 760
-const LABEL_WIDTH = 270
-const VALUE_WIDTH = 90
+const LABEL_WIDTH = 320
+const VALUE_WIDTH = 130
 const ROW_HEIGHT = 26
 const BAR_HEIGHT = 16
 const HEAD_HEIGHT = 56

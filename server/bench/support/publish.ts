@@ -2,7 +2,14 @@
 import { execFileSync } from 'node:child_process'
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { type Figure, isMet, type Measurement, type NamedCost, type WriteFigures } from '../targets/figure.ts'
+import {
+  type Figure,
+  type GrowthFigures,
+  isMet,
+  type Measurement,
+  type NamedCost,
+  type WriteFigures,
+} from '../targets/figure.ts'
 import { REPOSITORY } from './bench-service.ts'
 import { plotBars, plotLines } from './plot.ts'
 import { describeMachine, formatFigure } from './report.ts'
@@ -39,8 +46,8 @@ function drawPlots(parts: PublishedPart[]): Record<string, string> {
   const runCosts = costs.filter(({ name }) => !name.startsWith('GET ') && !name.startsWith('bare Fastify'))
   const writes = parts.flatMap((part) => part.writes ?? [])
   const series = parts.find(({ part }) => part === 'memory')?.series
-  const growth = figures.filter(({ id }) => id.startsWith('growth-'))
-  const withBar = figures.filter((figure) => figure.bar && figure.value > 0 && !figure.id.startsWith('growth-'))
+  const growth = parts.flatMap((part) => part.growth ?? [])
+  const withBar = figures.filter((figure) => figure.bar && figure.value > 0)
   return {
     ...(runCosts.length > 0 && { cpu: plotCpu(runCosts) }),
     ...(writes.length > 0 && { writes: plotWrites(writes) }),
@@ -48,10 +55,10 @@ function drawPlots(parts: PublishedPart[]): Record<string, string> {
     ...(growth.length > 0 && {
       growth: plotBars(
         'Buffers touched at a million runs against ten thousand',
-        growth.map((figure) => ({
-          label: figure.name.slice(0, 40),
-          segments: [{ value: figure.value, colour: isMet(figure) === false ? 'b' : 'a' }],
-          text: formatFigure(figure.value),
+        growth.map((row) => ({
+          label: row.name,
+          segments: [{ value: growthOf(row), colour: growthOf(row) > 1.3 ? 'b' : 'a' }],
+          text: `${formatFigure(growthOf(row))}: ${formatFigure(row.many)} buffers`,
         })),
         { limit: 1.3, max: 2.5 },
       ),
@@ -68,6 +75,8 @@ function drawPlots(parts: PublishedPart[]): Record<string, string> {
     }),
   }
 }
+
+const growthOf = ({ few, many }: GrowthFigures) => Math.max(many, 1) / Math.max(few, 1)
 
 const plotCpu = (costs: NamedCost[]) =>
   plotBars(
@@ -187,6 +196,12 @@ function writePage(parts: PublishedPart[]) {
             row.foreignKeyChecks,
           ].map(formatFigure),
         ]),
+      ),
+    ),
+    growth: table(
+      ['Buffers of a request', 'few runs', 'many runs', 'ratio'],
+      parts.flatMap(({ growth = [] }) =>
+        growth.map((row) => [row.name, ...[row.few, row.many, growthOf(row)].map(formatFigure)]),
       ),
     ),
     context: table(

@@ -81,7 +81,7 @@ export async function measureWrites(query: Query, load: () => Promise<unknown>):
   await waitForDrain(query)
   await setSettings(query, { autovacuum: 'off', track_functions: 'all', 'pg_stat_statements.track': 'all' })
   await query('checkpoint')
-  await query('select bench.pg_stat_statements_reset()')
+  await resetStatements(query)
   const functionsBefore = await readFunctions(query)
   const start = await readPosition(query)
   await load()
@@ -194,6 +194,21 @@ async function readStatements(query: Query) {
     statements: Number(row!.statements ?? 0),
     commits: Number(row!.commits ?? 0),
   }
+}
+
+export const setStatementTracking = (query: Query, track: 'all' | 'none') =>
+  setSettings(query, { 'pg_stat_statements.track': track })
+
+export const resetStatements = (query: Query) => query('select bench.pg_stat_statements_reset()')
+
+/** Buffers of the statements of a database role since `resetStatements`. */
+export async function readBuffers(query: Query, role: string): Promise<number> {
+  const [row] = await query<{ buffers: string | null }>(
+    `select sum(shared_blks_hit + shared_blks_read) as buffers from bench.pg_stat_statements
+     where toplevel and userid = (select oid from pg_roles where rolname = $1)`,
+    [role],
+  )
+  return Number(row!.buffers ?? 0)
 }
 
 async function readTopStatements(query: Query): Promise<StatementCost[]> {

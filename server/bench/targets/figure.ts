@@ -28,11 +28,15 @@ export type WriteFigures = {
   foreignKeyChecks: number
 }
 
+/** Buffers that one request touches with few and with many runs in the database. */
+export type GrowthFigures = { name: string; few: number; many: number }
+
 /** What one file of this folder measured. */
 export type Measurement = {
   figures: Figure[]
   costs?: NamedCost[]
   writes?: WriteFigures[]
+  growth?: GrowthFigures[]
   /** Points of a line, for figures over time. */
   series?: Record<string, [x: number, y: number][]>
   /** What could not be measured here, and why. */

@@ -1,0 +1,155 @@
+/** Buffers that every list and a run touch with many runs in the database, against few. The measured tenant owns them all. */
+import { type BenchService, startBenchService } from '../support/bench-service.ts'
+import { type LoadGenerator, type LoadRequest, runLoad, startLoadGenerator } from '../support/load.ts'
+import { formatFigure } from '../support/report.ts'
+import { seedRuns } from '../support/seed-runs.ts'
+import { prepareWalletRuns } from '../support/wallet-load.ts'
+import { measureWrites, readBuffers, resetStatements, setStatementTracking } from '../support/writes.ts'
+import type { GrowthFigures, Measurement } from './figure.ts'
+
+/** Sent before the measured ones, so that plans and caches are warm. */
+const WARM_UP = 6
+const MEASURED = 5
+const WINDOWS = 4
+
+export async function measureGrowth({ few, many }: { few: number; many: number }): Promise<Measurement> {
+  const service = await startBenchService()
+  const generator = await startLoadGenerator()
+  try {
+    const run = await prepareWalletRuns(service, 10_000)
+    await runLoad(generator, { port: service.port, inFlight: 32, requests: [run], count: 320 })
+    const { body: me } = await service.get('/api/me', run.headers)
+    const tenantId = me.tenant_id ?? me.tenant.tenant_id
+    await service.query(`update tenants set plan = 'enterprise' where id = $1`, [tenantId])
+    const rows: Record<string, number>[] = []
+    for (const [from, to] of [
+      [0, few],
+      [few, many],
+    ] as const) {
+      const startedAt = performance.now()
+      await seedRuns(service, tenantId, from, to, many)
+      console.log(`${formatFigure(to)} runs after ${Math.round((performance.now() - startedAt) / 1000)} s`)
+      rows.push(await measureBuffers(service, generator, run))
+    }
+    const growth: GrowthFigures[] = Object.keys(rows[0]!).map((name) => ({
+      name,
+      few: rows[0]![name]!,
+      many: rows[1]![name]!,
+    }))
+    const ratio = ({ few, many }: GrowthFigures) => Math.max(many, 1) / Math.max(few, 1)
+    const worst = growth.toSorted((a, b) => ratio(b) - ratio(a))
+    return {
+      figures: [
+        {
+          id: 'growth',
+          name: `every list and write at ${formatFigure(many)} runs against ${formatFigure(few)}: buffers touched, the worst`,
+          value: ratio(worst[0]!),
+          bar: { atMost: 1.3 },
+          detail: worst
+            .slice(0, 3)
+            .map((row) => `${row.name}: ${formatFigure(row.many)} against ${formatFigure(row.few)}`)
+            .join('; '),
+        },
+      ],
+      growth,
+      skipped: [],
+    }
+  } finally {
+    generator.stop()
+    await service.stop()
+  }
+}
+
+async function measureBuffers(service: BenchService, generator: LoadGenerator, run: LoadRequest) {
+  const buffers: Record<string, number> = {}
+  for (const [name, request] of await listRequests(service, run)) {
+    const send = (count: number) => runLoad(generator, { port: service.port, inFlight: 1, requests: [request], count })
+    await send(WARM_UP)
+    const windows: number[] = []
+    await setStatementTracking(service.query, 'all')
+    for (let window = 0; window < WINDOWS; window++) {
+      await resetStatements(service.query)
+      await send(MEASURED)
+      windows.push((await readBuffers(service.query, 'countersign')) / MEASURED)
+    }
+    await setStatementTracking(service.query, 'none')
+    // The background work also touches buffers now and then; the lowest window has the least of it.
+    buffers[name] = Math.min(...windows)
+  }
+  for (const inFlight of [1, 32]) {
+    const count = inFlight === 1 ? 60 : 640
+    const load = { port: service.port, inFlight, requests: [run], count }
+    const writes = await measureWrites(service.query, () => runLoad(generator, load))
+    buffers[`wallet-paid run, ${inFlight} in flight`] = writes.buffers / count
+  }
+  return buffers
+}
+
+/** Each list with its first page and a page from the middle, and single things by id. */
+async function listRequests(service: BenchService, { headers, body }: LoadRequest): Promise<[string, LoadRequest][]> {
+  const requests: [string, LoadRequest][] = []
+  const add = (path: string, name = path) => requests.push([`GET ${name}`, { method: 'GET', path, headers }])
+  const lists = [
+    '/api/runs',
+    '/api/receipts',
+    '/api/settlements',
+    '/api/audit',
+    '/api/ledger',
+    '/api/loops',
+    '/api/decisions',
+  ]
+  for (const path of lists) {
+    const first = await service.get(`${path}?limit=20`, headers)
+    if (first.status !== 200) throw new Error(`${path} returned ${first.status}: ${first.text}`)
+    add(`${path}?limit=20`)
+    const cursor = first.body?.next_cursor
+    if (cursor) add(`${path}?limit=20&cursor=${encodeURIComponent(cursor)}`, `${path}?limit=20&cursor=…`)
+  }
+  const { body: runs } = await service.get('/api/runs?limit=1', headers)
+  const runId = (runs.runs ?? runs.items ?? runs.data)[0].run_id
+  const { body: receipts } = await service.get('/api/receipts?limit=1', headers)
+  const receiptId = (receipts.receipts ?? receipts.items ?? receipts.data)[0].receipt_id
+  const walletId = JSON.parse(body!).payment.wallet_id
+  add('/api/runs?limit=20&outcome=failed')
+  add('/api/runs?limit=20&agent_id=comedian-v1')
+  add('/api/receipts?limit=20&agent_id=comedian-v1')
+  add(`/api/receipts?run_id=${runId}`, '/api/receipts?run_id=…')
+  add('/api/settlements?limit=20&state=failed')
+  add(`/api/settlements?run_id=${runId}`, '/api/settlements?run_id=…')
+  add('/api/audit?limit=20&type=run.completed')
+  add(`/api/audit?limit=20&subject=${runId}`, '/api/audit?limit=20&subject=…')
+  add(`/api/ledger?ref=${runId}`, '/api/ledger?ref=…')
+  add(`/api/ledger?limit=20&account=liabilities:wallet:${walletId}`, '/api/ledger?limit=20&account=…')
+  add('/api/decisions?limit=20&outcome=blocked')
+  add(`/api/runs/${runId}`, '/api/runs/:id')
+  add(`/api/receipts/${receiptId}`, '/api/receipts/:id')
+  add(`/api/receipts/${receiptId}/proof`, '/api/receipts/:id/proof')
+  add('/api/wallets')
+  add(`/api/wallets/${walletId}`, '/api/wallets/:id')
+  for (const path of [
+    '/api/agents',
+    '/api/providers',
+    '/api/lanes',
+    '/api/lane/comedian-v1',
+    '/api/budgets',
+    '/api/analytics',
+    '/api/control-tower',
+    '/api/predictive/alerts',
+    '/api/me',
+    '/api/health',
+    '/api/log/checkpoint',
+    '/metrics',
+  ])
+    add(path)
+  requests.push([
+    'POST /api/run without payment',
+    {
+      method: 'POST',
+      path: '/api/run',
+      headers,
+      body: JSON.stringify({ task: 'Say {n}.', agent_id: 'comedian-v1' }),
+      expectedStatus: 402,
+    },
+  ])
+  return requests
+}
