@@ -149,7 +149,8 @@ export function createJournalTask({ log, consumers, batchSize = BATCH_SIZE }: Jo
       const isQuiet = rowsSinceVacuum > 0 && performance.now() - tookAt > QUIET_MS
       if (rowsSinceVacuum < ROWS_PER_VACUUM && !isQuiet) return
       rowsSinceVacuum = 0
-      await sql`vacuum (truncate false) journal`
+      // Giving pages back to the system locks the table, so it waits until nothing is being written.
+      await sql`vacuum (truncate ${sql.lit(isQuiet)}) journal`
         .execute(db)
         .catch((error) => log.debug({ err: error }, 'the journal could not be vacuumed; autovacuum will do it'))
     },
@@ -175,7 +176,7 @@ const whereOfInterest = (from: bigint, kept: readonly JournalColumn[]) => {
 
 async function isAnyRow(db: Db, from: bigint, kept: readonly JournalColumn[]): Promise<boolean> {
   const { rows } = await sql<{ some: boolean }>`
-    select exists (select 1 from journal where ${whereOfInterest(from, kept)}) as some
+    select (select id from journal where ${whereOfInterest(from, kept)} order by id limit 1) is not null as some
   `.execute(db)
   return rows[0]!.some
 }
