@@ -1,5 +1,5 @@
 -- The figures of a run that ended, for the sums of its tenant and its lane. A guest's run counts for its lane.
-create or replace function journal_ended(run runs, at timestamptz) returns void language sql as $$
+create or replace function journal_ended(run ended_runs, at timestamptz) returns void language sql as $$
   insert into journal (tenant_id, at, ended)
   values (run.tenant_id, at, jsonb_build_object(
     'run_id', run.id, 'kind', run.kind, 'agent_id', run.agent_id, 'state', run.state, 'created_at', run.created_at, 'price_micro', run.price_micro,

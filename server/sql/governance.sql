@@ -13,12 +13,10 @@ begin
   end if;
 end $$;
 
--- Consumes the approval, the override and the pre-authorisation of an admission, each once.
--- input.grants: {rules_version, action_hash, agent_id, amount_micro, merchant, approval_id?, override_id?, preauth_id?}; a guest has none.
-create or replace function consume_grants(input jsonb, run_id text, at timestamptz) returns void language plpgsql as $$
-declare
-  grants jsonb := input->'grants';
-  tenant text := input#>>'{run,tenant_id}';
+-- Consumes the approval, the override and the pre-authorisation of an admission, each once. The caller takes over the holds of
+-- the pre-authorisation.
+-- grants: {rules_version, action_hash, agent_id, amount_micro, merchant, approval_id?, override_id?, preauth_id?}; a guest has none.
+create or replace function consume_grants(grants jsonb, tenant text, run_id text, at timestamptz) returns void language plpgsql as $$
 begin
   if tenant is null or grants->>'rules_version' is null then
     return;
@@ -37,7 +35,6 @@ begin
     if not found then
       perform refuse(409, 'preauth_used');
     end if;
-    perform transfer_holds(grants->>'preauth_id', run_id);
   end if;
 end $$;
 
@@ -62,11 +59,17 @@ begin
 end $$;
 
 -- A run that failed without a charge returns its approval and its override. Its pre-authorisation is closed as failed.
-create or replace function restore_grants(run_id text, at timestamptz) returns void language plpgsql as $$
+create or replace function restore_grants(run_id text, ruling jsonb, at timestamptz) returns void language plpgsql as $$
 begin
-  update approvals set consumed_by = null, consumed_at = null where consumed_by = restore_grants.run_id;
-  update overrides set used_by = null, used_at = null where used_by = restore_grants.run_id;
-  perform close_preauth_of(restore_grants.run_id, 'failed', 0, null, null, at);
+  if ruling->>'approval_id' is not null then
+    update approvals set consumed_by = null, consumed_at = null where consumed_by = restore_grants.run_id;
+  end if;
+  if ruling->>'override_id' is not null then
+    update overrides set used_by = null, used_at = null where used_by = restore_grants.run_id;
+  end if;
+  if ruling->>'preauth_id' is not null then
+    perform close_preauth_of(restore_grants.run_id, 'failed', 0, null, null, at);
+  end if;
 end $$;
 
 -- Closes the pre-authorisation that a run took over. A run paid from a wallet has no transaction on the chain to verify.
@@ -158,11 +161,16 @@ begin
     end loop;
   end if;
   if run <> 'null' then
-    insert into runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq)
-    values (run->>'id', run->>'kind', decision->>'tenant_id', decision->>'agent_id', run->>'session_id', run->>'loop_id', run->>'kind',
-            case when approval <> 'null' then 'pending_approval' else 'blocked' end, case when approval <> 'null' then 'pending' else 'blocked' end,
-            run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'));
-    perform journal_ended(blocked, at) from runs blocked where blocked.id = run->>'id' and blocked.state = 'blocked';
+    if approval <> 'null' then
+      insert into open_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq, updated_at)
+      values (run->>'id', run->>'kind', decision->>'tenant_id', decision->>'agent_id', run->>'session_id', run->>'loop_id', run->>'kind', 'pending_approval', 'pending',
+              run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'), at);
+    else
+      insert into ended_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq)
+      values (run->>'id', run->>'kind', decision->>'tenant_id', decision->>'agent_id', run->>'session_id', run->>'loop_id', run->>'kind', 'blocked', 'blocked',
+              run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'));
+      perform journal_ended(blocked, at) from ended_runs blocked where blocked.id = run->>'id';
+    end if;
   end if;
   if preauth <> 'null' then
     perform insert_preauth(preauth || jsonb_build_object('status', case when approval <> 'null' then 'pending_approval' else 'rejected' end, 'approval_id', approval->>'id'));
@@ -185,12 +193,12 @@ end $$;
 create or replace function insert_preauth(preauth jsonb) returns void language sql as $$
   insert into preauths (id, tenant_id, run_id, status, agent_id, mandate_id, merchant_id, merchant, amount_micro, asset, network, purpose, request_hash,
                         action_hash, policy_hash, policy_results, decision_id, override_id, approval_id, ttl_seconds, asked_by, created_at,
-                        issued_at, expires_at, close_by, locks, decided_seq)
+                        issued_at, expires_at, close_by, locks, decided_seq, holds)
   values (preauth->>'id', preauth->>'tenant_id', preauth->>'run_id', preauth->>'status', preauth->>'agent_id', preauth->>'mandate_id', preauth->>'merchant_id', preauth->'merchant',
           (preauth->>'amount_micro')::bigint, preauth->>'asset', preauth->>'network', preauth->>'purpose', preauth->>'request_hash', preauth->>'action_hash', preauth->>'policy_hash',
           preauth->'policy_results', preauth->>'decision_id', preauth->>'override_id', preauth->>'approval_id', (preauth->>'ttl_seconds')::int, preauth->>'asked_by',
           (preauth->>'created_at')::timestamptz, (preauth->>'issued_at')::timestamptz, (preauth->>'expires_at')::timestamptz, (preauth->>'close_by')::timestamptz,
-          array(select jsonb_array_elements_text(preauth->'locks')), nextval('decision_order'))
+          array(select jsonb_array_elements_text(preauth->'locks')), nextval('decision_order'), coalesce(preauth->'holds', '[]'))
 $$;
 
 -- Opens a pre-authorisation: its holds, the grants it uses, its row. input: {preauth, holds[], grants, audit, events[]}
@@ -199,14 +207,15 @@ declare
   preauth jsonb := input->'preauth';
   grants jsonb := input->'grants';
   at timestamptz := (preauth->>'created_at')::timestamptz;
-  counter_states jsonb;
+  held jsonb;
 begin
   perform require_rules_version(preauth->>'tenant_id', (grants->>'rules_version')::bigint);
   if grants->>'override_id' is not null then
     perform use_override(grants, preauth->>'tenant_id', preauth->>'id', at);
   end if;
-  counter_states := hold_limits(preauth->>'id', input->'holds', at);
-  preauth := preauth || jsonb_build_object('policy_results', correct_assessment(jsonb_build_object('policy_applied', preauth->'policy_results'), counter_states)->'policy_applied');
+  held := (hold_limits(array[input->'holds'], at))[1];
+  preauth := preauth || jsonb_build_object('holds', held->'holds',
+    'policy_results', correct_assessment(jsonb_build_object('policy_applied', preauth->'policy_results'), held->'states')->'policy_applied');
   perform insert_preauth(preauth || jsonb_build_object('status', 'open'));
   perform audit_event(input->'audit');
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;
@@ -239,8 +248,8 @@ begin
   ) then
     perform refuse(409, 'transaction_used');
   end if;
-  perform settle_holds(preauth.id, input->>'outcome' = 'settled', charged);
-  update preauths set status = 'closed', closed_at = at, close_outcome = input->>'outcome', charged_micro = charged, late = at >= preauth.close_by,
+  perform settle_holds(array[preauth.holds], array[input->>'outcome' = 'settled'], array[charged]);
+  update preauths set holds = '[]', status = 'closed', closed_at = at, close_outcome = input->>'outcome', charged_micro = charged, late = at >= preauth.close_by,
     transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', ended_seq = nextval('decision_order')
   where id = preauth.id;
   perform issue_receipt(input->'receipt');
@@ -262,7 +271,7 @@ begin
   end if;
   update preauths set status = 'escalated', escalated_at = at where id = preauth.id;
   if preauth.taken_by_run then
-    update runs set outcome = 'escalated' where id = preauth.run_id and state in ('executing', 'settling');
+    update open_runs set outcome = 'escalated' where id = preauth.run_id and state in ('executing', 'settling');
   end if;
   perform audit_event(input->'audit');
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;
@@ -307,15 +316,14 @@ begin
   end if;
   update approvals set status = 'approved', resolution = 'approved', resolved_at = at where id = approval.id;
   if approval.preauth_id is null then
-    update runs set state = 'approved', outcome = 'approved' where id = approval.run_id and state = 'pending_approval';
+    update open_runs set state = 'approved', outcome = 'approved' where id = approval.run_id and state = 'pending_approval';
   else
     perform require_rules_version(approval.tenant_id, (input#>>'{approved,grants,rules_version}')::bigint);
     perform use_approval(input#>'{approved,grants}', approval.tenant_id, approval.preauth_id, at);
     if input#>>'{approved,grants,override_id}' is not null then
       perform use_override(input#>'{approved,grants}', approval.tenant_id, approval.preauth_id, at);
     end if;
-    perform hold_limits(approval.preauth_id, input#>'{approved,holds}', at);
-    update preauths set status = 'open', approval_id = approval.id, override_id = input#>>'{approved,preauth,override_id}', policy_hash = input#>>'{approved,preauth,policy_hash}', policy_results = input#>'{approved,preauth,policy_results}',
+    update preauths set holds = (hold_limits(array[input#>'{approved,holds}'], at))[1]->'holds', status = 'open', approval_id = approval.id, override_id = input#>>'{approved,preauth,override_id}', policy_hash = input#>>'{approved,preauth,policy_hash}', policy_results = input#>'{approved,preauth,policy_results}',
       issued_at = (input#>>'{approved,preauth,issued_at}')::timestamptz, expires_at = (input#>>'{approved,preauth,expires_at}')::timestamptz,
       close_by = (input#>>'{approved,preauth,close_by}')::timestamptz, locks = array(select jsonb_array_elements_text(input#>'{approved,preauth,locks}')),
       decided_seq = nextval('decision_order')
@@ -331,12 +339,16 @@ begin
   perform emit_event(event) from jsonb_array_elements(coalesce(input->'events', '[]')) as event;
 end $$;
 
+-- A run whose approval was rejected or has expired ends as blocked.
 create or replace function end_refused(approval approvals, at timestamptz) returns void language sql as $$
-  with ended as (
-    update runs set state = 'blocked', outcome = 'blocked', finished_at = at
-    where id = approval.run_id and state in ('pending_approval', 'approved') and approval.preauth_id is null returning runs
+  with refused as (
+    delete from open_runs where id = approval.run_id and state in ('pending_approval', 'approved') and approval.preauth_id is null returning *
+  ), blocked as (
+    insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, finished_at, decided_seq)
+    select id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, 'blocked', 'blocked', request_hash, request, terms, price_micro, created_at, deadline_at, at, decided_seq from refused
+    returning ended_runs
   )
-  select journal_ended(runs, at) from ended;
+  select journal_ended(ended_runs, at) from blocked;
   update preauths set status = 'rejected' where id = approval.preauth_id and status = 'pending_approval'
 $$;
 

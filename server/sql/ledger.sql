@@ -1,43 +1,42 @@
+create or replace function entry_accounts(entries jsonb) returns text[] language sql immutable as $$
+  select array(select entry.value->>'account' from jsonb_array_elements(entries) with ordinality as entry(value, line) order by entry.line)
+$$;
+
+create or replace function entry_amounts(entries jsonb) returns bigint[] language sql immutable as $$
+  select array(select (entry.value->>'amount_micro')::bigint from jsonb_array_elements(entries) with ordinality as entry(value, line) order by entry.line)
+$$;
+
 -- Double entry. input: {id, tenant_id?, code, ref, created_at, asset, entries: [{account, amount_micro}]}. Debits positive, credits negative.
-create or replace function ledger_write(input jsonb, kind text, layer text) returns void language sql as $$
-  insert into ledger_transactions (id, tenant_id, kind, code, ref, created_at)
-  values (input->>'id', input->>'tenant_id', kind, input->>'code', input->>'ref', (input->>'created_at')::timestamptz);
-  insert into ledger_entries (transaction_id, line, account, layer, asset, amount_micro, tenant_id)
-  select input->>'id', line, entry->>'account', layer, input->>'asset', (entry->>'amount_micro')::bigint, input->>'tenant_id'
-  from jsonb_array_elements(input->'entries') with ordinality as entries(entry, line);
-$$;
-
-create or replace function ledger_pend(input jsonb) returns void language sql as $$ select ledger_write(input, 'pend', 'pending') $$;
-
-create or replace function ledger_enqueue(id text, tenant text) returns void language sql as $$
-  insert into ledger_queue (transaction_id) select id where tenant is not null
-$$;
-
 create or replace function ledger_direct(input jsonb) returns void language sql as $$
-  select ledger_write(input, 'direct', 'posted');
-  select ledger_enqueue(input->>'id', input->>'tenant_id')
+  insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
+  values (input->>'id', input->>'tenant_id', 'posted', input->>'code', input->>'ref', input->>'asset', entry_accounts(input->'entries'), entry_amounts(input->'entries'), (input->>'created_at')::timestamptz);
+  insert into ledger_queue (transaction_id) select input->>'id' where input->>'tenant_id' is not null
 $$;
 
--- Posting reverses the pending entries and writes the same ones as posted; voiding only reverses them.
-create or replace function ledger_resolve(input jsonb, kind text) returns void language plpgsql as $$
-declare
-  pending ledger_transactions;
-begin
-  select * into strict pending from ledger_transactions where id = input->>'pending_id';
-  insert into ledger_transactions (id, tenant_id, kind, pending_id, code, ref, created_at)
-  values (input->>'id', pending.tenant_id, ledger_resolve.kind, pending.id, pending.code, pending.ref, (input->>'created_at')::timestamptz);
-  insert into ledger_entries (transaction_id, line, account, layer, asset, amount_micro, tenant_id)
-  select input->>'id', line, account, 'pending', asset, -amount_micro, tenant_id from ledger_entries where transaction_id = pending.id
+-- A tenant's posted and voided entries of one account between two transactions, `after` excluded. Each position of an
+-- account in a transaction has its own index.
+create or replace function account_entries(tenant text, name text, after text, upto text)
+returns table (transaction_id text, line int, asset text, amount_micro bigint, status text, code text, ref text, created_at timestamptz) language sql stable as $$
+  select id, 1, asset, amounts[1], status, code, ref, created_at from ledger where tenant_id = tenant and accounts[1] = name and id > after and id <= upto
   union all
-  select input->>'id', 1000 + line, account, 'posted', asset, amount_micro, tenant_id from ledger_entries
-  where transaction_id = pending.id and ledger_resolve.kind = 'post';
-  if ledger_resolve.kind = 'post' then
-    perform ledger_enqueue(input->>'id', pending.tenant_id);
-  end if;
-end $$;
+  select id, 2, asset, amounts[2], status, code, ref, created_at from ledger where tenant_id = tenant and accounts[2] = name and id > after and id <= upto
+  union all
+  select id, 3, asset, amounts[3], status, code, ref, created_at from ledger where tenant_id = tenant and accounts[3] = name and id > after and id <= upto
+  union all
+  select id, 4, asset, amounts[4], status, code, ref, created_at from ledger where tenant_id = tenant and accounts[4] = name and id > after and id <= upto
+$$;
 
-create or replace function ledger_post(input jsonb) returns void language sql as $$ select ledger_resolve(input, 'post') $$;
-create or replace function ledger_void(input jsonb) returns void language sql as $$ select ledger_resolve(input, 'void') $$;
+-- The newest posted and voided entries of one account, up to and including a transaction.
+create or replace function account_page(tenant text, name text, upto text, max_rows int)
+returns table (transaction_id text, line int, account text, asset text, amount_micro bigint, code text, ref text, created_at timestamptz, status text) language sql stable as $$
+  (select id, 1, name, asset, amounts[1], code, ref, created_at, status from ledger where tenant_id = tenant and accounts[1] = name and id <= upto order by id desc limit max_rows)
+  union all
+  (select id, 2, name, asset, amounts[2], code, ref, created_at, status from ledger where tenant_id = tenant and accounts[2] = name and id <= upto order by id desc limit max_rows)
+  union all
+  (select id, 3, name, asset, amounts[3], code, ref, created_at, status from ledger where tenant_id = tenant and accounts[3] = name and id <= upto order by id desc limit max_rows)
+  union all
+  (select id, 4, name, asset, amounts[4], code, ref, created_at, status from ledger where tenant_id = tenant and accounts[4] = name and id <= upto order by id desc limit max_rows)
+$$;
 
 -- Adds queued transactions to the balances, one process at a time. A transaction may commit after one with a later id:
 -- then the later snapshots are corrected.
@@ -55,26 +54,35 @@ begin
   update ledger_snapshots snapshot set balance_micro = snapshot.balance_micro + correction.amount
   from (
     select later_snapshot.tenant_id, later_snapshot.account, later_snapshot.asset, later_snapshot.transaction_id, sum(entry.amount_micro)::bigint as amount
-    from ledger_entries entry
+    from posted_entries(transaction_ids) entry
     join ledger_snapshots later_snapshot on later_snapshot.tenant_id = entry.tenant_id and later_snapshot.account = entry.account and later_snapshot.asset = entry.asset and later_snapshot.transaction_id >= entry.transaction_id
-    where entry.transaction_id = any(transaction_ids) and entry.layer = 'posted'
     group by 1, 2, 3, 4
   ) correction
   where snapshot.tenant_id = correction.tenant_id and snapshot.account = correction.account and snapshot.asset = correction.asset and snapshot.transaction_id = correction.transaction_id;
-  insert into ledger_balances as balance (tenant_id, account, asset, balance_micro, entries, last_transaction, since_snapshot)
-  select entry.tenant_id, entry.account, entry.asset, sum(entry.amount_micro), count(*), max(entry.transaction_id), count(*)
-  from ledger_entries entry where entry.transaction_id = any(transaction_ids) and entry.layer = 'posted' and entry.tenant_id is not null
-  group by 1, 2, 3
-  on conflict (tenant_id, account, asset) do update set
-    balance_micro = balance.balance_micro + excluded.balance_micro, entries = balance.entries + excluded.entries,
-    last_transaction = greatest(balance.last_transaction, excluded.last_transaction), since_snapshot = balance.since_snapshot + excluded.since_snapshot;
+  with counted as (
+    insert into ledger_balances as balance (tenant_id, account, asset, balance_micro, entries, last_transaction, since_snapshot)
+    select entry.tenant_id, entry.account, entry.asset, sum(entry.amount_micro), count(*), max(entry.transaction_id), count(*)
+    from posted_entries(transaction_ids) entry
+    group by 1, 2, 3
+    on conflict (tenant_id, account, asset) do update set
+      balance_micro = balance.balance_micro + excluded.balance_micro, entries = balance.entries + excluded.entries,
+      last_transaction = greatest(balance.last_transaction, excluded.last_transaction),
+      -- Counted from zero again after the snapshot below.
+      since_snapshot = case when balance.since_snapshot >= 256 then 0 else balance.since_snapshot end + excluded.since_snapshot
+    returning balance.*
+  )
   insert into ledger_snapshots as snapshot (tenant_id, account, asset, transaction_id, balance_micro)
-  select tenant_id, account, asset, last_transaction, balance_micro from ledger_balances where since_snapshot >= 256
+  select tenant_id, account, asset, last_transaction, balance_micro from counted where since_snapshot >= 256
   on conflict (tenant_id, account, asset, transaction_id) do update set balance_micro = excluded.balance_micro;
-  update ledger_balances set since_snapshot = 0 where since_snapshot >= 256;
   delete from ledger_queue where transaction_id = any(transaction_ids);
   return cardinality(transaction_ids);
 end $$;
+
+create or replace function posted_entries(transaction_ids text[]) returns table (tenant_id text, account text, asset text, transaction_id text, amount_micro bigint) language sql stable as $$
+  select parent.tenant_id, entry.account, parent.asset, parent.id, entry.amount_micro
+  from ledger parent cross join unnest(parent.accounts, parent.amounts) as entry(account, amount_micro)
+  where parent.id = any(transaction_ids) and parent.status = 'posted' and parent.tenant_id is not null
+$$;
 
 -- The balance of an account after one of its entries; exact even while transactions are still queued.
 create or replace function ledger_balance_at(tenant text, name text, unit text, upto text, upto_line int) returns bigint language sql stable as $$
@@ -85,13 +93,12 @@ create or replace function ledger_balance_at(tenant text, name text, unit text, 
   )
   select coalesce((select balance_micro from base), 0)
     + coalesce((
-        select sum(entry.amount_micro) from ledger_entries entry
-        where entry.tenant_id = tenant and entry.account = name and entry.asset = unit and entry.layer = 'posted'
-          and entry.transaction_id > coalesce((select transaction_id from base), '') and (entry.transaction_id, entry.line) <= (upto, upto_line)
+        select sum(entry.amount_micro) from account_entries(tenant, name, coalesce((select transaction_id from base), ''), upto) entry
+        where entry.asset = unit and entry.status = 'posted' and (entry.transaction_id, entry.line) <= (upto, upto_line)
       ), 0)::bigint
     + coalesce((
-        select sum(entry.amount_micro) from ledger_queue queued join ledger_entries entry on entry.transaction_id = queued.transaction_id
-        where queued.transaction_id <= (select transaction_id from base) and entry.tenant_id = tenant and entry.account = name and entry.asset = unit and entry.layer = 'posted'
+        select sum(entry.amount_micro) from posted_entries(array(select queued.transaction_id from ledger_queue queued where queued.transaction_id <= (select transaction_id from base))) entry
+        where entry.tenant_id = tenant and entry.account = name and entry.asset = unit
       ), 0)::bigint
 $$;
 
@@ -100,20 +107,9 @@ create or replace function ledger_accounts_of(tenant text) returns table (accoun
   select amounts.account, amounts.asset, sum(amounts.amount)::bigint from (
     select balance.account, balance.asset, balance.balance_micro as amount from ledger_balances balance where balance.tenant_id = tenant
     union all
-    select entry.account, entry.asset, entry.amount_micro from ledger_queue queued
-    join ledger_entries entry on entry.transaction_id = queued.transaction_id where entry.tenant_id = tenant and entry.layer = 'posted'
+    select entry.account, entry.asset, entry.amount_micro from posted_entries(array(select queued.transaction_id from ledger_queue queued)) entry where entry.tenant_id = tenant
   ) amounts group by 1, 2 order by 1, 2
 $$;
-
--- Takes advisory locks in the same order as `each_item`, for transactions written in TypeScript.
-create or replace function lock_names(names text[]) returns void language plpgsql as $$
-declare
-  lock_key bigint;
-begin
-  for lock_key in select distinct hashtextextended(name, 0) from unnest(names) as name order by 1 loop
-    perform pg_advisory_xact_lock(lock_key);
-  end loop;
-end $$;
 
 -- The only function that changes the columns of a wallet. Every caller has taken the lock `wallet:<id>` and writes the
 -- ledger in the same transaction.
@@ -145,7 +141,7 @@ end $$;
 -- Releases an escrow to the wallet it was held for, or refunds it. The caller has locked both wallets.
 -- Between two tenants there is a ledger transaction for each, so that the books of each tenant balance on their own.
 -- input: {id, from[], state, reason?, at, ledger[], events[], audits[]}
-create or replace function end_escrow(input jsonb) returns escrows language plpgsql as $$
+create or replace function end_escrow(input jsonb) returns void language plpgsql as $$
 declare
   ended escrows;
 begin
@@ -166,20 +162,19 @@ begin
   perform ledger_direct(entry) from jsonb_array_elements(input->'ledger') as entry;
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;
   perform audit_event(event) from jsonb_array_elements(input->'audits') as event;
-  return ended;
+  return;
 end $$;
 
 -- Records the intent to pay out, before any money moves. input: {id, kind, tenant_id?, wallet_id?, settlement_id?, to_address, amount_micro, method,
 -- requested_by, at, next_attempt_at?, ledger, audit?}
 create or replace function request_payout(input jsonb) returns void language plpgsql as $$
 begin
-  perform ledger_pend(input->'ledger');
   if input->>'wallet_id' is not null then
     perform move_in_wallet(input->>'wallet_id', -(input->>'amount_micro')::bigint, (input->>'amount_micro')::bigint, 0, 0);
   end if;
-  insert into payouts (id, kind, tenant_id, wallet_id, settlement_id, to_address, amount_micro, method, state, pending_id, next_attempt_at, requested_by, created_at, updated_at)
+  insert into payouts (id, kind, tenant_id, wallet_id, settlement_id, to_address, amount_micro, method, state, pending_id, accounts, amounts, next_attempt_at, requested_by, created_at, updated_at)
   values (input->>'id', input->>'kind', input->>'tenant_id', input->>'wallet_id', input->>'settlement_id', input->>'to_address', (input->>'amount_micro')::bigint, input->>'method', 'pending',
-          input#>>'{ledger,id}', (input->>'next_attempt_at')::timestamptz, input->>'requested_by', (input->>'at')::timestamptz, (input->>'at')::timestamptz);
+          input#>>'{ledger,id}', entry_accounts(input#>'{ledger,entries}'), entry_amounts(input#>'{ledger,entries}'), (input->>'next_attempt_at')::timestamptz, input->>'requested_by', (input->>'at')::timestamptz, (input->>'at')::timestamptz);
   perform audit_event(input->'audit');
 end $$;
 
@@ -188,18 +183,17 @@ create or replace function end_payout(input jsonb) returns boolean language plpg
 declare
   ended payouts;
   at timestamptz := (input->>'at')::timestamptz;
-  resolution jsonb;
 begin
   update payouts set state = input->>'state', transaction = input->>'transaction', reason = null, next_attempt_at = null, updated_at = at
   where id = input->>'id' and state = 'pending' returning * into ended;
   if not found then
     return false;
   end if;
-  resolution := jsonb_build_object('id', input->>'ledger_id', 'pending_id', ended.pending_id, 'created_at', at);
-  if ended.state = 'paid' then
-    perform ledger_post(resolution);
-  else
-    perform ledger_void(resolution);
+  insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
+  values (case ended.state when 'paid' then input->>'ledger_id' else ended.pending_id end, ended.tenant_id, case ended.state when 'paid' then 'posted' else 'voided' end,
+          ended.kind, ended.id, 'USDC', ended.accounts, ended.amounts, at);
+  if ended.state = 'paid' and ended.tenant_id is not null then
+    insert into ledger_queue (transaction_id) values (input->>'ledger_id');
   end if;
   if ended.wallet_id is not null then
     perform move_in_wallet(ended.wallet_id, case when ended.state = 'paid' then 0 else ended.amount_micro end, -ended.amount_micro, 0, 0);

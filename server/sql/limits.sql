@@ -1,81 +1,101 @@
--- One counter for budgets, velocity, mandates and payer exposure; nothing else may write `limits` or `holds`.
--- Every caller has taken the advisory lock `limit:<scope>` of each counter first, in the order `each_item` gives them.
+-- One counter for budgets, velocity, mandates and payer exposure; nothing else may write `limits`.
+-- Every caller has taken the advisory lock `limit:<scope>` of each counter first, in the order of `lock_names`.
 
--- Holds an amount in each counter for one run or pre-authorisation. Called in the step that writes the holder, because a hold without
--- a holder would never be released.
--- demands: [{scope, period, amount_micro, on_success, measure?, on_refusal?, event_id?, tenant_id?} and either `limit_micro`, or
---     `defined: true` with `enforce`]
+-- Holds an amount in each counter, for one holder or for a batch: each counter is updated once, by the sum of the batch.
+-- demands: for each holder [{scope, period, amount_micro, on_success, measure?, on_refusal?, event_id?} and either
+--     `limit_micro`, or `defined: true` with `enforce`]
 -- A defined limit is read here, in the transaction that counts, so that a stale cache cannot decide.
--- A refusal raises an error, which undoes this step and no other step of the batch.
--- Returns, for each defined counter, its use before this hold and whether its limits are passed, for rules that only warn.
-create or replace function hold_limits(holder_id text, demands jsonb, at timestamptz) returns jsonb language plpgsql as $$
+-- A refusal raises an error. For a batch it says only that the batch does not fit as a whole: `run_set` then tries each alone.
+-- Returns for each holder {holds, states}: `holds` is stored by the caller in the row of the holder, because a hold without
+-- a holder would never be released; `states` has, for each defined counter, its use before this hold and whether its limits
+-- are passed, for rules that only warn.
+create or replace function hold_limits(demands jsonb[], at timestamptz) returns jsonb[] language plpgsql as $$
 declare
-  hold jsonb;
-  definition limit_definitions;
+  total record;
   counter limits;
-  hard_limit bigint;
-  soft_limit bigint;
-  amount bigint;
-  enforced boolean;
-  counter_states jsonb := '[]';
+  reached bigint;
+  used jsonb := '{}';
+  held jsonb[];
 begin
-  for hold in select value from jsonb_array_elements(demands) order by value->>'scope', value->>'period' loop
-    amount := (hold->>'amount_micro')::bigint;
-    hard_limit := (hold->>'limit_micro')::bigint;
-    soft_limit := null;
-    enforced := true;
-    if hold->'defined' = 'true' then
-      select * into definition from limit_definitions where limit_definitions.scope = hold->>'scope';
-      -- The rule was removed meanwhile: there is nothing to count.
-      continue when not found;
-      hard_limit := definition.limit_micro;
-      soft_limit := definition.soft_limit_micro;
-      enforced := definition.enforced or hold->'enforce' = 'true';
-    end if;
-
-    insert into limits (scope, period, limit_micro, soft_limit_micro)
-    select hold->>'scope', hold->>'period', hard_limit, soft_limit
-    where not exists (select 1 from limits existing where existing.scope = hold->>'scope' and existing.period = hold->>'period')
-    on conflict (scope, period) do nothing;
-    update limits current
-    set reserved_micro = reserved_micro + amount,
-        -- At least the amount used, which may exceed a limit that was lowered or that only warns.
-        limit_micro = greatest(hard_limit, spent_micro + reserved_micro + amount),
-        soft_limit_micro = soft_limit
-    where current.scope = hold->>'scope' and current.period = hold->>'period' and (not enforced or spent_micro + reserved_micro + amount <= hard_limit)
-    returning * into counter;
-    if not found then
+  if demands <@ array['[]'::jsonb] then
+    return array(select '{"holds": [], "states": []}'::jsonb from generate_series(1, cardinality(demands)));
+  end if;
+  for total in
+    select demand.scope, demand.period, sum(demand.amount)::bigint as amount, min(demand.hard_limit) as hard_limit, min(demand.soft_limit) as soft_limit,
+           bool_or(demand.enforced) as enforced, (array_agg(demand.value order by demand.place))[1] as first
+    from limit_demands(demands) demand group by demand.scope, demand.period order by demand.scope, demand.period
+  loop
+    for attempt in 1 .. 2 loop
+      update limits current
+      set reserved_micro = reserved_micro + total.amount,
+          -- At least the amount used, which may exceed a limit that was lowered or that only warns.
+          limit_micro = greatest(total.hard_limit, spent_micro + reserved_micro + total.amount),
+          soft_limit_micro = total.soft_limit
+      where current.scope = total.scope and current.period = total.period
+        and (not total.enforced or spent_micro + reserved_micro + total.amount <= total.hard_limit)
+      returning * into counter;
+      exit when found or attempt = 2;
+      insert into limits (scope, period, limit_micro, soft_limit_micro) values (total.scope, total.period, total.hard_limit, total.soft_limit)
+      on conflict (scope, period) do nothing;
+      exit when not found;
+    end loop;
+    if counter.scope is distinct from total.scope or counter.period is distinct from total.period then
       perform refuse(
-        coalesce((hold#>>'{on_refusal,status}')::int, 429), coalesce(hold#>>'{on_refusal,reason}', 'limit_reached'),
-        coalesce(hold#>'{on_refusal,detail}', '{}') || jsonb_build_object('scope', hold->>'scope', 'period', hold->>'period'));
+        coalesce((total.first#>>'{on_refusal,status}')::int, 429), coalesce(total.first#>>'{on_refusal,reason}', 'limit_reached'),
+        coalesce(total.first#>'{on_refusal,detail}', '{}') || jsonb_build_object('scope', total.scope, 'period', total.period));
     end if;
-    insert into holds (holder, scope, period, amount_micro, on_success, measure, created_at)
-    values (holder_id, hold->>'scope', hold->>'period', amount, hold->>'on_success', coalesce(hold->>'measure', 'money'), at);
-
-    if hold->'defined' = 'true' then
-      counter_states := counter_states || jsonb_build_object(
-        'scope', counter.scope,
-        'used_micro', (counter.spent_micro + counter.reserved_micro - amount)::text,
-        'over_limit', counter.spent_micro + counter.reserved_micro > hard_limit,
-        'over_soft', soft_limit is not null and counter.spent_micro + counter.reserved_micro > soft_limit);
-      perform announce_threshold(definition, counter, hold, at);
+    if total.first->'defined' = 'true' and total.first->>'event_id' is not null then
+      perform announce_threshold(counter, total.first, cardinality(demands) = 1, at);
     end if;
+    used := used || jsonb_build_object(total.scope || ' ' || total.period, counter.spent_micro + counter.reserved_micro - total.amount);
   end loop;
-  return counter_states;
+
+  select array_agg(jsonb_build_object('holds', coalesce(holder.holds, '[]'), 'states', coalesce(holder.states, '[]')) order by places.place) into held
+  from generate_series(1, cardinality(demands)) as places(place)
+  left join (
+    select counted.place,
+      jsonb_agg(jsonb_build_object('scope', counted.scope, 'period', counted.period, 'amount_micro', counted.amount::text, 'on_success', counted.value->'on_success', 'measure', coalesce(counted.value->>'measure', 'money'))) as holds,
+      jsonb_agg(jsonb_build_object('scope', counted.scope, 'used_micro', (counted.used - counted.amount)::text, 'over_limit', counted.used > counted.hard_limit,
+        'over_soft', counted.soft_limit is not null and counted.used > counted.soft_limit)) filter (where counted.value->'defined' = 'true') as states
+    from (
+      select demand.*, (used->>(demand.scope || ' ' || demand.period))::bigint + sum(demand.amount) over (partition by demand.scope, demand.period order by demand.place) as used
+      from limit_demands(demands) demand
+    ) counted
+    group by counted.place
+  ) holder on holder.place = places.place;
+  return held;
 end $$;
 
+-- Each demand with the limit that is in force. The demand of a rule that was removed meanwhile is left out: there is nothing to count.
+create or replace function limit_demands(demands jsonb[])
+returns table (place bigint, value jsonb, scope text, period text, amount bigint, hard_limit bigint, soft_limit bigint, enforced boolean) language sql stable as $$
+  select holder.place, demand.value, demand.value->>'scope', demand.value->>'period', (demand.value->>'amount_micro')::bigint,
+         coalesce(definition.limit_micro, (demand.value->>'limit_micro')::bigint), definition.soft_limit_micro,
+         definition.scope is null or definition.enforced or demand.value->'enforce' = 'true'
+  from unnest(demands) with ordinality as holder(demands, place)
+  cross join jsonb_array_elements(holder.demands) as demand(value)
+  left join limit_definitions definition on demand.value->'defined' = 'true' and definition.scope = demand.value->>'scope'
+  where demand.value->'defined' is distinct from 'true' or definition.scope is not null
+$$;
+
 -- Emits `budget.threshold_reached` once a window; when several thresholds are passed at once, only the highest is announced.
-create or replace function announce_threshold(definition limit_definitions, counter limits, hold jsonb, at timestamptz) returns void language plpgsql as $$
+-- In a batch it cannot be said which holder reached it, so the batch is refused and each holder tried alone.
+create or replace function announce_threshold(counter limits, hold jsonb, alone boolean, at timestamptz) returns void language plpgsql as $$
 declare
+  definition limit_definitions;
   used bigint := counter.spent_micro + counter.reserved_micro;
   reached bigint;
 begin
-  if definition.thresholds_micro = '{}' or hold->>'event_id' is null then
+  select * into definition from limit_definitions where scope = counter.scope and thresholds_micro <> '{}';
+  if not found then
     return;
   end if;
   select max(threshold) into reached from unnest(definition.thresholds_micro) as threshold where threshold <= used and threshold > counter.alerted_micro;
   if reached is null then
     return;
+  end if;
+  if not alone then
+    perform refuse(409, 'threshold_in_batch');
   end if;
   update limits set alerted_micro = reached where scope = counter.scope and period = counter.period;
   perform emit_event(jsonb_build_object(
@@ -86,29 +106,27 @@ begin
       'spent', counter.spent_micro::text, 'reserved', counter.reserved_micro::text)));
 end $$;
 
--- Ends a holder's open holds. `actual_micro` is the amount spent, at most the amount held; null means all of it.
-create or replace function settle_holds(holder_id text, success boolean, actual_micro bigint default null) returns void language plpgsql as $$
+-- Ends the holds of one holder or of a batch; each counter is updated once. `actual` is the amount that each holder spent, at
+-- most the amount held; null means all of it, and zero means that the holder failed.
+create or replace function settle_holds(holds jsonb[], success boolean[], actual bigint[]) returns void language plpgsql as $$
 declare
-  hold holds;
-  spent bigint;
+  total record;
 begin
-  for hold in select * from holds where holder = holder_id and state = 'open' order by scope, period for update loop
-    spent := case
-      when not success or hold.on_success = 'release' then 0
-      when hold.measure = 'count' then hold.amount_micro
-      else least(hold.amount_micro, coalesce(actual_micro, hold.amount_micro))
-    end;
-    update limits set reserved_micro = reserved_micro - hold.amount_micro, spent_micro = spent_micro + spent
-    where scope = hold.scope and period = hold.period;
-    update holds set state = case when spent > 0 then 'spent' else 'released' end, amount_micro = case when spent > 0 then spent else hold.amount_micro end
-    where holder = hold.holder and scope = hold.scope and period = hold.period;
+  for total in
+    select hold.value->>'scope' as scope, hold.value->>'period' as period, sum((hold.value->>'amount_micro')::bigint)::bigint as reserved,
+           sum(case
+             when not holder.success or hold.value->>'on_success' = 'release' then 0
+             when hold.value->>'measure' = 'count' then (hold.value->>'amount_micro')::bigint
+             else least((hold.value->>'amount_micro')::bigint, coalesce(holder.actual, (hold.value->>'amount_micro')::bigint))
+           end)::bigint as spent
+    from unnest(holds, success, actual) as holder(holds, success, actual)
+    cross join jsonb_array_elements(holder.holds) as hold(value)
+    group by 1, 2 order by 1, 2
+  loop
+    update limits set reserved_micro = reserved_micro - total.reserved, spent_micro = spent_micro + total.spent
+    where scope = total.scope and period = total.period;
   end loop;
 end $$;
-
--- A run with a pre-authorisation takes over its holds instead of taking its own.
-create or replace function transfer_holds(from_holder text, to_holder text) returns void language sql as $$
-  update holds set holder = to_holder where holder = from_holder and state = 'open'
-$$;
 
 -- Reads counters. A counter without any hold yet reads as zero.
 create or replace function counters(scopes text[], periods text[])

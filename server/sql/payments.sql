@@ -1,58 +1,84 @@
--- The nonce is reserved before any work is done. input: {id, method, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id?}
-create or replace function reserve_nonce(input jsonb, run_id text, tenant_id text, at timestamptz) returns void language plpgsql as $$
+-- The nonces of a batch of payments are reserved before any work is done, and kept for good.
+create or replace function claim_nonces(items jsonb[]) returns void language plpgsql as $$
 declare
+  wanted int;
+  claimed int;
   existing_run_id text;
+  first_nonce jsonb := items[1]->'nonce';
 begin
-  insert into settlements (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id, created_at, updated_at)
-  values (input->>'id', reserve_nonce.run_id, reserve_nonce.tenant_id, input->>'method', 'pending', input->>'network', input->>'asset', input->>'payer', input->>'pay_to',
-          (input->>'amount_micro')::bigint, input->>'nonce', (input->>'valid_before')::bigint, input->'payment', input->>'wallet_id', at, at)
-  on conflict (network, asset, payer, nonce) do nothing;
-  if not found then
-    select settlement.run_id into existing_run_id from settlements settlement
-    where settlement.network = input->>'network' and settlement.asset = input->>'asset' and settlement.payer = input->>'payer' and settlement.nonce = input->>'nonce';
+  wanted := count(*) from unnest(items) as item where item->'nonce' <> 'null';
+  if wanted = 0 then
+    return;
+  end if;
+  insert into nonces (payer, nonce, network, asset, run_id)
+  select item#>>'{nonce,payer}', item#>>'{nonce,nonce}', item#>>'{nonce,network}', item#>>'{nonce,asset}', item->>'id'
+  from unnest(items) as item where item->'nonce' <> 'null'
+  on conflict (payer, nonce, network, asset) do nothing;
+  get diagnostics claimed = row_count;
+  if claimed < wanted then
+    select existing.run_id into existing_run_id from nonces existing
+    where existing.payer = first_nonce->>'payer' and existing.nonce = first_nonce->>'nonce' and existing.network = first_nonce->>'network' and existing.asset = first_nonce->>'asset';
     perform refuse(409, 'nonce_used', jsonb_build_object('run_id', existing_run_id));
   end if;
 end $$;
 
+-- A tenant's newest settlements before a cursor. Those paid from a wallet are in the order of their runs.
+create or replace function tenant_settlements(tenant text, before text, only_state text, max_rows int) returns setof settlements language sql stable as $$
+  select * from (
+    (select settlement.id, settlement.run_id, settlement.tenant_id, settlement.method, settlement.state, settlement.network, settlement.asset, settlement.payer, settlement.pay_to, settlement.amount_micro, settlement.nonce,
+            settlement.valid_before, settlement.payment, settlement.transaction, settlement.shared_transaction, settlement.block, settlement.reason, settlement.attempts, settlement.next_attempt_at, settlement.created_at,
+            settlement.updated_at, settlement.wallet_id
+     from settlement_records settlement where settlement.tenant_id = tenant and (before is null or settlement.id < before) and (only_state is null or settlement.state = only_state)
+     order by settlement.id desc limit max_rows)
+    union all
+    (select settlement.* from ended_runs run join settlements settlement on settlement.run_id = run.id
+     where run.tenant_id = tenant and run.wallet_id is not null and run.kind <> 'topup' and (before is null or run.id < 'run_' || substr(before, 5))
+       and (only_state is null or run.state = case only_state when 'settled' then 'completed' else only_state end)
+     order by run.id desc limit max_rows)
+    union all
+    (select settlement.* from settlements settlement join open_runs run on run.id = settlement.run_id
+     where run.tenant_id = tenant and (before is null or settlement.id < before) and (only_state is null or settlement.state = only_state)
+     order by settlement.id desc limit max_rows)
+  ) settlement order by settlement.id desc limit max_rows
+$$;
+
 -- Records that the outcome of a settlement is unknown, and when to check it again: in two seconds, then with back-off up to a
 -- minute. The run is escalated when the outcome is still unknown ten minutes after the payment's validity ended.
--- input: {settlement_id, reason, at, event}
+-- input: {run_id, reason, at, event}
 create or replace function note_unknown(input jsonb) returns jsonb language plpgsql as $$
 declare
-  settlement settlements;
+  run open_runs;
   at timestamptz := (input->>'at')::timestamptz;
 begin
-  select * into strict settlement from settlements where id = input->>'settlement_id' for update;
-  if settlement.state not in ('pending', 'unknown') then
-    return jsonb_build_object('state', settlement.state);
+  select * into run from open_runs where id = input->>'run_id' and payment is not null for update;
+  if not found then
+    return jsonb_build_object('state', 'ended');
   end if;
-  update settlements set state = 'unknown', reason = input->>'reason', attempts = attempts + 1,
-    next_attempt_at = at + make_interval(secs => least(60, 2 * 2 ^ least(settlement.attempts, 10))), updated_at = at
-  where id = settlement.id;
-  if extract(epoch from at) > settlement.valid_before + 600 then
-    update runs set outcome = 'escalated' where id = settlement.run_id;
-  end if;
-  if settlement.state = 'pending' then
+  update open_runs set payment_state = 'unknown', reason = input->>'reason', attempts = attempts + 1,
+    next_attempt_at = at + make_interval(secs => least(60, 2 * 2 ^ least(run.attempts, 10))), updated_at = at,
+    outcome = case when extract(epoch from at) > (run.payment#>>'{authorization,validBefore}')::bigint + 600 then 'escalated' else outcome end
+  where id = run.id;
+  if run.payment_state = 'pending' then
     perform emit_event(input->'event');
   end if;
   return jsonb_build_object('state', 'unknown');
 end $$;
 
--- Claims due settlements for one reconciler until its lease ends; other reconcilers skip them.
-create or replace function claim_settlements(at timestamptz, lease interval, max_rows int) returns setof settlements language sql as $$
-  update settlements set next_attempt_at = at + lease
+-- Claims open runs whose payment is due for a check, for one reconciler until its lease ends; other reconcilers skip them.
+create or replace function claim_settlements(at timestamptz, lease interval, max_rows int) returns setof open_runs language sql as $$
+  update open_runs set next_attempt_at = at + lease
   where id in (
-    select id from settlements where state in ('pending', 'unknown') and next_attempt_at <= at
+    select id from open_runs where payment_state in ('pending', 'unknown') and next_attempt_at <= at
     order by next_attempt_at limit max_rows for update skip locked
   )
   returning *
 $$;
 
 -- The same for failed settlements: anyone who has such an authorisation can submit it until it expires.
-create or replace function claim_failed_settlements(at timestamptz, lease interval, max_rows int) returns setof settlements language sql as $$
-  update settlements set next_attempt_at = at + lease
+create or replace function claim_failed_settlements(at timestamptz, lease interval, max_rows int) returns setof settlement_records language sql as $$
+  update settlement_records set next_attempt_at = at + lease
   where id in (
-    select id from settlements where state = 'failed' and next_attempt_at <= at
+    select id from settlement_records where state = 'failed' and next_attempt_at <= at
     order by next_attempt_at limit max_rows for update skip locked
   )
   returning *

@@ -1,36 +1,116 @@
--- Runs one step function over a batch. Each item has its own exception block: a refusal undoes that item alone.
--- Locks are taken first and in one order, so that two processes with the same items in another order cannot deadlock.
-create or replace function each_item(step text, items jsonb, locks text[]) returns jsonb language plpgsql as $$
+-- Takes advisory locks in one order, so that two transactions with the same locks in another order cannot deadlock.
+create or replace function lock_names(names text[]) returns void language plpgsql as $$
 declare
   lock_key bigint;
-  item jsonb;
-  result jsonb;
+begin
+  for lock_key in select distinct hashtextextended(name, 0) from unnest(names) as name order by 1 loop
+    perform pg_advisory_xact_lock(lock_key);
+  end loop;
+end $$;
+
+-- Runs one step over a batch of inputs and returns for each {ok, result}, {ok, sqlstate, message, detail} or {busy: the name of a lock}.
+-- A set step takes all inputs at once. If that is refused, or if the step has no set form, each input runs in its own
+-- exception block, so that a refusal undoes that input alone.
+-- lock_names, lock_items: the locks and the place of the input that needs each. Without `wait`, an input whose lock another
+-- transaction holds is returned as busy, so that it delays nobody else in the batch.
+-- repeated: some inputs may have been committed before, and only the reply was lost.
+create or replace function run_steps(step text, is_set boolean, inputs jsonb, lock_names text[], lock_items int[], wait boolean, repeated boolean) returns jsonb language plpgsql as $$
+declare
+  items jsonb[] := array(select value from jsonb_array_elements(inputs));
+  -- The name of the first lock that each busy input waits for, by its place.
+  busy jsonb := '{}';
+  ready jsonb[];
+  answers jsonb[];
+  answer jsonb;
   results jsonb[] := '{}';
   error_state text;
   error_message text;
   error_detail text;
 begin
-  for lock_key in select distinct hashtextextended(name, 0) from unnest(locks) as name order by 1 loop
-    perform pg_advisory_xact_lock(lock_key);
-  end loop;
-  for item in select value from jsonb_array_elements(items) loop
+  if wait then
+    set local lock_timeout = '10s';
+    perform lock_names(lock_names);
+  else
+    select coalesce(jsonb_object_agg(needed.item::text, needed.name), '{}') into busy
+    from unnest(lock_names, lock_items) as needed(name, item) where not pg_try_advisory_xact_lock(hashtextextended(needed.name, 0));
+  end if;
+  ready := case when busy = '{}' then items else array(select item from unnest(items) with ordinality as listed(item, place) where not busy ? place::text order by place) end;
+
+  if is_set and cardinality(ready) > 1 then
     begin
-      execute format('select %I($1)', step) into result using item;
-      results := results || jsonb_build_object('ok', true, 'result', result);
+      execute format('select %I($1, $2)', step) into answers using ready, repeated;
+      results := array(select jsonb_build_object('ok', true, 'result', each_answer) from unnest(answers) with ordinality as listed(each_answer, place) order by place);
     exception when others then
-      get stacked diagnostics error_state = returned_sqlstate, error_message = message_text, error_detail = pg_exception_detail;
-      -- These errors fail the whole batch and do not mean that this item is refused: the caller tries each item alone.
-      if left(error_state, 2) in ('40', '53', '57') then
+      get stacked diagnostics error_state = returned_sqlstate;
+      if is_batch_failure(error_state) then
         raise;
       end if;
-      results := results || jsonb_build_object('ok', false, 'sqlstate', error_state, 'message', error_message, 'detail', error_detail);
     end;
+  end if;
+
+  if results = '{}' then
+    for place in 1 .. cardinality(ready) loop
+      begin
+        if is_set then
+          execute format('select (%I($1, $2))[1]', step) into answer using ready[place:place], repeated;
+        else
+          execute format('select %I($1)', step) into answer using ready[place];
+        end if;
+        results := results || jsonb_build_object('ok', true, 'result', answer);
+      exception when others then
+        get stacked diagnostics error_state = returned_sqlstate, error_message = message_text, error_detail = pg_exception_detail;
+        if is_batch_failure(error_state) then
+          raise;
+        end if;
+        results := results || jsonb_build_object('ok', false, 'sqlstate', error_state, 'message', error_message, 'detail', error_detail);
+      end;
+    end loop;
+  end if;
+
+  for place in 1 .. cardinality(items) loop
+    if busy ? place::text then
+      results := results[: place - 1] || jsonb_build_object('busy', busy->place::text) || results[place :];
+    end if;
   end loop;
   return to_jsonb(results);
 end $$;
+
+-- These errors fail the whole batch and do not mean that one input is refused.
+create or replace function is_batch_failure(state text) returns boolean language sql immutable as $$
+  select left(state, 2) in ('40', '53', '57')
+$$;
 
 -- Raises a refusal: an HTTP status, a reason, and the details that the response needs.
 create or replace function refuse(status int, reason text, detail jsonb default '{}') returns void language plpgsql as $$
 begin
   raise exception using errcode = 'CS' || status, message = reason, detail = detail::text;
+end $$;
+
+-- The lowest id of a time: ids are a prefix and a UUIDv7, which begins with the milliseconds.
+create or replace function first_id(prefix text, at timestamptz) returns text language sql immutable as $$
+  select prefix || '_' || left(time.hex, 8) || '-' || right(time.hex, 4)
+  from (select lpad(to_hex(floor(extract(epoch from at) * 1000)::bigint), 12, '0') as hex) time
+$$;
+
+-- Makes the monthly partitions of a table that is partitioned by id, from this month to `ahead` months later. What they do
+-- not cover is in its default partition, which must stay without rows of these months.
+create or replace function make_partitions(parent text, prefix text, at timestamptz, ahead int) returns int language plpgsql as $$
+declare
+  month timestamptz;
+  made int := 0;
+  partition text;
+begin
+  for step in 0 .. ahead loop
+    month := date_trunc('month', at, 'UTC') + make_interval(months => step);
+    partition := parent || '_' || to_char(month at time zone 'UTC', 'YYYY_MM');
+    continue when to_regclass(partition) is not null;
+    begin
+      execute format('create table %I partition of %I for values from (%L) to (%L)', partition, parent, first_id(prefix, month), first_id(prefix, month + interval '1 month'));
+      made := made + 1;
+    exception when invalid_object_definition or check_violation then
+      -- An earlier partition reaches into this month, or the default partition has rows of it: they stay where they are.
+      null;
+    end;
+  end loop;
+  return made;
 end $$;

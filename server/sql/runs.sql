@@ -1,206 +1,260 @@
--- The three transactions of a run, each a function for one run. Every step may be repeated: it compares the admission of the run with its own.
+-- The steps of a run, each for a batch of runs: one statement a table, one update a counter and a wallet. A refusal raises an
+-- error, which undoes the batch; `run_steps` then runs each item alone, where the error tells why. Every step may be repeated:
+-- it compares the admission of the run with its own.
 
-create or replace function claim_key(input jsonb, run_id text, at timestamptz) returns void language plpgsql as $$
+-- Claims the idempotency keys of a batch. A key that has expired may be claimed again.
+create or replace function claim_keys(items jsonb[]) returns void language plpgsql as $$
 declare
+  wanted int;
+  claimed int;
   existing run_keys;
+  first_key jsonb := items[1]->'key';
 begin
-  delete from run_keys where scope = input->>'scope' and route = input->>'route' and key = input->>'key' and expires_at <= at;
+  wanted := count(*) from unnest(items) as item where item->'key' <> 'null';
+  if wanted = 0 then
+    return;
+  end if;
+  if cardinality(items) = 1 then
+    delete from run_keys where scope = first_key->>'scope' and route = first_key->>'route' and run_keys.key = first_key->>'key' and expires_at <= (items[1]->>'created_at')::timestamptz;
+  end if;
   insert into run_keys (scope, route, key, body_hash, run_id, expires_at)
-  values (input->>'scope', input->>'route', input->>'key', input->>'body_hash', claim_key.run_id, (input->>'expires_at')::timestamptz)
+  select item#>>'{key,scope}', item#>>'{key,route}', item#>>'{key,key}', item#>>'{key,body_hash}', item->>'id', (item#>>'{key,expires_at}')::timestamptz
+  from unnest(items) as item where item->'key' <> 'null'
   on conflict (scope, route, key) do nothing;
-  if not found then
-    select * into existing from run_keys existing_key where existing_key.scope = input->>'scope' and existing_key.route = input->>'route' and existing_key.key = input->>'key';
-    perform refuse(409, 'key_used', jsonb_build_object('run_id', existing.run_id, 'same_body', existing.body_hash = input->>'body_hash'));
+  get diagnostics claimed = row_count;
+  if claimed < wanted then
+    select * into existing from run_keys existing_key where existing_key.scope = first_key->>'scope' and existing_key.route = first_key->>'route' and existing_key.key = first_key->>'key';
+    perform refuse(409, 'key_used', jsonb_build_object('run_id', existing.run_id, 'same_body', existing.body_hash = first_key->>'body_hash'));
   end if;
 end $$;
 
-create or replace function insert_run(run jsonb) returns void language plpgsql as $$
-begin
-  insert into runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms,
-                    price_micro, instance, admission, created_at, deadline_at, decided_seq)
-  values (run->>'id', run->>'kind', run->>'tenant_id', run->>'payer', run->>'agent_id', run->>'session_id', run->>'loop_id', run->>'action', 'executing', 'pending',
-          run->>'request_hash', run->'request', run->'terms', (run->>'price_micro')::bigint, run->>'instance', run->>'admission',
-          (run->>'created_at')::timestamptz, (run->>'deadline_at')::timestamptz, nextval('decision_order'))
-  -- A run that waited for an approval keeps its row and its id.
-  on conflict (id) do update set payer = excluded.payer, agent_id = excluded.agent_id, session_id = excluded.session_id, loop_id = excluded.loop_id,
-    state = 'executing', outcome = 'pending', terms = excluded.terms, price_micro = excluded.price_micro, instance = excluded.instance,
-    admission = excluded.admission, deadline_at = excluded.deadline_at, decided_seq = excluded.decided_seq
-    where runs.state = 'approved';
-  if not found then
-    perform refuse(409, 'run_exists', jsonb_build_object('run_id', run->>'id'));
-  end if;
-end $$;
-
--- Reserves the price of a wallet-paid run when it is admitted, in escrow if requested; a top-up counts as incoming.
-create or replace function begin_in_wallet(input jsonb) returns void language plpgsql as $$
+-- Reserves the price of wallet-paid runs when they are admitted; a top-up counts as incoming. The price of a run in escrow is held there.
+create or replace function begin_in_wallets(items jsonb[]) returns void language plpgsql as $$
 declare
-  wallet text := input#>>'{settlement,wallet_id}';
-  amount bigint := (input#>>'{settlement,amount_micro}')::bigint;
+  total record;
+  escrow jsonb;
 begin
-  if input#>>'{run,kind}' = 'topup' then
-    perform move_in_wallet(wallet, 0, 0, amount, 0);
-  elsif input->'escrow' <> 'null' then
-    perform hold_escrow(input->'escrow');
-  else
-    perform move_in_wallet(wallet, -amount, amount, 0, 0);
-  end if;
+  for total in
+    select item->>'wallet_id' as wallet_id, item->>'kind' = 'topup' as is_topup, sum((item->>'price_micro')::bigint)::bigint as amount
+    from unnest(items) as item where item->>'wallet_id' is not null and item->'escrow' = 'null' group by 1, 2 order by 1, 2
+  loop
+    if total.is_topup then
+      perform move_in_wallet(total.wallet_id, 0, 0, total.amount, 0);
+    else
+      perform move_in_wallet(total.wallet_id, -total.amount, total.amount, 0, 0);
+    end if;
+  end loop;
+  for escrow in select item->'escrow' from unnest(items) as item where item->'escrow' <> 'null' loop
+    perform hold_escrow(escrow);
+  end loop;
 end $$;
 
--- Completes or reverses the reservation made by `begin_in_wallet`. escrow: the input of `end_escrow`, for a run that has one.
-create or replace function end_in_wallet(paid settlements, kind text, success boolean, escrow jsonb) returns void language plpgsql as $$
+-- Completes or reverses the reservations made by `begin_in_wallets`.
+create or replace function end_in_wallets(ended open_runs[], items jsonb[], success boolean) returns void language plpgsql as $$
 declare
-  amount bigint := paid.amount_micro;
+  total record;
+  escrow jsonb;
 begin
-  if kind = 'topup' then
-    perform move_in_wallet(paid.wallet_id, case when success then amount else 0 end, 0, -amount, 0);
-  elsif escrow <> 'null' then
+  for total in
+    select run.wallet_id, run.kind = 'topup' as is_topup, sum(run.price_micro)::bigint as amount
+    from unnest(ended) as run where run.wallet_id is not null and run.terms->>'escrow_id' is null group by 1, 2 order by 1, 2
+  loop
+    if total.is_topup then
+      perform move_in_wallet(total.wallet_id, case when success then total.amount else 0 end, 0, -total.amount, 0);
+    else
+      perform move_in_wallet(total.wallet_id, case when success then 0 else total.amount end, -total.amount, 0, 0);
+    end if;
+  end loop;
+  for escrow in select item->'escrow' from unnest(items) as item where item->'escrow' <> 'null' loop
     perform end_escrow(escrow);
-  else
-    perform move_in_wallet(paid.wallet_id, case when success then 0 else amount end, -amount, 0, 0);
-  end if;
+  end loop;
 end $$;
 
--- Transaction A. input: {run, key?, settlement, escrow?, holds[], grants?, pending_entry?, audit?}
-create or replace function admit_run(input jsonb) returns jsonb language plpgsql as $$
+-- Transaction A. A top-up has no work to wait for: it brings its result, so that transactions A and B are one.
+-- item: {id, kind, tenant_id, payer, agent_id, session_id, loop_id, request_hash, request, terms, price_micro, instance, admission, created_at,
+--   deadline_at, wallet_id?, accounts[], amounts[], payment?, nonce?, key?, escrow?, holds[], grants?, audit?, result?, next_attempt_at?}
+create or replace function admit_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
-  at timestamptz := (input#>>'{run,created_at}')::timestamptz;
-  run_id text := input#>>'{run,id}';
-  tenant text := input#>>'{run,tenant_id}';
-  assessed jsonb := input#>'{run,terms,ruling}';
-  corrected jsonb;
+  alone boolean := cardinality(items) = 1;
+  stored_ruling jsonb;
+  demands jsonb[];
+  held jsonb[];
+  rulings jsonb[];
+  approved_at jsonb;
 begin
-  select terms->'ruling' into corrected from runs where id = run_id and admission = input#>>'{run,admission}';
-  if found then
-    return jsonb_build_object('run_id', run_id, 'ruling', corrected);
+  if repeated then
+    select run.terms->'ruling' into stored_ruling from runs run where alone and run.id = items[1]->>'id' and run.admission = items[1]->>'admission';
+    if found then
+      return array[jsonb_build_object('ruling', stored_ruling)];
+    end if;
+    if exists (select 1 from runs run where run.id in (select item->>'id' from unnest(items) as item) and run.state <> 'approved') then
+      perform refuse(409, 'run_exists', jsonb_build_object('run_id', items[1]->>'id'));
+    end if;
   end if;
-  perform insert_run(input->'run');
-  if input->'key' <> 'null' then
-    perform claim_key(input->'key', run_id, at);
-  end if;
-  perform reserve_nonce(input->'settlement', run_id, tenant, at);
-  perform consume_grants(input, run_id, at);
-  corrected := correct_assessment(assessed, hold_limits(run_id, input->'holds', at));
-  if corrected <> assessed then
-    update runs set terms = terms || jsonb_build_object('ruling', corrected) where id = run_id;
-  end if;
-  if input#>>'{settlement,wallet_id}' is not null then
-    perform begin_in_wallet(input);
-  end if;
-  perform ledger_pend(input->'ledger');
-  perform audit_event(input->'audit');
-  return jsonb_build_object('run_id', run_id, 'ruling', corrected);
+  perform claim_keys(items);
+  perform claim_nonces(items);
+  perform consume_grants(item->'grants', item->>'tenant_id', item->>'id', (item->>'created_at')::timestamptz) from unnest(items) as item where item->'grants' <> 'null';
+  demands := array(select item->'holds' from unnest(items) with ordinality as listed(item, place) order by place);
+  held := hold_limits(demands, (items[1]->>'created_at')::timestamptz);
+  rulings := array(
+    select correct_assessment(listed.item#>'{terms,ruling}', listed.counted->'states') from unnest(items, held) with ordinality as listed(item, counted, place) order by place);
+  perform begin_in_wallets(items);
+
+  -- A run that waited for an approval keeps its id and the time of its request.
+  with approved as (
+    delete from open_runs where state = 'approved' and id in (select item->>'id' from unnest(items) as item where item#>>'{grants,approval_id}' is not null) returning id, created_at
+  )
+  select coalesce(jsonb_object_agg(id, created_at), '{}') into approved_at from approved;
+  insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
+                         instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at)
+  select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind',
+         case when item->'result' = 'null' then 'executing' else 'settling' end, 'pending',
+         item->>'request_hash', item->'request',
+         case when ruling = item#>'{terms,ruling}' then item->'terms' else item->'terms' || jsonb_build_object('ruling', ruling) end,
+         (item->>'price_micro')::bigint, nullif(item->'result', 'null'), item->>'instance', item->>'admission', coalesce(approved_at->>(item->>'id'), item->>'created_at')::timestamptz, (item->>'deadline_at')::timestamptz,
+         nextval('decision_order'), counted->'holds' || coalesce((select preauth.holds from preauths preauth where preauth.id = item#>>'{grants,preauth_id}'), '[]'), item->>'wallet_id',
+         array(select jsonb_array_elements_text(item->'accounts')), array(select jsonb_array_elements_text(item->'amounts')::bigint),
+         nullif(item->'payment', 'null'), case when item->'payment' <> 'null' then 'pending' end, (item->>'next_attempt_at')::timestamptz, (item->>'created_at')::timestamptz
+  from unnest(items, held, rulings) with ordinality as listed(item, counted, ruling, place) order by place;
+  -- The holds of a pre-authorisation belong to the run now.
+  update preauths set holds = '[]' where id in (select item#>>'{grants,preauth_id}' from unnest(items) as item where item#>>'{grants,preauth_id}' is not null);
+  insert into journal (tenant_id, at, audits)
+  select item->>'tenant_id', (item->>'created_at')::timestamptz, jsonb_build_array(item->'audit') from unnest(items) as item where item->>'tenant_id' is not null;
+  return array(
+    select jsonb_build_object('ruling', case when ruling <> item#>'{terms,ruling}' then ruling end) from unnest(items, rulings) with ordinality as listed(item, ruling, place) order by place);
 end $$;
 
--- Transaction B. The result is stored; only now may money move. input: {run_id, admission, result, next_attempt_at}
-create or replace function keep_run(input jsonb) returns jsonb language plpgsql as $$
-begin
-  update runs set state = 'settling', result = input->'result'
-  where id = input->>'run_id' and admission = input->>'admission' and state in ('executing', 'settling');
-  if not found then
-    perform refuse(409, 'run_taken_over', jsonb_build_object('run_id', input->>'run_id'));
-  end if;
-  update settlements set next_attempt_at = (input->>'next_attempt_at')::timestamptz where run_id = input->>'run_id' and state = 'pending';
-  return '{}';
-end $$;
-
--- A top-up has no work to wait for, so transactions A and B are one.
-create or replace function admit_and_keep_run(input jsonb) returns jsonb language plpgsql as $$
+-- Transaction B. The result is stored; only now may money move. item: {run_id, admission, result, next_attempt_at}
+create or replace function keep_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
-  admitted jsonb := admit_run(input);
+  kept int;
 begin
-  perform keep_run(input->'keep');
-  return admitted;
+  update open_runs run set state = 'settling', result = item->'result', next_attempt_at = (item->>'next_attempt_at')::timestamptz
+  from unnest(items) as item
+  where run.id = item->>'run_id' and run.admission = item->>'admission' and run.state in ('executing', 'settling');
+  get diagnostics kept = row_count;
+  if kept < cardinality(items) then
+    perform refuse(409, 'run_taken_over', jsonb_build_object('run_id', items[1]->>'run_id'));
+  end if;
+  return array_fill('{}'::jsonb, array[cardinality(items)]);
+end $$;
+
+-- Deletes the open rows of a batch. When one is not there, or not in a state that may end so, the batch is refused.
+create or replace function take_open_runs(items jsonb[], success boolean) returns open_runs[] language plpgsql as $$
+declare
+  taken open_runs[];
+begin
+  with taken_rows as (
+    delete from open_runs run using unnest(items) as item
+    where run.id = item->>'run_id'
+      -- A payment from a wallet is settled by the same transaction that stores the result.
+      and (run.state = 'settling' or (run.state = 'executing' and (not success or run.admission = item->>'admission')))
+    returning run.*
+  )
+  select array_agg(row(taken_rows.*)::open_runs order by taken_rows.id) into taken from taken_rows;
+  return coalesce(taken, '{}');
 end $$;
 
 -- Transaction C. The request or the reconciler, whichever comes first, stores the response; the other reads it.
--- input: {run_id, at, settlement: {transaction, block, shared}, escrow?, post_id, answer: {status, body}, receipt, memory?, events[], audit}
-create or replace function complete_run(input jsonb) returns jsonb language plpgsql as $$
+-- item: {run_id, admission?, at, transaction?, block?, shared, escrow?, ledger_id, answer: {status, body, receipt_at}, result, receipt, memory?, events[], audit}
+create or replace function complete_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
-  run runs;
-  paid settlements;
-  at timestamptz := (input->>'at')::timestamptz;
+  ended open_runs[] := take_open_runs(items, true);
 begin
-  select * into strict run from runs where id = input->>'run_id' for update;
-  if run.state in ('completed', 'failed') then
-    return jsonb_build_object('status', run.answer_status, 'body', run.answer_body, 'first', false);
+  if cardinality(ended) < cardinality(items) then
+    return run_ended_before(items);
   end if;
-  if run.state <> 'settling' then
-    perform refuse(409, 'run_not_settling', jsonb_build_object('state', run.state));
-  end if;
-  update settlements set state = 'settled', transaction = input#>>'{settlement,transaction}', shared_transaction = (input#>>'{settlement,shared}')::boolean, block = (input#>>'{settlement,block}')::bigint,
-    reason = null, next_attempt_at = null, updated_at = at
-  where run_id = run.id returning * into paid;
-  if paid.wallet_id is not null then
-    perform end_in_wallet(paid, run.kind, true, input->'escrow');
-  end if;
-  perform ledger_post(jsonb_build_object('id', input->>'post_id', 'pending_id', input->>'pending_id', 'created_at', at));
-  -- A pre-authorisation may have held more than the price.
-  perform settle_holds(run.id, true, run.price_micro);
-  perform close_preauth_of(run.id, 'settled', run.price_micro, input#>>'{settlement,transaction}', input#>>'{receipt,id}', at);
-  perform issue_receipt(input->'receipt');
-  if input->'memory' <> 'null' then
-    perform write_memory(input->'memory');
-  end if;
-  update runs set state = 'completed', outcome = 'completed', answer_status = (input#>>'{answer,status}')::int, answer_body = input#>>'{answer,body}', finished_at = at,
-    ended_seq = nextval('decision_order')
-  where id = run.id returning * into run;
-  perform journal_ended(run, at);
-  perform emit_event(event) from jsonb_array_elements(input->'events') as event;
-  perform audit_event(input->'audit');
-  return jsonb_build_object('status', input#>'{answer,status}', 'body', input#>'{answer,body}', 'first', true);
+  perform write_ended_runs(ended, items, 'completed');
+  insert into settlement_records (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id,
+                                  transaction, shared_transaction, block, attempts, created_at, updated_at)
+  select run.terms->>'settlement_id', run.id, run.tenant_id, 'x402', 'settled', run.payment#>>'{terms,network}', run.payment#>>'{terms,asset}', run.payer, run.payment#>>'{terms,payTo}', run.price_micro,
+         run.payment#>>'{authorization,nonce}', (run.payment#>>'{authorization,validBefore}')::bigint, jsonb_build_object('signature', run.payment->'signature'), run.wallet_id,
+         item->>'transaction', (item->>'shared')::boolean, (item->>'block')::bigint, run.attempts, run.created_at, (item->>'at')::timestamptz
+  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.payment is not null order by run.id;
+  perform end_in_wallets(ended, items, true);
+  perform write_ledger(ended, items, 'posted');
+  perform settle_holds(array_agg(run.holds), array_agg(true), array_agg(run.price_micro)) from unnest(ended) as run where run.holds <> '[]';
+  perform close_preauth_of(run.id, 'settled', run.price_micro, item->>'transaction', item#>>'{receipt,id}', (item->>'at')::timestamptz)
+  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.terms#>>'{ruling,preauth_id}' is not null;
+  perform write_memory(item->'memory') from unnest(items) as item where item->'memory' <> 'null';
+  perform write_journal(ended, items, 'completed');
+  return array_fill('{"first": true}'::jsonb, array[cardinality(items)]);
 end $$;
 
--- A wallet payment needs no settlement on a chain, so transactions B and C are one.
-create or replace function keep_and_complete_run(input jsonb) returns jsonb language plpgsql as $$
-begin
-  if not exists (select 1 from runs where id = input->>'run_id' and state in ('completed', 'failed')) then
-    perform keep_run(input->'keep');
-  end if;
-  return complete_run(input);
-end $$;
-
--- Ends a run that failed before money moved: nothing is charged, everything held is released.
--- input: {run_id, at, reason, escrow?, void_id, answer: {status, body}, receipt?, events[], audit}
-create or replace function abandon_run(input jsonb) returns jsonb language plpgsql as $$
+-- Ends runs that failed before money moved: nothing is charged, everything held is released.
+-- item: {run_id, at, reason, escrow?, ledger_id, answer: {status, body, receipt_at}, result, receipt, events[], audit}
+create or replace function abandon_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
-  run runs;
-  failed_settlement settlements;
-  at timestamptz := (input->>'at')::timestamptz;
+  ended open_runs[] := take_open_runs(items, false);
 begin
-  select * into strict run from runs where id = input->>'run_id' for update;
-  if run.state in ('completed', 'failed') then
-    return jsonb_build_object('status', run.answer_status, 'body', run.answer_body, 'first', false);
+  if cardinality(ended) < cardinality(items) then
+    return run_ended_before(items);
   end if;
-  if run.state not in ('executing', 'settling') then
-    perform refuse(409, 'run_not_running', jsonb_build_object('state', run.state));
-  end if;
+  perform write_ended_runs(ended, items, 'failed');
   -- Anyone who has seen the payment can still submit it to the chain, so the reconciler keeps watching it.
-  update settlements set state = 'failed', reason = input->>'reason', updated_at = at,
-    next_attempt_at = case when method = 'x402' then at + interval '60 seconds' end
-  where run_id = run.id returning * into failed_settlement;
-  if failed_settlement.wallet_id is not null then
-    perform end_in_wallet(failed_settlement, run.kind, false, input->'escrow');
-  end if;
-  perform ledger_void(jsonb_build_object('id', input->>'void_id', 'pending_id', input->>'pending_id', 'created_at', at));
-  perform settle_holds(run.id, false);
-  perform restore_grants(run.id, at);
-  if input->'receipt' <> 'null' then
-    perform issue_receipt(input->'receipt');
-  end if;
-  update runs set state = 'failed', outcome = 'failed', answer_status = (input#>>'{answer,status}')::int, answer_body = input#>>'{answer,body}', finished_at = at,
-    ended_seq = nextval('decision_order')
-  where id = run.id returning * into run;
-  perform journal_ended(run, at);
-  perform emit_event(event) from jsonb_array_elements(input->'events') as event;
-  perform audit_event(input->'audit');
-  return jsonb_build_object('status', input#>'{answer,status}', 'body', input#>'{answer,body}', 'first', true);
+  insert into settlement_records (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id,
+                                  reason, attempts, next_attempt_at, created_at, updated_at)
+  select run.terms->>'settlement_id', run.id, run.tenant_id, 'x402', 'failed', run.payment#>>'{terms,network}', run.payment#>>'{terms,asset}', run.payer, run.payment#>>'{terms,payTo}', run.price_micro,
+         run.payment#>>'{authorization,nonce}', (run.payment#>>'{authorization,validBefore}')::bigint, run.payment, run.wallet_id,
+         item->>'reason', run.attempts, (item->>'at')::timestamptz + interval '60 seconds', run.created_at, (item->>'at')::timestamptz
+  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.payment is not null order by run.id;
+  perform end_in_wallets(ended, items, false);
+  perform write_ledger(ended, items, 'voided');
+  perform settle_holds(array_agg(run.holds), array_agg(false), array_agg(0::bigint)) from unnest(ended) as run where run.holds <> '[]';
+  perform restore_grants(run.id, run.terms->'ruling', (item->>'at')::timestamptz) from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id;
+  perform write_journal(ended, items, 'failed');
+  return array_fill('{"first": true}'::jsonb, array[cardinality(items)]);
 end $$;
+
+-- What `complete_runs` and `abandon_runs` answer when a run of theirs has ended before: its response is stored.
+create or replace function run_ended_before(items jsonb[]) returns jsonb[] language plpgsql as $$
+begin
+  if cardinality(items) = 1 and exists (select 1 from ended_runs where id = items[1]->>'run_id') then
+    return array['{"first": false}'::jsonb];
+  end if;
+  perform refuse(409, 'run_not_open', jsonb_build_object('run_id', items[1]->>'run_id'));
+end $$;
+
+create or replace function write_ended_runs(ended open_runs[], items jsonb[], final_state text) returns void language sql as $$
+  insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
+                          answer_status, answer_body, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
+  select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request, run.terms, run.price_micro, item->'result',
+         (item#>>'{answer,status}')::int, item#>>'{answer,body}', (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.instance, run.admission, run.created_at, run.deadline_at, (item->>'at')::timestamptz,
+         run.decided_seq, nextval('decision_order'), run.wallet_id
+  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id
+$$;
+
+-- A voided transaction keeps the id under which it was pending; a posting has its own.
+create or replace function write_ledger(ended open_runs[], items jsonb[], final_status text) returns void language sql as $$
+  with written as (
+    insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
+    select item->>'ledger_id', run.tenant_id, final_status, run.kind, run.id, 'USDC', run.accounts, run.amounts, (item->>'at')::timestamptz
+    from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.accounts <> '{}' order by run.id
+    returning id, tenant_id
+  )
+  insert into ledger_queue (transaction_id) select id from written where tenant_id is not null and final_status = 'posted'
+$$;
+
+-- The receipts of ended runs, and one row of the journal for each: the sequencer writes events, audit, sums and the place in the
+-- log from it. Nothing is recorded for a guest but receipt and sums.
+create or replace function write_journal(ended open_runs[], items jsonb[], final_state text) returns void language sql as $$
+  insert into receipts (id, run_id, tenant_id, kind, agent_id, payer, issued_at, body, hash, prev_hash)
+  select item#>>'{receipt,id}', item#>>'{receipt,run_id}', item#>>'{receipt,tenant_id}', item#>>'{receipt,kind}', item#>>'{receipt,agent_id}', item#>>'{receipt,payer}', (item#>>'{receipt,issued_at}')::timestamptz,
+         item#>>'{receipt,body}', item#>>'{receipt,hash}', item#>>'{receipt,prev_hash}'
+  from unnest(items) as item;
+  insert into journal (tenant_id, at, events, audits, receipt_id, ended)
+  select run.tenant_id, (item->>'at')::timestamptz, case when run.tenant_id is not null then item->'events' end, case when run.tenant_id is not null then jsonb_build_array(item->'audit') end,
+         item#>>'{receipt,id}', jsonb_build_object(
+           'run_id', run.id, 'kind', run.kind, 'agent_id', run.agent_id, 'state', final_state, 'created_at', run.created_at, 'price_micro', run.price_micro,
+           'cost_usd', item#>'{result,execution,usage,cost_usd}', 'latency_ms', item#>'{result,execution,latency_ms}')
+  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id
+$$;
 
 -- The payment of a failed run has arrived after all. Its run reported no charge, so the money is owed back.
 -- input: {settlement_id, at, transaction, block, shared, ledger, payout, receipt, events[], audit}
 create or replace function note_arrival(input jsonb) returns jsonb language plpgsql as $$
 begin
-  update settlements set state = 'settled', transaction = input->>'transaction', shared_transaction = (input->>'shared')::boolean, block = (input->>'block')::bigint,
+  update settlement_records set state = 'settled', transaction = input->>'transaction', shared_transaction = (input->>'shared')::boolean, block = (input->>'block')::bigint,
     reason = 'arrived_after_failure', next_attempt_at = null, updated_at = (input->>'at')::timestamptz
   where id = input->>'settlement_id' and state = 'failed';
   if not found then
@@ -220,7 +274,7 @@ begin
   if not end_payout(input->'payout') then
     return jsonb_build_object('first', false);
   end if;
-  update settlements set state = 'refunded', updated_at = (input->>'at')::timestamptz where id = input->>'settlement_id';
+  update settlement_records set state = 'refunded', updated_at = (input->>'at')::timestamptz where id = input->>'settlement_id';
   perform issue_receipt(input->'receipt');
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;
   perform audit_event(input->'audit');

@@ -50,7 +50,7 @@ import type { RunStep } from './modules/runs/paid-unit.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
-import { createRunSteps, findSettlementOf } from './modules/runs/runs.store.ts'
+import { createRunSteps } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
 import { topUpRoutes } from './modules/runs/top-up.routes.ts'
 import { createTopUp } from './modules/runs/top-up.ts'
@@ -221,7 +221,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       alerts: observe.alerts,
       frozen: observe.frozen,
       chain: { reader: chain.reader, asset, payTo },
-      driveRun: async (runId) => reconciler.settleNow(await findSettlementOf(db, runId)),
+      driveRun: (runId) => reconciler.settleNow(runId),
     })
     const routing = createRouting({ catalog })
     const ledger = createLedger({ db, ids })

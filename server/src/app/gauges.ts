@@ -7,22 +7,22 @@ const gauges: [name: string, help: string, query: string][] = [
   [
     'settlements_open',
     'Payments that are neither settled nor failed.',
-    `select count(*) from settlements where state in ('pending', 'unknown')`,
+    `select count(*) from open_runs where accounts is not null`,
   ],
   [
     'settlements_unknown',
     'Payments whose outcome is not known.',
-    `select count(*) from settlements where state = 'unknown'`,
+    `select count(*) from open_runs where payment_state = 'unknown'`,
   ],
   [
     'settlement_overdue_seconds',
     'How long the oldest open payment has been due for its next status check.',
-    `select coalesce(extract(epoch from now() - min(next_attempt_at)), 0) from settlements where state in ('pending', 'unknown') and next_attempt_at < now()`,
+    `select coalesce(extract(epoch from now() - min(next_attempt_at)), 0) from open_runs where payment_state is not null and next_attempt_at < now()`,
   ],
   [
     'runs_unfinished',
     'Runs between admission and their end.',
-    `select count(*) from runs where state in ('executing', 'settling')`,
+    `select count(*) from open_runs where state in ('executing', 'settling')`,
   ],
   [
     'receipts_unsequenced',
@@ -58,7 +58,7 @@ const gauges: [name: string, help: string, query: string][] = [
   [
     'holds_open',
     'Holds on budgets, mandates and exposure that are neither spent nor released.',
-    `select count(*) from holds where state = 'open'`,
+    'select count(*) from open_holds',
   ],
 ]
 

@@ -1,16 +1,18 @@
 import { sql } from 'kysely'
 import type pg from 'pg'
 import type { TSchema } from 'typebox'
-import type { Tx } from './db.ts'
+import { isUnavailable, type Tx } from './db.ts'
 import { stringifyWithBigints } from './json.ts'
 import type { Metrics } from './metrics.ts'
 import type { StepAnswer, StepDefinition, StepInput } from './sql-step.ts'
 
 /**
- * Group commit. A step is an SQL function for one item; all items that are waiting are sent in one call and committed
- * once. A refusal undoes its own item and leaves the others of the batch.
+ * Group commit. All inputs of a step that are waiting are sent in one call and committed once. A refusal undoes its own
+ * input and leaves the others of the batch. An input whose lock another transaction holds leaves its batch and waits with
+ * others for the same lock, so that one slow tenant delays nobody else.
+ * `repeated` says that this input may have been committed before, and only the reply was lost.
  */
-export type Step<Input, Answer> = (input: Input, locks: readonly string[]) => Promise<Answer>
+export type Step<Input, Answer> = (input: Input, locks: readonly string[], repeated?: boolean) => Promise<Answer>
 
 /** A refusal raised by a step: SQLSTATE `CS` and the HTTP status, the reason as message, the rest as JSON detail. */
 export class StepRefused extends Error {
@@ -27,14 +29,20 @@ export class StepRefused extends Error {
 type WaitingItem = {
   input: unknown
   locks: readonly string[]
+  repeated: boolean
   resolve: (answer: unknown) => void
   reject: (error: unknown) => void
 }
 
-type ItemResult = { ok: true; result: unknown } | { ok: false; sqlstate: string; message: string; detail: string }
+type ItemResult =
+  | { ok: true; result: unknown }
+  | { ok: false; sqlstate: string; message: string; detail: string }
+  | { busy: string }
 
 const MAX_BATCH = 64
 const MAX_WAITING = 10_000
+/** Batches that wait for a lock at the same time; each occupies a database connection. */
+const MAX_LOCK_WAITS = 4
 
 /** `maxBatch` is set only by the benchmark of group commit. */
 export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, maxBatch = MAX_BATCH) {
@@ -42,45 +50,81 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
     definition: StepDefinition<Input, Answer>,
   ): Step<StepInput<StepDefinition<Input, Answer>>, StepAnswer<StepDefinition<Input, Answer>>> {
     const waiting: WaitingItem[] = []
-    let busy = false
+    /** Inputs that wait for a lock, by its name. */
+    const waitingForLock = new Map<string, WaitingItem[]>()
+    const locksInWait = new Set<string>()
+    let isDraining = false
+    let itemCount = 0
 
     const drain = async () => {
-      busy = true
-      while (waiting.length > 0) {
-        const batch = waiting.splice(0, maxBatch)
-        metrics?.batchSize.observe({ step: definition.name }, batch.length)
-        await runBatch(batch)
-      }
-      busy = false
+      isDraining = true
+      while (waiting.length > 0) await runBatch(waiting.splice(0, maxBatch), false)
+      isDraining = false
     }
 
-    const runBatch = async (batch: WaitingItem[]) => {
+    /** One batch at a time for each lock, and the locks in turn. */
+    const drainLocks = async () => {
+      for (;;) {
+        const name =
+          locksInWait.size < MAX_LOCK_WAITS && [...waitingForLock.keys()].find((key) => !locksInWait.has(key))
+        if (!name) return
+        const items = waitingForLock.get(name)!
+        const batch = items.splice(0, maxBatch)
+        waitingForLock.delete(name)
+        if (items.length > 0) waitingForLock.set(name, items)
+        locksInWait.add(name)
+        await runBatch(batch, true)
+        locksInWait.delete(name)
+      }
+    }
+
+    const runBatch = async (batch: WaitingItem[], wait: boolean) => {
+      metrics?.batchSize.observe({ step: definition.name }, batch.length)
       try {
-        const results = await callEachItem(batch)
+        const results = await callSteps(batch, wait)
         for (const [index, item] of batch.entries()) settle(item, results[index]!)
       } catch (error) {
-        if (batch.length === 1) return batch[0]!.reject(error)
-        // The whole batch failed (a lost connection, a deadlock, no memory), which says nothing about any single item.
-        // Every step is idempotent by its own id, so each item is tried once more alone.
-        for (const item of batch) await runBatch([item])
+        // A lost connection fails every input at once; those who may repeat their step do so, again as a batch.
+        if (batch.length === 1 || isUnavailable(error)) return batch.forEach(({ reject }) => void reject(error))
+        // A deadlock or an error like it says nothing about any single input, so each is tried once more alone.
+        for (const item of batch) await runBatch([{ ...item, repeated: true }], wait)
       }
     }
 
-    const callEachItem = async (batch: WaitingItem[]): Promise<ItemResult[]> => {
-      const locks = [...new Set(batch.flatMap((item) => item.locks))]
-      const { rows } = await pool.query<{ results: ItemResult[] }>(
-        'select each_item($1, $2::jsonb, $3::text[]) as results',
-        [definition.name, stringifyWithBigints(batch.map((item) => item.input)), locks],
-      )
+    const callSteps = async (batch: WaitingItem[], wait: boolean): Promise<ItemResult[]> => {
+      const { rows } = await pool.query<{ results: ItemResult[] }>({
+        name: 'run_steps',
+        text: 'select run_steps($1, $2, $3, $4, $5, $6, $7) as results',
+        values: [
+          definition.name,
+          definition.isSet,
+          stringifyWithBigints(batch.map((item) => item.input)),
+          batch.flatMap((item) => item.locks),
+          batch.flatMap((item, index) => item.locks.map(() => index + 1)),
+          wait,
+          batch.some((item) => item.repeated),
+        ],
+      })
       return rows[0]!.results
     }
 
-    return (input, locks) =>
-      new Promise((resolve, reject) => {
-        if (waiting.length >= MAX_WAITING) return reject(new Error('Too many steps are waiting for the database.'))
-        waiting.push({ input, locks, resolve: resolve as (answer: unknown) => void, reject })
-        if (!busy) void drain()
-      })
+    const settle = (item: WaitingItem, result: ItemResult) => {
+      if (!('busy' in result)) return result.ok ? item.resolve(result.result) : item.reject(toError(result))
+      const items = waitingForLock.get(result.busy)
+      if (items) items.push(item)
+      else waitingForLock.set(result.busy, [item])
+      void drainLocks()
+    }
+
+    return (input, locks, repeated = false) =>
+      new Promise<unknown>((resolve, reject) => {
+        if (itemCount >= MAX_WAITING) return reject(new Error('Too many steps are waiting for the database.'))
+        itemCount += 1
+        waiting.push({ input, locks, repeated, resolve, reject })
+        if (!isDraining) void drain()
+      }).finally(() => {
+        itemCount -= 1
+      }) as ReturnType<Step<StepInput<StepDefinition<Input, Answer>>, StepAnswer<StepDefinition<Input, Answer>>>>
   }
 }
 
@@ -91,8 +135,8 @@ export async function callStepWithLocks<Input extends TSchema, Answer extends TS
   input: StepInput<StepDefinition<Input, Answer>>,
   locks: readonly string[],
 ): Promise<StepAnswer<StepDefinition<Input, Answer>>> {
-  const { rows } = await sql<{ results: ItemResult[] }>`
-    select each_item(${definition.name}, ${stringifyWithBigints([input])}::jsonb, ${[...locks]}::text[]) as results
+  const { rows } = await sql<{ results: Exclude<ItemResult, { busy: string }>[] }>`
+    select run_steps(${definition.name}, ${definition.isSet}, ${stringifyWithBigints([input])}::jsonb, ${[...locks]}::text[], ${locks.map(() => 1)}::int[], true, false) as results
   `.execute(tx)
   const result = rows[0]!.results[0]!
   if (result.ok) return result.result as StepAnswer<StepDefinition<Input, Answer>>
@@ -111,12 +155,7 @@ export async function callStep<Input extends TSchema, Answer extends TSchema>(
   return rows[0]!.answer as StepAnswer<StepDefinition<Input, Answer>>
 }
 
-function settle(item: WaitingItem, result: ItemResult) {
-  if (result.ok) item.resolve(result.result)
-  else item.reject(toError(result))
-}
-
-function toError({ sqlstate, message, detail }: ItemResult & { ok: false }): Error {
+function toError({ sqlstate, message, detail }: Extract<ItemResult, { ok: false }>): Error {
   if (/^CS\d{3}$/.test(sqlstate))
     return new StepRefused(Number(sqlstate.slice(2)), message, detail ? JSON.parse(detail) : {})
   return Object.assign(new Error(message), { code: sqlstate, detail })

@@ -7,6 +7,11 @@ export type Db = Kysely<DB>
 /** The first argument of every store function: the database or a transaction. */
 export type Tx = Kysely<DB>
 
+/** A row of a view, whose columns are all nullable by type: only the named ones are. */
+export type WithNotNull<Row, Nullable extends keyof Row> = {
+  [K in keyof Row]: K extends Nullable ? Row[K] : Exclude<Row[K], null>
+}
+
 export type Connection = string | { host: string; port: number; user: string; database: string; password?: string }
 
 export type Database = {
@@ -66,7 +71,7 @@ export function openDatabase(connection: Connection, options: { max: number; log
   }
 }
 
-/** Whether a later attempt may succeed: lost connections, restarts and exhausted resources, by SQLSTATE or Node's code. */
+/** Whether a later attempt may succeed: lost connections, restarts, exhausted resources and locks held too long, by SQLSTATE or Node's code. */
 export function isUnavailable(error: unknown): boolean {
   const code = (error as { code?: unknown })?.code
   if (typeof code !== 'string')
@@ -74,5 +79,5 @@ export function isUnavailable(error: unknown): boolean {
       error instanceof Error &&
       /timeout exceeded when trying to connect|Connection terminated|not queryable/.test(error.message)
     )
-  return /^(08|53|57|ECONN|ENOENT|EPIPE|ETIMEDOUT)/.test(code)
+  return /^(08|53|55P03|57|ECONN|ENOENT|EPIPE|ETIMEDOUT)/.test(code)
 }

@@ -52,13 +52,34 @@ export async function migrate(database: Pick<Database, 'connect'>): Promise<{ ap
 // Functions of earlier releases that no file under `sql/` defines any more. `any_word_of` and `claim_given_up` join them in
 // the next release: processes of the release before this one call them by name and may still be running.
 const RETIRED_FUNCTIONS = [
+  'abandon_run',
+  'admit_and_keep_run',
+  'admit_run',
+  'any_word_of',
+  'begin_in_wallet',
+  'claim_given_up',
+  'claim_key',
+  'complete_run',
+  'each_item',
+  'end_in_wallet',
   'ended_runs',
+  'insert_run',
+  'keep_and_complete_run',
+  'keep_run',
+  'ledger_enqueue',
+  'ledger_pend',
+  'ledger_post',
+  'ledger_resolve',
+  'ledger_void',
+  'ledger_write',
   'need_no_room',
   'need_rules_version',
   'need_same_room',
+  'reserve_nonce',
   'ruling_as_counted',
   'take_over_holds',
   'tell',
+  'transfer_holds',
 ]
 
 /** Only our own names: the schema may hold an operator's functions as well. */

@@ -24,5 +24,14 @@ export const AuditInput = Type.Object({
   data: Type.Optional(Type.Record(Type.String(), Type.Unknown())),
 })
 
+/** The same as a step writes them into its row of the journal, which has the tenant and the time. */
+export const JournalEvent = Type.Object({
+  id: Type.String(),
+  type: Type.String(),
+  data: Type.Record(Type.String(), Type.Unknown()),
+})
+const { tenant_id: _, ...auditMembers } = AuditInput.properties
+export const JournalAudit = Type.Object(auditMembers)
+
 export const emitEventStep = defineStep('emit_event', EventInput, Type.Void())
 export const auditEventStep = defineStep('audit_event', AuditInput, Type.Void())

@@ -9,6 +9,8 @@ export type StepDefinition<Input extends TSchema = TSchema, Answer extends TSche
   readonly name: string
   readonly input: Input
   readonly answer: Answer
+  /** Whether the function takes a batch: an array of inputs, and whether they may have been committed before. */
+  readonly isSet: boolean
 }
 
 export type StepInput<Definition extends StepDefinition> = Static<Definition['input']>
@@ -18,4 +20,10 @@ export const defineStep = <Input extends TSchema, Answer extends TSchema>(
   name: string,
   input: Input,
   answer: Answer,
-): StepDefinition<Input, Answer> => ({ name, input, answer })
+): StepDefinition<Input, Answer> => ({ name, input, answer, isSet: false })
+
+export const defineSetStep = <Input extends TSchema, Answer extends TSchema>(
+  name: string,
+  input: Input,
+  answer: Answer,
+): StepDefinition<Input, Answer> => ({ name, input, answer, isSet: true })

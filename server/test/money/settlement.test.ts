@@ -22,7 +22,7 @@ const chainAccount = async () => {
     .selectFrom('ledger_entries')
     .select((on) => on.fn.sum('amount_micro').as('total'))
     .where('account', '=', 'assets:chain:usdc')
-    .where('layer', '=', 'posted')
+    .where('status', '=', 'posted')
     .executeTakeFirstOrThrow()
   return BigInt(total ?? 0)
 }

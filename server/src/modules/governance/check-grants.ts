@@ -9,9 +9,9 @@ import type { Mandate } from './evaluate-mandate.ts'
 import {
   type ApprovalRow,
   findApproval,
-  findHeldScopes,
   findMandate,
   findPreauth,
+  heldScopes,
   type OverrideRow,
   type PreauthRow,
   readVotes,
@@ -61,7 +61,7 @@ async function readPreauth(deps: GrantsDeps, tenant: TenantCaller, token: string
   const mandateRow = row.mandate_id === null ? undefined : await findMandate(deps.db, tenant.tenantId, row.mandate_id)
   return {
     ...row,
-    heldScopes: await findHeldScopes(deps.db, row.id),
+    heldScopes: heldScopes(row),
     mandate: mandateRow ? await toMandate(deps.db, mandateRow) : null,
   }
 }

@@ -61,16 +61,9 @@ export async function toMandate(tx: Tx, row: MandateRow): Promise<Mandate> {
   }
 }
 
-/** The scopes of the counters in which the holder has open holds. */
-export async function findHeldScopes(tx: Tx, holder: string): Promise<Set<string>> {
-  const rows = await tx
-    .selectFrom('holds')
-    .select('scope')
-    .where('holder', '=', holder)
-    .where('state', '=', 'open')
-    .execute()
-  return new Set(rows.map((row) => row.scope))
-}
+/** The scopes of the counters in which an open pre-authorisation holds its amount. */
+export const heldScopes = (preauth: PreauthRow): Set<string> =>
+  new Set((preauth.holds as { scope: string }[]).map((hold) => hold.scope))
 
 /** Whether the approved run has not been executed yet. */
 export async function isWaitingToRun(tx: Tx, runId: string): Promise<boolean> {

@@ -1,3 +1,4 @@
+import type { NotNull } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import { toPage } from '../../platform/paging.ts'
 import type { AssessmentSummary } from './assessment.ts'
@@ -73,6 +74,16 @@ async function readPastRuns(
     .where('tenant_id', '=', tenantId)
     .where('kind', 'in', ['run', 'loop'])
     .where('decided_seq', 'is not', null)
+    .$narrowType<{
+      id: NotNull
+      kind: NotNull
+      action: NotNull
+      agent_id: NotNull
+      state: NotNull
+      outcome: NotNull
+      price_micro: NotNull
+      created_at: NotNull
+    }>()
   if (since) query = query.where('created_at', '>=', since)
   if (until) query = query.where('created_at', '<=', until)
   const rows = await query

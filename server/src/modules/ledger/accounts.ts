@@ -40,7 +40,7 @@ export const normalBalance = (account: string, micro: bigint): bigint =>
 
 export type LedgerEntry = { account: string; amount_micro: bigint }
 
-/** What the SQL functions `ledger_pend` and `ledger_direct` take. */
+/** What the SQL function `ledger_direct` takes. */
 export type LedgerTransaction = {
   id: string
   tenant_id: string | null

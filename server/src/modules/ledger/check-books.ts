@@ -24,56 +24,34 @@ const bookChecks: BookCheck[] = [
   {
     name: 'guards',
     holds: 'the triggers that make ledger, receipts and audit events immutable are enabled',
-    examined: sql`select 5`,
+    examined: sql`select 3`,
     differences: sql`
       select guard as subject, 'enabled' as expected, coalesce('state ' || guard_trigger.tgenabled::text, 'missing') as found
-      from unnest(array['ledger_entries_immutable', 'ledger_transactions_immutable', 'ledger_entries_balance', 'receipts_immutable', 'audit_events_immutable']) as guard
-      left join pg_trigger guard_trigger on guard_trigger.tgname = guard where guard_trigger.tgenabled is distinct from 'O'`,
+      from unnest(array['ledger_immutable', 'receipts_immutable', 'audit_events_immutable']) as guard
+      left join pg_trigger guard_trigger on guard_trigger.tgname = guard and guard_trigger.tgparentid = 0 where guard_trigger.tgenabled is distinct from 'O'`,
   },
   {
     name: 'transactions',
-    holds: 'every transaction has entries, and they sum to zero in each asset and layer',
-    examined: sql`select count(*) from ledger_transactions`,
+    holds: 'the entries of every transaction, posted, voided or pending, sum to zero',
+    examined: sql`select count(*) from ledger`,
     differences: sql`
-      select transaction_id || ' in ' || asset || ' (' || layer || ')' as subject, '0' as expected, sum(amount_micro)::text as found
-      from ledger_entries group by transaction_id, asset, layer having sum(amount_micro) <> 0
-      union all
-      select ledger_transaction.id, 'entries', 'none' from ledger_transactions ledger_transaction where not exists (select 1 from ledger_entries entry where entry.transaction_id = ledger_transaction.id)`,
-  },
-  {
-    name: 'resolutions',
-    holds: 'every posting and voiding reverses exactly the pending entries, and a posting writes them again as posted',
-    examined: sql`select count(*) from ledger_transactions where pending_id is not null`,
-    differences: sql`
-      with expected as (
-        select resolution.id, pending_entry.account, pending_entry.asset, 'pending' as layer, sum(-pending_entry.amount_micro) as amount
-        from ledger_transactions resolution join ledger_entries pending_entry on pending_entry.transaction_id = resolution.pending_id group by 1, 2, 3
-        union all
-        select resolution.id, pending_entry.account, pending_entry.asset, 'posted', sum(pending_entry.amount_micro)
-        from ledger_transactions resolution join ledger_entries pending_entry on pending_entry.transaction_id = resolution.pending_id where resolution.kind = 'post' group by 1, 2, 3
-      ), found as (
-        select resolution.id, entry.account, entry.asset, entry.layer, sum(entry.amount_micro) as amount
-        from ledger_transactions resolution join ledger_entries entry on entry.transaction_id = resolution.id where resolution.pending_id is not null group by 1, 2, 3, 4
-      )
-      select coalesce(expected.id, found.id) || ' on ' || coalesce(expected.account, found.account) as subject, coalesce(expected.amount, 0)::text as expected, coalesce(found.amount, 0)::text as found
-      from expected full join found on found.id = expected.id and found.account = expected.account and found.asset = expected.asset and found.layer = expected.layer
-      where coalesce(expected.amount, 0) <> coalesce(found.amount, 0)`,
+      select transaction_id || ' in ' || asset || ' (' || status || ')' as subject, '0' as expected, sum(amount_micro)::text as found
+      from ledger_entries group by transaction_id, asset, status having sum(amount_micro) <> 0`,
   },
   {
     name: 'runs',
     holds: 'every finished run is posted or voided once, for its price, and every open one is pending',
     examined: sql`select count(*) from runs where admission is not null`,
     differences: sql`
-      select run.id as subject, case run.state when 'completed' then 'posted ' || run.price_micro when 'failed' then 'voided ' || run.price_micro else 'pending ' || run.price_micro end as expected,
-        case when pending.id is null then 'nothing' when resolution.kind = 'post' then 'posted ' when resolution.kind = 'void' then 'voided ' else 'pending ' end
-          || coalesce((select sum(entry.amount_micro)::text from ledger_entries entry where entry.transaction_id = pending.id and entry.amount_micro > 0), '') as found
-      from runs run
-      left join ledger_transactions pending on pending.id = run.terms->>'pending_id' and pending.ref = run.id and pending.kind = 'pend'
-      left join ledger_transactions resolution on resolution.pending_id = pending.id
-      where run.admission is not null and (
-        pending.id is null
-        or resolution.kind is distinct from (case run.state when 'completed' then 'post' when 'failed' then 'void' end)
-        or run.price_micro <> (select coalesce(sum(entry.amount_micro), 0) from ledger_entries entry where entry.transaction_id = pending.id and entry.amount_micro > 0))`,
+      with entries as (
+        select ref, min(status) as status, count(distinct transaction_id) as transactions, sum(amount_micro) filter (where amount_micro > 0) as amount
+        from ledger_entries where code in ('run', 'loop', 'topup') group by ref
+      )
+      select coalesce(run.id, entries.ref) as subject, coalesce(case run.state when 'completed' then 'posted ' when 'failed' then 'voided ' else 'pending ' end || run.price_micro, 'no run') as expected,
+        coalesce(entries.status || ' ' || entries.amount || case when entries.transactions > 1 then ' in ' || entries.transactions || ' transactions' else '' end, 'nothing') as found
+      from (select * from runs where admission is not null) run full join entries on entries.ref = run.id
+      where run.id is null or entries.ref is null or entries.transactions <> 1 or entries.amount <> run.price_micro
+        or entries.status <> case run.state when 'completed' then 'posted' when 'failed' then 'voided' else 'pending' end`,
   },
   {
     name: 'settlements',
@@ -85,7 +63,15 @@ const bookChecks: BookCheck[] = [
       where run.admission is not null and (settlement.id is null or settlement.amount_micro <> run.price_micro or (case run.state
         when 'completed' then settlement.state = 'settled' and payout.id is null
         when 'failed' then settlement.state = 'failed' and payout.id is null or settlement.state = 'settled' and payout.state = 'pending' or settlement.state = 'refunded' and payout.state = 'paid'
-        else settlement.state in ('pending', 'unknown') end) is not true)`,
+        else settlement.state in ('pending', 'unknown') end) is not true)
+      union all
+      select run_id, 'one settlement', count(*) || ' settlements' from settlements group by run_id having count(*) <> 1
+      union all
+      select settlement.id, 'its nonce is reserved for ' || settlement.run_id, coalesce(reservation.run_id, 'nothing') from settlements settlement
+      left join nonces reservation on reservation.payer = settlement.payer and reservation.nonce = settlement.nonce and reservation.network = settlement.network and reservation.asset = settlement.asset
+      where settlement.method = 'x402' and reservation.run_id is distinct from settlement.run_id
+      union all
+      select reservation.run_id, 'one settlement for its nonce', 'none' from nonces reservation where not exists (select 1 from settlements settlement where settlement.run_id = reservation.run_id and settlement.method = 'x402')`,
   },
   {
     name: 'receipts',
@@ -123,21 +109,20 @@ const bookChecks: BookCheck[] = [
     examined: sql`select count(*) from wallets`,
     differences: sql`
       with entries as (
-        select account, layer, sum(amount_micro) as amount from ledger_entries where asset = 'USDC' and account ~ '^liabilities:(wallet|escrow):' group by 1, 2
+        select account, status, sum(amount_micro) as amount from ledger_entries where asset = 'USDC' and account ~ '^liabilities:(wallet|escrow):' group by 1, 2
       ), figures as (
         select wallet.id, 'available and reserved' as figure, (wallet.available_micro + wallet.reserved_micro)::numeric as found,
-          -coalesce((select amount from entries where account = 'liabilities:wallet:' || wallet.id and layer = 'posted'), 0) as expected from wallets wallet
+          -coalesce((select amount from entries where account = 'liabilities:wallet:' || wallet.id and status = 'posted'), 0) as expected from wallets wallet
         union all
-        select wallet.id, 'escrowed', wallet.escrowed_micro, -coalesce((select amount from entries where account = 'liabilities:escrow:' || wallet.id and layer = 'posted'), 0) from wallets wallet
+        select wallet.id, 'escrowed', wallet.escrowed_micro, -coalesce((select amount from entries where account = 'liabilities:escrow:' || wallet.id and status = 'posted'), 0) from wallets wallet
         union all
         select wallet.id, 'escrowed, by its escrows', wallet.escrowed_micro, coalesce((select sum(amount_micro) from escrows where wallet_id = wallet.id and state in ('held', 'disputed')), 0) from wallets wallet
         union all
         select wallet.id, 'reserved', wallet.reserved_micro,
-          coalesce((select sum(settlement.amount_micro) from settlements settlement join runs run on run.id = settlement.run_id
-                    where settlement.wallet_id = wallet.id and settlement.method = 'wallet' and settlement.state = 'pending' and run.terms->>'escrow_id' is null), 0)
+          coalesce((select sum(run.price_micro) from open_runs run where run.wallet_id = wallet.id and run.kind <> 'topup' and run.terms->>'escrow_id' is null), 0)
           + coalesce((select sum(amount_micro) from payouts where wallet_id = wallet.id and state = 'pending'), 0) from wallets wallet
         union all
-        select wallet.id, 'incoming', wallet.incoming_micro, coalesce((select sum(amount_micro) from settlements where wallet_id = wallet.id and method = 'x402' and state in ('pending', 'unknown')), 0) from wallets wallet
+        select wallet.id, 'incoming', wallet.incoming_micro, coalesce((select sum(price_micro) from open_runs where wallet_id = wallet.id and kind = 'topup'), 0) from wallets wallet
         union all
         select wallet.id, 'below zero', least(wallet.available_micro, wallet.reserved_micro, wallet.incoming_micro, wallet.escrowed_micro, 0), 0 from wallets wallet
       )
@@ -148,24 +133,26 @@ const bookChecks: BookCheck[] = [
     holds: 'every payout is pending, posted or voided as its state says, and refunds owe what they will pay',
     examined: sql`select count(*) from payouts`,
     differences: sql`
-      select payout.id as subject, payout.state as expected, coalesce(resolution.kind, 'pending') as found from payouts payout
-      left join ledger_transactions resolution on resolution.pending_id = payout.pending_id
-      where resolution.kind is distinct from (case payout.state when 'paid' then 'post' when 'cancelled' then 'void' end)
+      select payout.id as subject, payout.state || ' ' || payout.amount_micro as expected, coalesce(entries.status || ' ' || entries.amount, 'nothing') as found from payouts payout
+      left join (
+        select ref, min(status) as status, sum(amount_micro) filter (where amount_micro > 0) as amount from ledger_entries where code in ('withdrawal', 'refund') group by ref
+      ) entries on entries.ref = payout.id
+      where entries.amount is distinct from payout.amount_micro or entries.status is distinct from (case payout.state when 'paid' then 'posted' when 'cancelled' then 'voided' else 'pending' end)
       union all
       select 'liabilities:refunds', coalesce((select sum(amount_micro) from payouts where kind = 'refund' and state = 'pending'), 0)::text,
-        (-coalesce(sum(amount_micro), 0))::text from ledger_entries where account = 'liabilities:refunds' and layer = 'posted'
+        (-coalesce(sum(amount_micro), 0))::text from ledger_entries where account = 'liabilities:refunds' and status = 'posted'
       having -coalesce(sum(amount_micro), 0) <> coalesce((select sum(amount_micro) from payouts where kind = 'refund' and state = 'pending'), 0)
       union all
-      select 'liabilities:transfers', '0', sum(amount_micro)::text from ledger_entries where account = 'liabilities:transfers' having sum(amount_micro) <> 0`,
+      select 'liabilities:transfers', '0', sum(amount_micro)::text from ledger_entries where account = 'liabilities:transfers' and status = 'posted' having sum(amount_micro) <> 0`,
   },
   {
     name: 'limits',
     holds: 'the reserved amount of every limit is the sum of its open holds',
     examined: sql`select count(*) from limits`,
     differences: sql`
-      select counter.scope || ' ' || counter.period as subject, coalesce(open_holds.amount, 0)::text as expected, counter.reserved_micro::text as found from limits counter
-      left join (select scope, period, sum(amount_micro) as amount from holds where state = 'open' group by 1, 2) open_holds on open_holds.scope = counter.scope and open_holds.period = counter.period
-      where counter.reserved_micro <> coalesce(open_holds.amount, 0)`,
+      select counter.scope || ' ' || counter.period as subject, coalesce(held.amount, 0)::text as expected, counter.reserved_micro::text as found from limits counter
+      left join (select scope, period, sum(amount_micro) as amount from open_holds group by 1, 2) held on held.scope = counter.scope and held.period = counter.period
+      where counter.reserved_micro <> coalesce(held.amount, 0)`,
   },
   {
     name: 'balances',
@@ -173,7 +160,7 @@ const bookChecks: BookCheck[] = [
     examined: sql`select (select count(*) from ledger_balances) + (select count(*) from ledger_snapshots)`,
     differences: sql`
       with counted as (
-        select entry.* from ledger_entries entry where entry.tenant_id is not null and entry.layer = 'posted'
+        select entry.* from ledger_entries entry where entry.tenant_id is not null and entry.status = 'posted'
           and not exists (select 1 from ledger_queue queued where queued.transaction_id = entry.transaction_id)
       ), sums as (
         select tenant_id, account, asset, transaction_id, sum(sum(amount_micro)) over (partition by tenant_id, account, asset order by transaction_id) as balance
@@ -212,7 +199,7 @@ export async function checkBooksIn(tx: Tx): Promise<Check[]> {
 /** The balance of our address according to the ledger. */
 export async function chainAccountMicro(db: Db): Promise<bigint> {
   const { rows } = await sql<{ total: bigint }>`
-    select coalesce(sum(amount_micro), 0)::bigint as total from ledger_entries where account = 'assets:chain:usdc' and asset = 'USDC' and layer = 'posted'`.execute(
+    select coalesce(sum(amount_micro), 0)::bigint as total from ledger_entries where account = 'assets:chain:usdc' and asset = 'USDC' and status = 'posted'`.execute(
     db,
   )
   return rows[0]!.total

@@ -17,30 +17,41 @@ export type Position = { transactionId: string; line: number }
 export type EntriesQuery = { account?: string; ref?: string; before?: Position; limit: number }
 
 /**
- * Newest first. A pending transaction is listed while it is open and after it was voided; once posted, its posting is
- * listed instead. The lines that only reverse a pending transaction are not listed.
+ * Newest first. Posted and voided entries are read from the ledger, by account where one is named; pending ones stand in
+ * open runs and payouts.
  */
 export async function listEntries(
   tx: Tx,
   tenantId: string,
   { account, ref, before, limit }: EntriesQuery,
 ): Promise<EntryRow[]> {
-  const accountFilter =
-    account === undefined ? sql`true` : sql`entry.tenant_id = ${tenantId} and entry.account = ${account}`
-  const refFilter = ref === undefined ? sql`true` : sql`parent.ref = ${ref}`
-  // The row comparison is exact; the plain comparisons let the index scan start at the cursor.
+  const accountFilter = account === undefined ? sql`true` : sql`entry.account = ${account}`
+  const refFilter = ref === undefined ? sql`true` : sql`entry.ref = ${ref}`
+  // The row comparison is exact; the plain comparison lets the index scan start at the cursor.
   const cursorFilter =
     before === undefined
       ? sql`true`
-      : sql`parent.id <= ${before.transactionId} and entry.transaction_id <= ${before.transactionId} and (entry.transaction_id, entry.line) < (${before.transactionId}, ${before.line})`
+      : sql`(entry.transaction_id, entry.line) < (${before.transactionId}, ${before.line})`
+  const upto = before?.transactionId ?? '~'
+  const entries = (() => {
+    if (account !== undefined && ref === undefined)
+      return sql`account_page(${tenantId}, ${account}, ${upto}, ${limit + 1})`
+    const transactions =
+      ref === undefined
+        ? sql`select * from ledger where tenant_id = ${tenantId} and id <= ${upto} order by id desc limit ${limit + 1}`
+        : sql`select * from ledger where tenant_id = ${tenantId} and ref = ${ref}`
+    return sql`(
+      select parent.id as transaction_id, line.place::int as line, line.account, parent.asset, line.amount_micro, parent.code, parent.ref, parent.created_at, parent.status
+      from (${transactions}) parent cross join unnest(parent.accounts, parent.amounts) with ordinality as line(account, amount_micro, place)
+    )`
+  })()
   const { rows } = await sql<EntryRow>`
-    select entry.transaction_id, entry.line, entry.account, entry.asset, entry.amount_micro, parent.code, parent.ref, parent.created_at,
-      case when parent.kind <> 'pend' then 'posted' when resolution.id is null then 'pending' else 'voided' end as status
-    from ledger_transactions parent
-    join ledger_entries entry on entry.transaction_id = parent.id
-    left join ledger_transactions resolution on resolution.pending_id = parent.id
-    where parent.tenant_id = ${tenantId} and ${accountFilter} and ${refFilter} and ${cursorFilter}
-      and (entry.layer = 'posted' or (parent.kind = 'pend' and (resolution.id is null or resolution.kind = 'void')))
+    select * from (
+      select entry.* from ${entries} entry where ${accountFilter} and ${refFilter} and ${cursorFilter}
+      union all
+      select entry.transaction_id, entry.line, entry.account, entry.asset, entry.amount_micro, entry.code, entry.ref, entry.created_at, entry.status
+      from pending_entries entry where entry.tenant_id = ${tenantId} and ${accountFilter} and ${refFilter} and ${cursorFilter}
+    ) entry
     order by entry.transaction_id desc, entry.line desc limit ${limit}`.execute(tx)
   return rows
 }
@@ -74,14 +85,13 @@ export const readWalletFigures = (tx: Tx, tenantId: string): Promise<WalletFigur
     .execute()
 
 export async function isEntryOf(tx: Tx, tenantId: string, { transactionId, line }: Position): Promise<boolean> {
-  const entry = await tx
-    .selectFrom('ledger_entries')
-    .select('line')
-    .where('transaction_id', '=', transactionId)
-    .where('line', '=', line)
-    .where('tenant_id', '=', tenantId)
-    .executeTakeFirst()
-  return entry !== undefined
+  const { rows } = await sql`
+    select 1 from ledger where id = ${transactionId} and tenant_id = ${tenantId} and ${line} between 1 and cardinality(accounts)
+    union all
+    select 1 from pending_entries where transaction_id = ${transactionId} and line = ${line} and tenant_id = ${tenantId}`.execute(
+    tx,
+  )
+  return rows.length > 0
 }
 
 export async function countLedger(tx: Tx, maxTransactions: number): Promise<number> {

@@ -1,10 +1,11 @@
-import { sql } from 'kysely'
 import type { TenantCaller } from '../../platform/auth-context.ts'
+import { callStep } from '../../platform/batch.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { toPage } from '../../platform/paging.ts'
 import { invalid } from '../../platform/problem.ts'
 import { accounts, accountType, normalBalance } from './accounts.ts'
+import { postLedgerStep } from './ledger.steps.ts'
 import {
   type AccountRow,
   countLedger,
@@ -82,7 +83,7 @@ export function createLedger({ db, ids }: LedgerDeps) {
         created_at: at.toISOString(),
         entries: entries.map(({ account, amountMicro }) => ({ account, amount_micro: amountMicro.toString() })),
       }
-      await sql`select ledger_direct(${JSON.stringify(row)}::jsonb)`.execute(tx)
+      await callStep(tx, postLedgerStep, row)
     },
 
     /** Adds new entries to the stored balances. Reads are exact without it; it keeps them cheap. */

@@ -140,15 +140,7 @@ export function createPayouts(deps: PayoutsDeps) {
             at: at.toISOString(),
             // The sweep sends it if this process stops before the first attempt.
             next_attempt_at: rail.automatic ? new Date(at.getTime() + FIRST_TRY_MS).toISOString() : null,
-            ledger: {
-              id: ids.next('ltx'),
-              tenant_id: wallet.tenant_id,
-              code: 'withdrawal',
-              ref: id,
-              created_at: at.toISOString(),
-              asset: 'USDC',
-              entries,
-            },
+            ledger: { id: ids.next('ltx'), entries },
             audit: {
               id: ids.next('aud'),
               tenant_id: wallet.tenant_id,

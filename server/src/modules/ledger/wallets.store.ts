@@ -1,7 +1,9 @@
 import { type Selectable, sql } from 'kysely'
+import { callStep } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Escrows, Payouts, Wallets } from '../../platform/generated/db.ts'
-import { stringifyWithBigints } from '../../platform/json.ts'
+import type { StepInput } from '../../platform/sql-step.ts'
+import { endEscrowStep, endPayoutStep, holdEscrowStep, requestPayoutStep } from './ledger.steps.ts'
 
 export type WalletRow = Selectable<Wallets>
 export type WalletBalance = Pick<WalletRow, 'id' | 'tenant_id' | 'available_micro'>
@@ -72,10 +74,8 @@ export const listExpiredEscrows = (tx: Tx, at: Date, maxRows: number): Promise<E
 /** The same locks, in the same order, as the steps of runs. */
 export const lock = (tx: Tx, names: readonly string[]) => sql`select lock_names(${names}::text[])`.execute(tx)
 
-const json = (value: unknown) => sql`${stringifyWithBigints(value)}::jsonb`
-
-export const holdEscrow = (tx: Tx, item: unknown) => sql`select hold_escrow(${json(item)})`.execute(tx)
-export const endEscrow = (tx: Tx, item: unknown) => sql`select end_escrow(${json(item)})`.execute(tx)
+export const holdEscrow = (tx: Tx, item: StepInput<typeof holdEscrowStep>) => callStep(tx, holdEscrowStep, item)
+export const endEscrow = (tx: Tx, item: StepInput<typeof endEscrowStep>) => callStep(tx, endEscrowStep, item)
 
 export const markDisputed = (tx: Tx, id: string, reason: string) =>
   tx
@@ -86,12 +86,11 @@ export const markDisputed = (tx: Tx, id: string, reason: string) =>
     .returningAll()
     .executeTakeFirst()
 
-export const requestPayout = (tx: Tx, item: unknown) => sql`select request_payout(${json(item)})`.execute(tx)
+export const requestPayout = (tx: Tx, item: StepInput<typeof requestPayoutStep>) =>
+  callStep(tx, requestPayoutStep, item)
 
-export async function endPayout(tx: Tx, item: unknown): Promise<boolean> {
-  const { rows } = await sql<{ first: boolean }>`select end_payout(${json(item)}) as first`.execute(tx)
-  return rows[0]!.first
-}
+export const endPayout = (tx: Tx, item: StepInput<typeof endPayoutStep>): Promise<boolean> =>
+  callStep(tx, endPayoutStep, item)
 
 export const findPayout = (tx: Tx, id: string): Promise<PayoutRow | undefined> =>
   tx.selectFrom('payouts').selectAll().where('id', '=', id).executeTakeFirst()

@@ -1,10 +1,11 @@
 import type { Selectable } from 'kysely'
 import type { Db } from '../../platform/db.ts'
-import type { Payouts, Settlements } from '../../platform/generated/db.ts'
+import type { Payouts } from '../../platform/generated/db.ts'
 import type { Check, Difference } from '../ledger/check-books.ts'
 import { chainAccountMicro } from '../ledger/ledger.ts'
 import type { AuthorizationState, ChainReader, Hex } from './facilitator.ts'
 import { payoutNonce } from './payout-rail.ts'
+import { listOpenX402Settlements, listX402Settlements, type SettlementRow } from './settlements.store.ts'
 
 export type CheckChainDeps = {
   db: Db
@@ -14,7 +15,6 @@ export type CheckChainDeps = {
   pause(milliseconds: number): Promise<void>
 }
 
-type SettlementRow = Selectable<Settlements>
 type PayoutRow = Selectable<Payouts>
 
 const PAGE_SIZE = 200
@@ -38,14 +38,7 @@ async function checkSettlements({ db, chain }: CheckChainDeps): Promise<Check> {
     differences: [],
   }
   for (let after = ''; ; ) {
-    const rows = await db
-      .selectFrom('settlements')
-      .selectAll()
-      .where('method', '=', 'x402')
-      .where('id', '>', after)
-      .orderBy('id')
-      .limit(PAGE_SIZE)
-      .execute()
+    const rows = await listX402Settlements(db, after, PAGE_SIZE)
     if (rows.length === 0) return check
     const uses = await mapConcurrently(rows, (row) =>
       chain.authorization(row.asset as Hex, row.payer as Hex, row.nonce as Hex),
@@ -146,12 +139,7 @@ async function checkBalance(deps: CheckChainDeps): Promise<Check> {
 }
 
 async function readInFlightMicro({ db, chain, asset, payTo }: CheckChainDeps): Promise<bigint> {
-  const openSettlements = await db
-    .selectFrom('settlements')
-    .selectAll()
-    .where('method', '=', 'x402')
-    .where('state', 'in', ['pending', 'unknown'])
-    .execute()
+  const openSettlements = await listOpenX402Settlements(db)
   const uses = await mapConcurrently(openSettlements, (row) =>
     chain.authorization(row.asset as Hex, row.payer as Hex, row.nonce as Hex),
   )

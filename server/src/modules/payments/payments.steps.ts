@@ -3,11 +3,11 @@ import { EventInput } from '../../platform/outbox.steps.ts'
 import { timestamp } from '../../platform/schema.ts'
 import { defineStep } from '../../platform/sql-step.ts'
 
-/** Returns the state of the settlement afterwards: `unknown`, or the final state if it has ended meanwhile. */
+/** Returns `unknown`, or `ended` when the run has ended meanwhile. */
 export const noteUnknownStep = defineStep(
   'note_unknown',
   Type.Object({
-    settlement_id: Type.String(),
+    run_id: Type.String(),
     reason: Type.String(),
     at: timestamp,
     event: EventInput,

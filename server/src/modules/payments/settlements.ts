@@ -1,23 +1,21 @@
-import type { Selectable } from 'kysely'
 import type { Caller } from '../../platform/auth-context.ts'
 import type { Db } from '../../platform/db.ts'
-import type { Settlements } from '../../platform/generated/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import {
+  findRunOfNonce,
+  findRunOfSettlement,
+  findSettlementWithPayout,
+  listSettlements,
+  type SettlementWithPayout,
+} from './settlements.store.ts'
 import { readPayload } from './x402.ts'
-
-export type SettlementRow = Selectable<Settlements>
-type SettlementWithPayout = SettlementRow & {
-  payout_id: string | null
-  payout_state: string | null
-  payout_transaction: string | null
-}
 
 export type SettlementsDeps = {
   db: Db
-  /** Finishes an open settlement the way its run would; provided by the runs module. */
-  drive(settlement: SettlementRow): Promise<void>
+  /** Finishes the open settlement of a run the way the run would; provided by the runs module. */
+  drive(runId: string): Promise<void>
   /** The run that a tenant's pre-authorisation was used for; provided by governance. */
   runOfPreauth(tenantId: string, preauthId: string): Promise<string | undefined>
 }
@@ -31,29 +29,20 @@ type SettlementSelector = {
 type ListQuery = { limit?: number; cursor?: string; state?: string; run_id?: string }
 
 export function createSettlements({ db, drive, runOfPreauth }: SettlementsDeps) {
-  const selectSettlements = () =>
-    db
-      .selectFrom('settlements as settlement')
-      .leftJoin('payouts as payout', 'payout.settlement_id', 'settlement.id')
-      .selectAll('settlement')
-      .select(['payout.id as payout_id', 'payout.state as payout_state', 'payout.transaction as payout_transaction'])
-
   /** A guest's settlement is found by its unguessable id alone; a tenant's only by that tenant. */
   const findSettlement = async (caller: Caller, selector: SettlementSelector): Promise<SettlementWithPayout> => {
-    let query = selectSettlements()
-    if (selector.settlement_id !== undefined) query = query.where('settlement.id', '=', selector.settlement_id)
-    if (selector.run_id !== undefined) query = query.where('settlement.run_id', '=', selector.run_id)
-    if (selector.preauth_id !== undefined)
-      query = query.where('settlement.run_id', '=', await findRunId(caller, selector.preauth_id))
     const payment = selector.payment_payload && readPayload(selector.payment_payload)?.payment
     if (selector.payment_payload && !payment)
       throw invalid('body/payment_payload is not an x402 payment of the scheme exact.')
-    const hasOnlyPayload = Object.keys(selector).every((name) => name === 'payment_payload')
-    if (payment && hasOnlyPayload)
-      query = query
-        .where('settlement.payer', '=', payment.authorization.from)
-        .where('settlement.nonce', '=', payment.authorization.nonce)
-    const row = await query.executeTakeFirst()
+    const runIds = new Set<string | undefined>()
+    if (selector.settlement_id !== undefined) runIds.add(await findRunOfSettlement(db, selector.settlement_id))
+    if (selector.run_id !== undefined) runIds.add(selector.run_id)
+    if (selector.preauth_id !== undefined) runIds.add(await findRunId(caller, selector.preauth_id))
+    if (payment && runIds.size === 0)
+      runIds.add(await findRunOfNonce(db, payment.authorization.from, payment.authorization.nonce))
+    // Selectors that name different runs name no settlement.
+    const [runId] = runIds.size === 1 ? runIds : []
+    const row = runId === undefined ? undefined : await findSettlementWithPayout(db, runId)
     const isVisible = row && (row.tenant_id === null || (caller.kind === 'tenant' && caller.tenantId === row.tenant_id))
     if (!isVisible) throw notFound('settlement')
     if (payment && (row.payment as { signature?: string } | null)?.signature !== payment.signature)
@@ -65,6 +54,15 @@ export function createSettlements({ db, drive, runOfPreauth }: SettlementsDeps) 
     const runId = caller.kind === 'tenant' ? await runOfPreauth(caller.tenantId, preauthId) : undefined
     if (runId === undefined) throw notFound('settlement')
     return runId
+  }
+
+  const settlementsOfRun = async (tenantId: string, query: ListQuery & { run_id: string }) => {
+    const row = await findSettlementWithPayout(db, query.run_id)
+    const matches =
+      row?.tenant_id === tenantId &&
+      (query.state === undefined || row.state === query.state) &&
+      (query.cursor === undefined || row.id < query.cursor)
+    return row && matches ? [row] : []
   }
 
   return {
@@ -79,21 +77,17 @@ export function createSettlements({ db, drive, runOfPreauth }: SettlementsDeps) 
       if (Object.keys(selector).length === 0)
         throw invalid('Name a settlement_id, a run_id or a preauth_id, or send the payment_payload.')
       const row = await findSettlement(caller, selector)
-      if (row.state === 'pending' || row.state === 'unknown') await drive(row)
+      if (row.state === 'pending' || row.state === 'unknown') await drive(row.run_id)
       return toSettlementRecord(await findSettlement(caller, { settlement_id: row.id }))
     },
 
     async list(caller: Caller, query: ListQuery) {
       if (caller.kind === 'guest') return { settlements: [], has_more: false, next_cursor: null }
       const limit = query.limit ?? 20
-      let select = selectSettlements().where('settlement.tenant_id', '=', caller.tenantId)
-      if (query.state !== undefined) select = select.where('settlement.state', '=', query.state)
-      if (query.run_id !== undefined) select = select.where('settlement.run_id', '=', query.run_id)
-      if (query.cursor !== undefined) select = select.where('settlement.id', '<', query.cursor)
-      const rows = await select
-        .orderBy('settlement.id', 'desc')
-        .limit(limit + 1)
-        .execute()
+      const rows =
+        query.run_id === undefined
+          ? await listSettlements(db, caller.tenantId, { ...query, limit: limit + 1 })
+          : await settlementsOfRun(caller.tenantId, { ...query, run_id: query.run_id })
       const { rows: settlements, ...paging } = toPage(rows, limit)
       return { settlements: settlements.map(toSettlementRecord), ...paging }
     },

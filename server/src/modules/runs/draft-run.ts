@@ -2,11 +2,12 @@ import { sha256 } from '../../platform/canonical.ts'
 import type { AllowedAssessment, Hold } from '../governance/assessment.ts'
 import { toLimitHoldItem } from '../governance/limit-hold-item.ts'
 import { policyIds } from '../governance/rule-result.ts'
-import { accounts, buildEscrowHold } from '../ledger/ledger.ts'
+import { accounts, buildEscrowHold, type LedgerEntry } from '../ledger/ledger.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { PaidUnit, Run, RunBody } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import type { RunDeps } from './run-deps.ts'
+import type { AdmissionItem } from './runs.steps.ts'
 
 const KEY_LIFE_MS = 24 * 60 * 60 * 1000
 
@@ -20,7 +21,8 @@ export function draftRun(
   const { offer } = assessment
   const id = assessment.runId ?? deps.ids.next('run')
   const createdAt = deps.clock.now()
-  const settlementId = deps.ids.next('stl')
+  // A payment from a wallet has no settlement of its own: its run is found by this id.
+  const settlementId = paymentMethod.method === 'wallet' ? id.replace('run_', 'stl_') : deps.ids.next('stl')
   const pendingId = deps.ids.next('ltx')
   const walletId = paymentMethod.method === 'wallet' ? paymentMethod.walletId : null
   const locks = [
@@ -83,27 +85,17 @@ export function buildAdmission(
 ) {
   const at = run.createdAt.toISOString()
   const actor = request.caller.kind === 'tenant' ? request.caller.keyId : run.payer
-  const key = toKeyRow(request, run)
-  const settlement = toSettlementRow(deps, run, paymentMethod)
-  const item = {
-    run: toRunRow(deps, run),
-    key,
-    settlement,
+  const item: AdmissionItem = {
+    ...toOpenRunItem(deps, run, ledgerEntries(run)),
+    ...toPaymentItem(paymentMethod),
+    key: toKeyItem(request, run),
     escrow: toEscrowHold(deps, run, actor),
     holds: holdsOf(deps, assessment, paymentMethod).map(toLimitHoldItem),
     grants: assessment.grants,
-    ledger: {
-      id: run.pendingId,
-      tenant_id: run.tenantId,
-      code: run.kind,
-      ref: run.id,
-      created_at: at,
-      asset: 'USDC',
-      entries: ledgerEntries(run),
-    },
+    result: null,
+    next_attempt_at: null,
     audit: {
       id: deps.ids.next('aud'),
-      tenant_id: run.tenantId,
       type: `${run.kind}.admitted`,
       occurred_at: at,
       actor,
@@ -114,19 +106,16 @@ export function buildAdmission(
       data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...usedGrants(run) },
     },
   }
-  return { item, locks: [...run.locks, ...claimLocks(settlement, key)] }
+  return { item, locks: [...run.locks, ...claimLocks(item)] }
 }
 
 /** Two requests with the same nonce or the same key take the same lock, whatever other locks they hold. */
-export const claimLocks = (
-  settlement: ReturnType<typeof toSettlementRow>,
-  key: ReturnType<typeof toKeyRow>,
-): string[] => [
-  `nonce:${settlement.payer}:${settlement.nonce}`,
+export const claimLocks = ({ nonce, key }: Pick<AdmissionItem, 'nonce' | 'key'>): string[] => [
+  ...(nonce ? [`nonce:${nonce.payer}:${nonce.nonce}`] : []),
   ...(key ? [`key:${key.scope}:${key.route}:${key.key}`] : []),
 ]
 
-export const toKeyRow = (
+export const toKeyItem = (
   request: Pick<PaidRequest, 'idempotencyKey' | 'bodyHash'> & { route: string },
   unit: PaidUnit,
 ) =>
@@ -140,7 +129,8 @@ export const toKeyRow = (
         expires_at: new Date(unit.createdAt.getTime() + KEY_LIFE_MS).toISOString(),
       }
 
-export const toRunRow = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit) => ({
+/** The row of an open run, with the ledger entries that are pending as long as it is open. */
+export const toOpenRunItem = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit, entries: readonly LedgerEntry[]) => ({
   id: unit.id,
   kind: unit.kind,
   tenant_id: unit.tenantId,
@@ -148,7 +138,6 @@ export const toRunRow = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit) => ({
   agent_id: unit.agentId,
   session_id: unit.sessionId,
   loop_id: unit.loopId,
-  action: unit.kind,
   request_hash: unit.requestHash,
   request: unit.request,
   terms: unit.terms,
@@ -157,30 +146,20 @@ export const toRunRow = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit) => ({
   admission: unit.admission,
   created_at: unit.createdAt.toISOString(),
   deadline_at: unit.deadlineAt.toISOString(),
+  wallet_id: unit.terms.wallet_id,
+  accounts: entries.map(({ account }) => account),
+  amounts: entries.map(({ amount_micro }) => amount_micro),
 })
 
-/** A payment from a wallet has no nonce; the settlement id takes its place, and only the idempotency key finds it again. */
-export function toSettlementRow(deps: RunDeps, unit: PaidUnit, paymentMethod: PaymentMethod) {
-  const { network, asset, payTo } = deps.payments.termsFor(unit.priceMicro)
-  const common = {
-    id: unit.settlementId,
-    method: paymentMethod.method,
-    network,
-    asset,
-    payer: unit.payer,
-    pay_to: payTo,
-    amount_micro: unit.priceMicro,
-    wallet_id: unit.terms.wallet_id,
-  }
-  if (paymentMethod.method === 'wallet') return { ...common, nonce: unit.settlementId, valid_before: 0n, payment: null }
+/** An x402 payment with its nonce, which buys one run for good. A payment from a wallet has neither. */
+export function toPaymentItem(paymentMethod: PaymentMethod): Pick<AdmissionItem, 'payment' | 'nonce'> {
+  if (paymentMethod.method === 'wallet') return { payment: null, nonce: null }
   const { payment, terms } = paymentMethod.settlement
   const { authorization, signature, x402Version, payload } = payment
-  const { nonce, validBefore } = authorization
+  const { network, asset } = terms
   return {
-    ...common,
-    nonce,
-    valid_before: validBefore,
     payment: { x402Version, signature, authorization, payload, terms },
+    nonce: { payer: paymentMethod.payer, nonce: authorization.nonce, network, asset },
   }
 }
 

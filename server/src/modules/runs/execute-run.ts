@@ -108,7 +108,7 @@ async function admitRun(
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
     const admission = await deps.steps.admit(item, locks)
     // Warnings are reported from the counters at admission, not from those of the assessment.
-    run.terms.ruling = admission.ruling
+    if (admission.ruling) run.terms.ruling = admission.ruling
     return 'admitted'
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error

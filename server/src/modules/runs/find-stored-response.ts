@@ -5,7 +5,15 @@ import type { RequestIdentity } from './paid-request.ts'
 import type { RunResponse, RunTerms } from './paid-unit.ts'
 import { replayHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
-import { findByKey, findByNonce, findRun, findSettlementOf, type RunRow, type SettlementRow } from './runs.store.ts'
+import {
+  findByKey,
+  findByNonce,
+  findRun,
+  findSettlementOf,
+  type RunRow,
+  readAnswerBody,
+  type SettlementRow,
+} from './runs.store.ts'
 import { settlementUnknownResponse } from './settlement-unknown.ts'
 
 type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl'>
@@ -51,14 +59,15 @@ export async function readStoredResponse(deps: StoredResponseDeps, runId: string
 }
 
 /** The stored response byte for byte. While there is none, a 409 or 503 that asks for the same request again. */
-function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): RunResponse {
-  if (run.answer_body === null || run.answer_status === null) {
+async function replayResponse(deps: StoredResponseDeps, run: RunRow, settlement: SettlementRow): Promise<RunResponse> {
+  const body = await readAnswerBody(deps.db, run)
+  if (body === null || run.answer_status === null) {
     if (settlement.state === 'unknown') return settlementUnknownResponse(run.id, (run.terms as RunTerms).request_id)
     throw stillInFlight('payment or idempotency key')
   }
   return {
     status: run.answer_status,
-    body: run.answer_body,
+    body,
     headers: { ...replayHeaders(deps, run, settlement), 'idempotent-replayed': 'true' },
   }
 }

@@ -4,7 +4,6 @@ import { readStoredResponse } from './find-stored-response.ts'
 import type { Failure, PaidUnit, Run, RunResponse, RunResult, UnitResult } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 import { buildCompletion, buildFailure } from './run-responses.ts'
-import type { StoredAnswer } from './runs.store.ts'
 import { settlementUnknownResponse } from './settlement-unknown.ts'
 
 /** How long the request may take to settle before the reconciler checks the chain. */
@@ -28,9 +27,10 @@ export async function finishRun(
       message: `The payment could not be settled: ${outcome.message}`,
       retryable: false,
     })
-  const { item, headers } = buildCompletion(deps, unit, result, outcome)
+  const { item, response } = buildCompletion(deps, unit, result, outcome)
   try {
-    return toCompletedResponse(deps, unit, await deps.steps.complete(item, unit.locks), headers)
+    const { first } = await deps.steps.complete({ ...item, admission: null }, unit.locks)
+    return toCompletedResponse(deps, unit, first, response)
   } catch (error) {
     // The facilitator named a transaction that already belongs to another payment, so its answer proves nothing.
     if ((error as { code?: string }).code === '23505') return markUnknown(deps, unit, 'transaction_used_before')
@@ -40,10 +40,10 @@ export async function finishRun(
 
 /** Transactions B and C in one: the price was set aside when the run was admitted, and no chain is involved. */
 export async function finishFromWallet(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse> {
-  const { item, headers } = buildCompletion(deps, run, result, 'wallet')
+  const { item, response } = buildCompletion(deps, run, result, 'wallet')
   try {
-    const answer = await deps.steps.keepAndComplete({ ...item, keep: toKeepItem(deps, run, result) }, run.locks)
-    return toCompletedResponse(deps, run, answer, headers)
+    const { first } = await deps.steps.complete({ ...item, admission: run.admission }, run.locks)
+    return toCompletedResponse(deps, run, first, response)
   } catch (error) {
     if (error instanceof StepRefused) return readStoredResponse(deps, run.id)
     throw error
@@ -52,10 +52,11 @@ export async function finishFromWallet(deps: RunDeps, run: Run, result: RunResul
 
 /** Ends a unit without a charge: voids the pending money, releases the limits and signs a receipt with `charged: false`. */
 export async function abandonRun(deps: RunDeps, unit: PaidUnit, failure: Failure): Promise<RunResponse> {
-  const { item, headers } = buildFailure(deps, unit, failure)
-  const answer = await deps.steps.abandon(item, unit.locks)
-  if (answer.first) deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'failed' })
-  return { status: answer.status, body: answer.body, headers }
+  const { item, response } = buildFailure(deps, unit, failure)
+  const { first } = await deps.steps.abandon(item, unit.locks)
+  if (!first) return readStoredResponse(deps, unit.id)
+  deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'failed' })
+  return response
 }
 
 /** What transaction B writes. */
@@ -66,18 +67,18 @@ export const toKeepItem = (deps: Pick<RunDeps, 'clock'>, unit: PaidUnit, result:
   next_attempt_at: new Date(deps.clock.now().getTime() + SETTLE_GRACE_MS).toISOString(),
 })
 
-function toCompletedResponse(
+/** `first` is false when another process has completed the run before: its response is stored. */
+async function toCompletedResponse(
   deps: RunDeps,
   unit: PaidUnit,
-  answer: StoredAnswer,
-  headers: RunResponse['headers'],
-): RunResponse {
+  first: boolean,
+  response: RunResponse,
+): Promise<RunResponse> {
   deps.afterStep('complete')
-  if (answer.first) {
-    deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'completed' })
-    deps.metrics.settledMicro.inc({ kind: unit.kind }, Number(unit.priceMicro))
-  }
-  return { status: answer.status, body: answer.body, headers }
+  if (!first) return readStoredResponse(deps, unit.id)
+  deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'completed' })
+  deps.metrics.settledMicro.inc({ kind: unit.kind }, Number(unit.priceMicro))
+  return response
 }
 
 /** Records that it is not known whether the payment arrived; the reconciler will check the chain. */
@@ -90,9 +91,7 @@ async function markUnknown(deps: RunDeps, unit: PaidUnit, reason: string): Promi
     data: { run_id: unit.id, settlement_id: unit.settlementId, reason },
     created_at: at,
   }
-  const { state } = await deps.steps.noteUnknown({ settlement_id: unit.settlementId, reason, at, event }, [
-    `run:${unit.id}`,
-  ])
+  const { state } = await deps.steps.noteUnknown({ run_id: unit.id, reason, at, event }, [`run:${unit.id}`])
   if (state !== 'unknown') return readStoredResponse(deps, unit.id)
   return settlementUnknownResponse(unit.id, unit.terms.request_id)
 }

@@ -1,10 +1,28 @@
 import type { ExactPayment, PaymentTerms } from '../payments/facilitator.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
 import type { PaidUnit, RunTerms } from './paid-unit.ts'
-import type { RunRow, SettlementRow } from './runs.store.ts'
+import type { RunRow } from './runs.store.ts'
+
+type UnitRow = Pick<
+  RunRow,
+  | 'id'
+  | 'kind'
+  | 'tenant_id'
+  | 'payer'
+  | 'agent_id'
+  | 'session_id'
+  | 'loop_id'
+  | 'request_hash'
+  | 'request'
+  | 'terms'
+  | 'price_micro'
+  | 'admission'
+  | 'created_at'
+  | 'deadline_at'
+>
 
 /** Rebuilds the unit that `draftRun` or a top-up wrote into this row. */
-export function toPaidUnit(row: RunRow): PaidUnit {
+export function toPaidUnit(row: UnitRow): PaidUnit {
   const terms = row.terms as RunTerms
   return {
     id: row.id,
@@ -36,8 +54,8 @@ type StoredPayment = {
   terms: Omit<PaymentTerms, 'amountMicro'> & { amountMicro: string }
 }
 
-/** Rebuilds the payment of a settlement. Its bigints are stored as text. */
-export function toOpenSettlement(row: SettlementRow): OpenSettlement {
+/** Rebuilds the payment of an open run or of a failed settlement. Its bigints are stored as text. */
+export function toOpenSettlement(row: { payment: unknown }): OpenSettlement {
   const { x402Version, signature, authorization, payload, terms } = row.payment as StoredPayment
   const { value, validAfter, validBefore } = authorization
   return {

@@ -2,15 +2,7 @@ import { abandonRun, finishRun } from './finish-run.ts'
 import type { RunResponse, UnitResult } from './paid-unit.ts'
 import { toOpenSettlement, toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
-import {
-  claimDueSettlements,
-  deleteExpiredKeys,
-  findOrphanedRuns,
-  findRun,
-  findSettlementOf,
-  type RunRow,
-  type SettlementRow,
-} from './runs.store.ts'
+import { claimDueSettlements, deleteExpiredKeys, findOpenRun, findOrphanedRuns, type OpenRunRow } from './runs.store.ts'
 
 const BATCH_SIZE = 50
 const KEYS_BATCH_SIZE = 5_000
@@ -20,7 +12,7 @@ const KEYS_BATCH_SIZE = 5_000
  * stored is abandoned without a charge; otherwise the chain is checked, and the run ends as in the request.
  */
 export function createReconciler(deps: RunDeps) {
-  const finishOpenRun = async (row: RunRow, settlement: SettlementRow): Promise<RunResponse> => {
+  const finishOpenRun = async (row: OpenRunRow): Promise<RunResponse> => {
     const unit = toPaidUnit(row)
     if (row.state === 'executing')
       return abandonRun(deps, unit, {
@@ -29,14 +21,14 @@ export function createReconciler(deps: RunDeps) {
         message: 'The run was interrupted before it was done. Nothing was charged.',
         retryable: true,
       })
-    const outcome = await deps.payments.reconcile(toOpenSettlement(settlement))
+    const outcome = await deps.payments.reconcile(toOpenSettlement(row))
     return finishRun(deps, unit, row.result as UnitResult, outcome)
   }
 
   /** One run that cannot be finished yet must not stop the others. */
-  const finishOrLog = async (row: RunRow, settlement: SettlementRow) => {
+  const finishOrLog = async (row: OpenRunRow) => {
     try {
-      await finishOpenRun(row, settlement)
+      await finishOpenRun(row)
     } catch (error) {
       deps.log.warn({ err: error, run_id: row.id }, 'a run could not be finished yet')
     }
@@ -45,26 +37,24 @@ export function createReconciler(deps: RunDeps) {
   return {
     /** Settlements that are due for a check. Several processes may sweep at once: each row is claimed by one. */
     async sweepSettlements(): Promise<number> {
-      const settlements = await claimDueSettlements(deps.db, deps.clock.now(), BATCH_SIZE)
-      await Promise.all(
-        settlements.map(async (settlement) => finishOrLog(await findRun(deps.db, settlement.run_id), settlement)),
-      )
-      return settlements.length
+      const rows = await claimDueSettlements(deps.db, deps.clock.now(), BATCH_SIZE)
+      await Promise.all(rows.map(finishOrLog))
+      return rows.length
     },
 
     /** Runs whose process has died, and runs past their deadline. */
     async sweepOrphans(): Promise<number> {
       const rows = await findOrphanedRuns(deps.db, deps.instance, deps.clock.now(), BATCH_SIZE)
-      await Promise.all(rows.map(async (row) => finishOrLog(row, await findSettlementOf(deps.db, row.id))))
+      await Promise.all(rows.map(finishOrLog))
       return rows.length
     },
 
     sweepKeys: (): Promise<number> => deleteExpiredKeys(deps.db, deps.clock.now(), KEYS_BATCH_SIZE),
 
     /** Checks one settlement now, for `POST /api/settle`. */
-    async settleNow(settlement: SettlementRow): Promise<void> {
-      const row = await findRun(deps.db, settlement.run_id)
-      if (row.state === 'settling') await finishOpenRun(row, settlement)
+    async settleNow(runId: string): Promise<void> {
+      const row = await findOpenRun(deps.db, runId)
+      if (row?.state === 'settling') await finishOpenRun(row)
     },
   }
 }

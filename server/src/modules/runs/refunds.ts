@@ -7,7 +7,13 @@ import { draftReceipt, settlementSummary } from './draft-receipt.ts'
 import type { PaidUnit } from './paid-unit.ts'
 import { toOpenSettlement, toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { claimFailedSettlements, findRun, type SettlementRow, scheduleChainCheck } from './runs.store.ts'
+import {
+  claimFailedSettlements,
+  findRun,
+  findSettlementRecord,
+  type SettlementRecord,
+  scheduleChainCheck,
+} from './runs.store.ts'
 
 export type RefundDeps = Pick<RunDeps, 'clock' | 'ids' | 'log' | 'steps' | 'payments'> & {
   db: Db
@@ -28,7 +34,7 @@ const CHECK_INTERVAL_MS = 10 * 60_000
 export function createRefunds(deps: RefundDeps) {
   const lastHash = (runId: string) => deps.receipts.lastHashOfRun(deps.db, runId)
 
-  const checkChain = async (settlement: SettlementRow) => {
+  const checkChain = async (settlement: SettlementRecord) => {
     const arrival = await deps.payments.checkFailedPayment(toOpenSettlement(settlement))
     if (typeof arrival === 'object') return recordLatePayment(settlement, arrival)
     if (arrival === 'over') return scheduleChainCheck(deps.db, settlement.id, null)
@@ -42,7 +48,10 @@ export function createRefunds(deps: RefundDeps) {
     )
   }
 
-  const recordLatePayment = async (settlement: SettlementRow, arrival: Extract<SettleResult, { state: 'settled' }>) => {
+  const recordLatePayment = async (
+    settlement: SettlementRecord,
+    arrival: Extract<SettleResult, { state: 'settled' }>,
+  ) => {
     const unit = toPaidUnit(await findRun(deps.db, settlement.run_id))
     const at = deps.clock.now().toISOString()
     const payoutId = deps.ids.next('pay')
@@ -77,13 +86,7 @@ export function createRefunds(deps: RefundDeps) {
         requested_by: 'countersign',
         at,
         next_attempt_at: deps.automatic ? at : null,
-        ledger: {
-          ...ledger,
-          id: deps.ids.next('ltx'),
-          code: 'refund',
-          ref: payoutId,
-          entries: transfer(accounts.refunds, accounts.chain, unit.priceMicro),
-        },
+        ledger: { id: deps.ids.next('ltx'), entries: transfer(accounts.refunds, accounts.chain, unit.priceMicro) },
       },
       receipt: receipt.row,
       events: [
@@ -97,11 +100,7 @@ export function createRefunds(deps: RefundDeps) {
 
   /** Records that a refund has been paid. */
   const finishRefund = async (payout: PayoutRow, transaction: string): Promise<void> => {
-    const settlement = await deps.db
-      .selectFrom('settlements')
-      .selectAll()
-      .where('id', '=', payout.settlement_id!)
-      .executeTakeFirstOrThrow()
+    const settlement = await findSettlementRecord(deps.db, payout.settlement_id!)
     const unit = toPaidUnit(await findRun(deps.db, settlement.run_id))
     const at = deps.clock.now().toISOString()
     const summary = {
@@ -147,7 +146,7 @@ export function createRefunds(deps: RefundDeps) {
       prev_hash: await lastHash(unit.id),
     })
 
-  const toEvent = (unit: PaidUnit, type: string, data: unknown, at: string) => ({
+  const toEvent = (unit: PaidUnit, type: string, data: Record<string, unknown>, at: string) => ({
     id: deps.ids.next('evt'),
     tenant_id: unit.tenantId,
     type,

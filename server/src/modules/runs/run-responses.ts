@@ -6,6 +6,7 @@ import { draftReceipt, pricingOf, type SettlementSummary, settlementSummary } fr
 import type { Failure, PaidUnit, Run, RunResult, UnitResult } from './paid-unit.ts'
 import { deliveryExtension, responseHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
+import { type BodyAroundReceipt, insertReceipt, textAroundReceipt } from './stored-answer.ts'
 import { buildTopUpCompletion } from './top-up-response.ts'
 
 type SettledResult = Extract<SettleResult, { state: 'settled' }>
@@ -18,25 +19,30 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
   const {
     body,
     signed,
+    summary,
     event: mainEvent,
   } = unit.kind === 'topup'
     ? buildTopUpCompletion(deps, unit, result, settlement)
     : buildRunCompletion(deps, unit, result as RunResult, settlement)
-  const event = (type: string, data: unknown) => toEvent(deps, unit, type, data, at)
+  const event = (type: string, data: Record<string, unknown>) => ({ id: deps.ids.next('evt'), type, data })
+  const answer = textAroundReceipt(body)
+  const headers = responseHeaders(unit, {
+    success: true,
+    transaction: transaction ?? '',
+    extensions: deliveryExtension(deps, unit, result.issued_at, transaction),
+  })
   return {
-    headers: responseHeaders(unit, {
-      success: true,
-      transaction: transaction ?? '',
-      extensions: deliveryExtension(deps, unit, result.issued_at, transaction),
-    }),
+    response: { status: 200, body: insertReceipt(answer, signed.row.body), headers },
     item: {
       run_id: unit.id,
       at,
-      settlement: { transaction, block, shared: deps.payments.sharesTransactions },
+      transaction,
+      block,
+      shared: deps.payments.sharesTransactions,
       escrow: endEscrowItem(deps, unit, 'released', at),
-      pending_id: unit.pendingId,
-      post_id: deps.ids.next('ltx'),
-      answer: { status: 200, body: JSON.stringify(body) },
+      ledger_id: deps.ids.next('ltx'),
+      answer: { status: 200, body: answer.text, receipt_at: answer.receiptAt },
+      result: summary,
       receipt: signed.row,
       memory: unit.kind === 'topup' ? null : toMemory(deps, unit, result as RunResult),
       events: [
@@ -62,10 +68,18 @@ function toMemory(deps: RunDeps, run: Run, result: RunResult) {
 function buildRunCompletion(deps: RunDeps, run: Run, result: RunResult, settlement: SettlementSummary) {
   const signed = signCompletion(deps, run, result, settlement)
   const { id: run_id, agentId: agent_id, priceMicro } = run
+  const { output_hash, receipt_id, issued_at, verification, execution } = result
+  const { latency_ms, usage, mode } = execution
   return {
     signed,
-    body:
-      run.kind === 'run' ? runBody(run, result, settlement, signed) : loopBody(deps, run, result, settlement, signed),
+    body: run.kind === 'run' ? runBody(run, result, settlement) : loopBody(deps, run, result, settlement),
+    summary: {
+      output_hash,
+      receipt_id,
+      issued_at,
+      verification: { grade: verification.grade },
+      execution: { latency_ms, mode, usage: { cost_usd: usage.cost_usd } },
+    },
     event: {
       type: 'run.completed',
       data: { run_id, agent_id, amount: priceMicro.toString(), receipt_id: result.receipt_id },
@@ -86,32 +100,35 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
     settlement: { ...settlement, reason: failure.reason },
   })
   const retryHint = settlement.method === 'wallet' ? 'send the request again' : 'sign a new payment'
-  const body = JSON.stringify({
-    error: 'error',
-    message: failure.message,
-    code: 'internal',
-    run_id: unit.id,
-    status: 'failed',
-    stage: failure.stage,
-    charged: false,
-    settlement,
-    retryable: failure.retryable,
-    next_action: `Nothing was charged. To try again, ${retryHint}.`,
-    receipt: signed.receipt,
-    request_id: unit.terms.request_id,
+  const answer = textAroundReceipt({
+    before: {
+      error: 'error',
+      message: failure.message,
+      code: 'internal',
+      run_id: unit.id,
+      status: 'failed',
+      stage: failure.stage,
+      charged: false,
+      settlement,
+      retryable: failure.retryable,
+      next_action: `Nothing was charged. To try again, ${retryHint}.`,
+    },
+    after: { request_id: unit.terms.request_id },
   })
-  const event = (type: string, data: unknown) => toEvent(deps, unit, type, data, at)
+  const headers = responseHeaders(unit, { success: false, transaction: '', errorReason: failure.reason })
+  const event = (type: string, data: Record<string, unknown>) => ({ id: deps.ids.next('evt'), type, data })
   const failureData = { run_id: unit.id, stage: failure.stage, reason: failure.reason, charged: false }
   return {
-    headers: responseHeaders(unit, { success: false, transaction: '', errorReason: failure.reason }),
+    response: { status: 500, body: insertReceipt(answer, signed.row.body), headers },
     item: {
       run_id: unit.id,
       at,
       reason: failure.reason,
       escrow: endEscrowItem(deps, unit, 'refunded', at),
-      pending_id: unit.pendingId,
-      void_id: deps.ids.next('ltx'),
-      answer: { status: 500, body },
+      // A voided transaction keeps the id under which it was pending.
+      ledger_id: unit.pendingId,
+      answer: { status: 500, body: answer.text, receipt_at: answer.receiptAt },
+      result: { reason: failure.reason },
       receipt: signed.row,
       events: [
         ...(unit.kind === 'topup' ? [] : [event('run.failed', failureData)]),
@@ -169,7 +186,7 @@ function endEscrowItem(deps: RunDeps, unit: PaidUnit, state: 'released' | 'refun
   }
 }
 
-const toEvent = (deps: RunDeps, unit: PaidUnit, type: string, data: unknown, at: string) => ({
+const toEvent = (deps: RunDeps, unit: PaidUnit, type: string, data: Record<string, unknown>, at: string) => ({
   id: deps.ids.next('evt'),
   tenant_id: unit.tenantId,
   type,
@@ -192,56 +209,49 @@ function signCompletion(deps: RunDeps, run: Run, result: RunResult, settlement: 
 
 const receiptUrl = (result: RunResult) => `/api/receipts/${result.receipt_id}`
 
-const runBody = (run: Run, result: RunResult, settlement: SettlementSummary, signed: SignedReceipt) => ({
-  status: 'completed',
-  run_id: run.id,
-  loop_id: run.loopId,
-  session_id: run.sessionId,
-  agent_id: run.agentId,
-  output: result.output,
-  price_usdc: usdcFromMicro(run.priceMicro),
-  amount: run.priceMicro.toString(),
-  route: run.terms.route,
-  pricing: pricingOf(run),
-  decision: run.terms.ruling.decision,
-  budget_outcome: run.terms.ruling.budget_outcome,
-  policy_applied: run.terms.ruling.policy_applied,
-  evidence: { input_hash: run.terms.input_hash, output_hash: result.output_hash },
-  verification: result.verification,
-  settlement,
-  memory: result.memory,
-  receipt: signed.receipt,
-  receipt_url: receiptUrl(result),
-  execution: result.execution,
+const runBody = (run: Run, result: RunResult, settlement: SettlementSummary): BodyAroundReceipt => ({
+  before: {
+    status: 'completed',
+    run_id: run.id,
+    loop_id: run.loopId,
+    session_id: run.sessionId,
+    agent_id: run.agentId,
+    output: result.output,
+    price_usdc: usdcFromMicro(run.priceMicro),
+    amount: run.priceMicro.toString(),
+    route: run.terms.route,
+    pricing: pricingOf(run),
+    decision: run.terms.ruling.decision,
+    budget_outcome: run.terms.ruling.budget_outcome,
+    policy_applied: run.terms.ruling.policy_applied,
+    evidence: { input_hash: run.terms.input_hash, output_hash: result.output_hash },
+    verification: result.verification,
+    settlement,
+    memory: result.memory,
+  },
+  after: { receipt_url: receiptUrl(result), execution: result.execution },
 })
 
-const loopBody = (
-  deps: RunDeps,
-  run: Run,
-  result: RunResult,
-  settlement: SettlementSummary,
-  signed: SignedReceipt,
-) => ({
-  status: 'success',
-  paid: true,
-  run_id: run.id,
-  loop_id: run.loopId,
-  session_id: run.sessionId,
-  agent_id: run.agentId,
-  output: result.output,
-  actions: result.actions,
-  cost_estimate: { estimated_cost_usd: deps.findLane(run.agentId)?.estimatedCostUsd ?? 0, currency: 'USD' },
-  price_usdc: usdcFromMicro(run.priceMicro),
-  amount: run.priceMicro.toString(),
-  verification: result.verification,
-  receipt: signed.receipt,
-  receipt_url: receiptUrl(result),
-  settlement,
+const loopBody = (deps: RunDeps, run: Run, result: RunResult, settlement: SettlementSummary): BodyAroundReceipt => ({
+  before: {
+    status: 'success',
+    paid: true,
+    run_id: run.id,
+    loop_id: run.loopId,
+    session_id: run.sessionId,
+    agent_id: run.agentId,
+    output: result.output,
+    actions: result.actions,
+    cost_estimate: { estimated_cost_usd: deps.findLane(run.agentId)?.estimatedCostUsd ?? 0, currency: 'USD' },
+    price_usdc: usdcFromMicro(run.priceMicro),
+    amount: run.priceMicro.toString(),
+    verification: result.verification,
+  },
+  after: { receipt_url: receiptUrl(result), settlement },
 })
 
 const toAudit = (deps: RunDeps, run: PaidUnit, type: string, decision: string, at: string) => ({
   id: deps.ids.next('aud'),
-  tenant_id: run.tenantId,
   type,
   occurred_at: at,
   actor: 'countersign',

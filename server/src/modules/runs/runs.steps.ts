@@ -1,24 +1,159 @@
 import { Type } from 'typebox'
-import { defineStep } from '../../platform/sql-step.ts'
+import { AuditInput, EventInput, JournalAudit, JournalEvent } from '../../platform/outbox.steps.ts'
+import { nullable, nullableText, timestamp } from '../../platform/schema.ts'
+import { defineSetStep, defineStep, type StepInput } from '../../platform/sql-step.ts'
 import type { AssessmentSummary } from '../governance/assessment.ts'
+import { EscrowEndInput, EscrowHoldInput, LedgerInput, PayoutEndInput, PayoutInput } from '../ledger/ledger.steps.ts'
+import { writeMemoryStep } from '../memory/memory.steps.ts'
+import { issueReceiptStep } from '../receipts/receipts.steps.ts'
 
-// These steps have no input schema yet; `steps.test.ts` lists them.
-const StoredAnswer = Type.Object({ status: Type.Integer(), body: Type.String(), first: Type.Boolean() })
+/** An amount in micro-USDC. A bigint becomes a JSON number that PostgreSQL reads exactly. */
+const amount = Type.Unsafe<bigint | string>(Type.Integer())
+const stored = Type.Record(Type.String(), Type.Unknown())
+
+const HoldInput = Type.Object({
+  scope: Type.String(),
+  period: Type.String(),
+  amount_micro: amount,
+  on_success: Type.String(),
+  measure: Type.String(),
+  /** The limit is read from the counter's definition; otherwise `limit_micro` is the limit. */
+  defined: Type.Optional(Type.Boolean()),
+  enforce: Type.Optional(Type.Boolean()),
+  event_id: Type.Optional(nullableText),
+  limit_micro: Type.Optional(amount),
+  on_refusal: Type.Optional(Type.Object({ status: Type.Integer(), reason: Type.String(), detail: stored })),
+})
+
+const GrantsInput = Type.Object({
+  rules_version: Type.Optional(amount),
+  action_hash: Type.Optional(Type.String()),
+  agent_id: Type.Optional(Type.String()),
+  amount_micro: Type.Optional(amount),
+  merchant: Type.Optional(Type.String()),
+  approval_id: Type.Optional(nullableText),
+  override_id: Type.Optional(nullableText),
+  preauth_id: Type.Optional(nullableText),
+})
+
+const Terms = Type.Object({ ruling: Type.Unsafe<AssessmentSummary>(stored) }, { additionalProperties: true })
+
+export const admitRunsStep = defineSetStep(
+  'admit_runs',
+  Type.Object({
+    id: Type.String(),
+    kind: Type.String(),
+    tenant_id: nullableText,
+    payer: Type.String(),
+    agent_id: Type.String(),
+    session_id: Type.String(),
+    loop_id: Type.String(),
+    request_hash: Type.String(),
+    request: stored,
+    terms: Terms,
+    price_micro: amount,
+    instance: Type.String(),
+    admission: Type.String(),
+    created_at: timestamp,
+    deadline_at: timestamp,
+    /** The wallet that pays, or that a top-up fills. */
+    wallet_id: nullableText,
+    /** The entries that become pending: debits positive, credits negative. */
+    accounts: Type.Array(Type.String()),
+    amounts: Type.Array(amount),
+    /** An x402 payment and its nonce. */
+    payment: nullable(stored),
+    nonce: nullable(
+      Type.Object({ payer: Type.String(), nonce: Type.String(), network: Type.String(), asset: Type.String() }),
+    ),
+    key: nullable(
+      Type.Object({
+        scope: Type.String(),
+        route: Type.String(),
+        key: Type.String(),
+        body_hash: Type.String(),
+        expires_at: timestamp,
+      }),
+    ),
+    escrow: nullable(EscrowHoldInput),
+    holds: Type.Array(HoldInput),
+    grants: nullable(GrantsInput),
+    audit: JournalAudit,
+    /** A top-up has no work to wait for, so it brings its result. */
+    result: nullable(stored),
+    next_attempt_at: nullable(timestamp),
+  }),
+  /** The ruling when the counters at admission changed it. */
+  Type.Object({ ruling: nullable(Type.Unsafe<AssessmentSummary>(stored)) }),
+)
+
+export const keepRunsStep = defineSetStep(
+  'keep_runs',
+  Type.Object({ run_id: Type.String(), admission: Type.String(), result: stored, next_attempt_at: timestamp }),
+  Type.Object({}),
+)
+
+/** False when the run had ended before: then its response is stored. */
 const First = Type.Object({ first: Type.Boolean() })
 
-export const admitRunStep = defineStep(
-  'admit_run',
-  Type.Unknown(),
-  Type.Object({ run_id: Type.String(), ruling: Type.Unsafe<AssessmentSummary>(Type.Unknown()) }),
+const RunEnd = {
+  run_id: Type.String(),
+  at: timestamp,
+  escrow: nullable(EscrowEndInput),
+  ledger_id: Type.String(),
+  /** The body is kept without its receipt, which belongs at `receipt_at`. */
+  answer: Type.Object({ status: Type.Integer(), body: Type.String(), receipt_at: Type.Integer() }),
+  /** What lists show of the result. */
+  result: stored,
+  receipt: issueReceiptStep.input,
+  events: Type.Array(JournalEvent),
+  audit: JournalAudit,
+}
+
+export const completeRunsStep = defineSetStep(
+  'complete_runs',
+  Type.Object({
+    ...RunEnd,
+    /** Given when the result was not stored before: a payment from a wallet is settled in the same transaction. */
+    admission: nullableText,
+    transaction: nullableText,
+    block: nullable(amount),
+    shared: Type.Boolean(),
+    memory: nullable(writeMemoryStep.input),
+  }),
+  First,
 )
-export const keepRunStep = defineStep('keep_run', Type.Unknown(), Type.Object({}))
-export const completeRunStep = defineStep('complete_run', Type.Unknown(), StoredAnswer)
-export const admitAndKeepRunStep = defineStep(
-  'admit_and_keep_run',
-  Type.Unknown(),
-  Type.Object({ run_id: Type.String(), ruling: Type.Unsafe<AssessmentSummary>(Type.Unknown()) }),
+
+export const abandonRunsStep = defineSetStep('abandon_runs', Type.Object({ ...RunEnd, reason: Type.String() }), First)
+
+export const noteArrivalStep = defineStep(
+  'note_arrival',
+  Type.Object({
+    settlement_id: Type.String(),
+    at: timestamp,
+    transaction: Type.String(),
+    block: nullable(amount),
+    shared: Type.Boolean(),
+    ledger: LedgerInput,
+    payout: PayoutInput,
+    receipt: issueReceiptStep.input,
+    events: Type.Array(EventInput),
+    audit: AuditInput,
+  }),
+  First,
 )
-export const keepAndCompleteRunStep = defineStep('keep_and_complete_run', Type.Unknown(), StoredAnswer)
-export const abandonRunStep = defineStep('abandon_run', Type.Unknown(), StoredAnswer)
-export const noteArrivalStep = defineStep('note_arrival', Type.Unknown(), First)
-export const finishRefundStep = defineStep('finish_refund', Type.Unknown(), First)
+
+export const finishRefundStep = defineStep(
+  'finish_refund',
+  Type.Object({
+    settlement_id: Type.String(),
+    at: timestamp,
+    payout: PayoutEndInput,
+    receipt: issueReceiptStep.input,
+    events: Type.Array(EventInput),
+    audit: AuditInput,
+  }),
+  First,
+)
+
+export type AdmissionItem = StepInput<typeof admitRunsStep>

@@ -3,26 +3,41 @@ import type { Selectable } from 'kysely'
 import { sql } from 'kysely'
 import type pg from 'pg'
 import { createSteps, type Step } from '../../platform/batch.ts'
-import { isUnavailable, type Tx } from '../../platform/db.ts'
-import type { Runs, Settlements } from '../../platform/generated/db.ts'
+import { isUnavailable, type Tx, type WithNotNull } from '../../platform/db.ts'
+import type { OpenRuns, Runs, SettlementRecords } from '../../platform/generated/db.ts'
 import type { Metrics } from '../../platform/metrics.ts'
-import type { StepAnswer } from '../../platform/sql-step.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
+import { findSettlementOf, type SettlementRow } from '../payments/settlements.store.ts'
 import {
-  abandonRunStep,
-  admitAndKeepRunStep,
-  admitRunStep,
-  completeRunStep,
+  abandonRunsStep,
+  admitRunsStep,
+  completeRunsStep,
   finishRefundStep,
-  keepAndCompleteRunStep,
-  keepRunStep,
+  keepRunsStep,
   noteArrivalStep,
 } from './runs.steps.ts'
+import { insertReceipt } from './stored-answer.ts'
 
-export type RunRow = Selectable<Runs>
-export type SettlementRow = Selectable<Settlements>
-
-export type StoredAnswer = StepAnswer<typeof completeRunStep>
+/** A run, open or ended. */
+export type RunRow = WithNotNull<
+  Selectable<Runs>,
+  | 'tenant_id'
+  | 'payer'
+  | 'result'
+  | 'answer_status'
+  | 'answer_body'
+  | 'answer_receipt_at'
+  | 'receipt_id'
+  | 'instance'
+  | 'admission'
+  | 'finished_at'
+  | 'decided_seq'
+  | 'ended_seq'
+  | 'wallet_id'
+>
+export type OpenRunRow = Selectable<OpenRuns>
+export { findSettlementOf, type SettlementRow }
+export type SettlementRecord = Selectable<SettlementRecords>
 
 /** The steps of a run as group-committed SQL functions; see `sql/runs.sql`. */
 export type RunSteps = ReturnType<typeof createRunSteps>
@@ -30,12 +45,10 @@ export type RunSteps = ReturnType<typeof createRunSteps>
 export function createRunSteps(pool: Pick<pg.Pool, 'query'>, metrics: Metrics, maxBatch?: number) {
   const create = createSteps(pool, metrics, maxBatch)
   return {
-    admit: withRetries(create(admitRunStep)),
-    keep: withRetries(create(keepRunStep)),
-    complete: withRetries(create(completeRunStep)),
-    admitAndKeep: withRetries(create(admitAndKeepRunStep)),
-    keepAndComplete: withRetries(create(keepAndCompleteRunStep)),
-    abandon: withRetries(create(abandonRunStep)),
+    admit: withRetries(create(admitRunsStep)),
+    keep: withRetries(create(keepRunsStep)),
+    complete: withRetries(create(completeRunsStep)),
+    abandon: withRetries(create(abandonRunsStep)),
     noteUnknown: withRetries(create(noteUnknownStep)),
     noteArrival: withRetries(create(noteArrivalStep)),
     finishRefund: withRetries(create(finishRefundStep)),
@@ -52,9 +65,9 @@ const PAUSE_MS = 250
 function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
   return async (item, locks) => {
     const deadline = performance.now() + RETRY_FOR_MS
-    for (;;) {
+    for (let repeated = false; ; repeated = true) {
       try {
-        return await step(item, locks)
+        return await step(item, locks, repeated)
       } catch (error) {
         if (!isUnavailable(error) || performance.now() > deadline) throw error
         await sleep(PAUSE_MS)
@@ -65,13 +78,15 @@ function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result>
 
 /** The settlement and the run that used this nonce. */
 export async function findByNonce(tx: Tx, payer: string, nonce: string) {
-  const settlement = await tx
-    .selectFrom('settlements')
-    .selectAll()
+  const claim = await tx
+    .selectFrom('nonces')
+    .select('run_id')
     .where('payer', '=', payer)
     .where('nonce', '=', nonce)
     .executeTakeFirst()
-  return settlement && { settlement, run: await findRun(tx, settlement.run_id) }
+  if (!claim) return undefined
+  const [run, settlement] = await Promise.all([findRun(tx, claim.run_id), findSettlementOf(tx, claim.run_id)])
+  return { run, settlement }
 }
 
 export async function findByKey(tx: Tx, scope: string, route: string, key: string, now: Date) {
@@ -98,22 +113,42 @@ export async function deleteExpiredKeys(tx: Tx, now: Date, maxRows: number): Pro
   return rows.length
 }
 
-export const findRun = (tx: Tx, id: string): Promise<RunRow> =>
-  tx.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+export async function findRun(tx: Tx, id: string): Promise<RunRow> {
+  // One statement, so that a run which ends meanwhile is seen in one of the two tables.
+  const row = await tx.selectFrom('runs').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+  return row as RunRow
+}
 
-export const findSettlementOf = (tx: Tx, runId: string): Promise<SettlementRow> =>
-  tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
+export const findOpenRun = (tx: Tx, id: string): Promise<OpenRunRow | undefined> =>
+  tx.selectFrom('open_runs').selectAll().where('id', '=', id).executeTakeFirst()
 
-export async function claimDueSettlements(tx: Tx, at: Date, maxRows: number): Promise<SettlementRow[]> {
+export const findSettlementRecord = (tx: Tx, id: string): Promise<SettlementRecord> =>
+  tx.selectFrom('settlement_records').selectAll().where('id', '=', id).executeTakeFirstOrThrow()
+
+/** The stored body with its receipt, which is kept once, among the receipts. */
+export async function readAnswerBody(
+  tx: Tx,
+  run: Pick<RunRow, 'answer_body' | 'answer_receipt_at' | 'receipt_id'>,
+): Promise<string | null> {
+  if (run.answer_body === null || run.answer_receipt_at === null || run.receipt_id === null) return run.answer_body
+  const { body } = await tx
+    .selectFrom('receipts')
+    .select('body')
+    .where('id', '=', run.receipt_id)
+    .executeTakeFirstOrThrow()
+  return insertReceipt({ text: run.answer_body, receiptAt: run.answer_receipt_at }, body)
+}
+
+export async function claimDueSettlements(tx: Tx, at: Date, maxRows: number): Promise<OpenRunRow[]> {
   const { rows } =
-    await sql<SettlementRow>`select * from claim_settlements(${at}, interval '30 seconds', ${maxRows})`.execute(tx)
+    await sql<OpenRunRow>`select * from claim_settlements(${at}, interval '30 seconds', ${maxRows})`.execute(tx)
   return rows
 }
 
 /** Failed settlements whose payment may have arrived since. */
-export async function claimFailedSettlements(tx: Tx, at: Date, maxRows: number): Promise<SettlementRow[]> {
+export async function claimFailedSettlements(tx: Tx, at: Date, maxRows: number): Promise<SettlementRecord[]> {
   const { rows } =
-    await sql<SettlementRow>`select * from claim_failed_settlements(${at}, interval '60 seconds', ${maxRows})`.execute(
+    await sql<SettlementRecord>`select * from claim_failed_settlements(${at}, interval '60 seconds', ${maxRows})`.execute(
       tx,
     )
   return rows
@@ -121,22 +156,22 @@ export async function claimFailedSettlements(tx: Tx, at: Date, maxRows: number):
 
 export const scheduleChainCheck = (tx: Tx, settlementId: string, at: Date | null) =>
   tx
-    .updateTable('settlements')
+    .updateTable('settlement_records')
     .set({ next_attempt_at: at })
     .where('id', '=', settlementId)
     .where('state', '=', 'failed')
     .execute()
 
 /** Runs past their deadline, and runs of dead processes: the database drops the advisory lock of a process with its connection. */
-export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRows: number): Promise<RunRow[]> {
-  const { rows } = await sql<RunRow>`
+export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRows: number): Promise<OpenRunRow[]> {
+  const { rows } = await sql<OpenRunRow>`
     with dead as materialized (
-      select instance from (select distinct instance from runs where state in ('executing', 'settling') and instance <> ${instance}) i
+      select instance from (select distinct instance from open_runs where state in ('executing', 'settling') and instance <> ${instance}) i
       where not exists (
         select 1 from pg_locks where locktype = 'advisory' and granted
           and ((classid::bigint << 32) | objid::bigint) = hashtextextended('instance:' || instance, 0))
     )
-    select * from runs where state in ('executing', 'settling')
+    select * from open_runs where state in ('executing', 'settling')
       and (instance in (select instance from dead) or (state = 'executing' and deadline_at < ${at}))
     order by id limit ${maxRows}`.execute(tx)
   return rows
@@ -155,7 +190,11 @@ export async function listLoops(
     .where('state', 'in', ['executing', 'settling', 'completed', 'failed'])
   if (query.session_id !== undefined) select = select.where('session_id', '=', query.session_id)
   if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))
-  return select.orderBy('id', 'desc').limit(query.limit).execute()
+  const rows = await select.orderBy('id', 'desc').limit(query.limit).execute()
+  return rows as Pick<
+    RunRow,
+    'loop_id' | 'id' | 'agent_id' | 'session_id' | 'created_at' | 'state' | 'price_micro' | 'result'
+  >[]
 }
 
 export type RunsQuery = {
@@ -188,7 +227,7 @@ export async function findRunRecord(tx: Tx, tenantId: string, id: string) {
     .selectFrom('run_history')
     .leftJoin('runs', 'runs.id', 'run_history.id')
     .selectAll('run_history')
-    .select(['runs.answer_status', 'runs.answer_body'])
+    .select(['runs.answer_status', 'runs.answer_body', 'runs.answer_receipt_at'])
     .where('run_history.id', '=', id)
     .where('run_history.tenant_id', '=', tenantId)
     .executeTakeFirst()

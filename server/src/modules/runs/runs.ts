@@ -6,7 +6,7 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { notFound } from '../../platform/problem.ts'
 import type { RunResult } from './paid-unit.ts'
-import { findRunRecord, listLoops, listRuns, type RunsQuery } from './runs.store.ts'
+import { findRunRecord, listLoops, listRuns, type RunsQuery, readAnswerBody } from './runs.store.ts'
 
 /** Reads a tenant's runs and loops. `execute-run.ts` executes them. */
 export function createRuns({ db }: { db: Db }) {
@@ -41,7 +41,8 @@ export function createRuns({ db }: { db: Db }) {
     async get(tenant: TenantCaller, id: string) {
       const row = await findRunRecord(db, tenant.tenantId, id)
       if (!row) throw notFound('run')
-      const { answer_status: status, answer_body: body } = row
+      const body = await readAnswerBody(db, row)
+      const { answer_status: status } = row
       return { ...toRunItem(row), answer: status === null || body === null ? null : { status, body: JSON.parse(body) } }
     },
   }

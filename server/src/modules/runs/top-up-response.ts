@@ -23,13 +23,10 @@ export function buildTopUpCompletion(
   return {
     signed,
     body: {
-      status: 'completed',
-      run_id: topUp.id,
-      ...credit,
-      settlement,
-      receipt: signed.receipt,
-      receipt_url: `/api/receipts/${receipt_id}`,
+      before: { status: 'completed', run_id: topUp.id, ...credit, settlement },
+      after: { receipt_url: `/api/receipts/${receipt_id}` },
     },
+    summary: { receipt_id, issued_at },
     event: { type: 'wallet.topped_up', data: { ...credit, run_id: topUp.id, receipt_id } },
   }
 }

@@ -3,7 +3,7 @@ import { StepRefused } from '../../platform/batch.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict } from '../../platform/problem.ts'
 import { accounts, transfer } from '../ledger/ledger.ts'
-import { claimLocks, toKeyRow, toRunRow, toSettlementRow } from './draft-run.ts'
+import { claimLocks, toKeyItem, toOpenRunItem, toPaymentItem } from './draft-run.ts'
 import { findResponseToFirstRequest, findStoredResponse } from './find-stored-response.ts'
 import { finishRun, toKeepItem } from './finish-run.ts'
 import { readPaymentQuote } from './offer.ts'
@@ -12,6 +12,7 @@ import type { RunResponse, TopUp, TopUpResult } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
 import type { RunDeps } from './run-deps.ts'
+import type { AdmissionItem } from './runs.steps.ts'
 
 export type TopUpRequest = RequestIdentity & {
   caller: TenantCaller
@@ -65,17 +66,9 @@ async function admitTopUp(
   paymentMethod: PaymentMethod,
   result: TopUpResult,
 ): Promise<RunResponse | undefined> {
-  const key = toKeyRow(request, topUp)
-  const settlement = toSettlementRow(deps, topUp, paymentMethod)
-  const item = {
-    run: toRunRow(deps, topUp),
-    key,
-    settlement,
-    ...buildAdmissionRecords(deps, request, topUp),
-    keep: toKeepItem(deps, topUp, result),
-  }
+  const item = buildTopUpAdmission(deps, request, topUp, paymentMethod, result)
   try {
-    await deps.steps.admitAndKeep(item, [...topUp.locks, ...claimLocks(settlement, key)])
+    await deps.steps.admit(item, [...topUp.locks, ...claimLocks(item)])
     return undefined
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error
@@ -86,26 +79,27 @@ async function admitTopUp(
 }
 
 /** A top-up holds no limit, because nothing is delivered before the money has arrived. */
-function buildAdmissionRecords(deps: RunDeps, request: TopUpRequest, topUp: TopUp) {
-  const at = topUp.createdAt.toISOString()
+function buildTopUpAdmission(
+  deps: RunDeps,
+  request: TopUpRequest,
+  topUp: TopUp,
+  paymentMethod: PaymentMethod,
+  result: TopUpResult,
+): AdmissionItem {
+  const entries = transfer(accounts.chain, accounts.wallet(request.walletId), topUp.priceMicro)
   return {
+    ...toOpenRunItem(deps, topUp, entries),
+    ...toPaymentItem(paymentMethod),
+    key: toKeyItem(request, topUp),
     escrow: null,
     holds: [],
-    grants: {},
-    ledger: {
-      id: topUp.pendingId,
-      tenant_id: topUp.tenantId,
-      code: 'topup',
-      ref: topUp.id,
-      created_at: at,
-      asset: 'USDC',
-      entries: transfer(accounts.chain, accounts.wallet(request.walletId), topUp.priceMicro),
-    },
+    grants: null,
+    result,
+    next_attempt_at: toKeepItem(deps, topUp, result).next_attempt_at,
     audit: {
       id: deps.ids.next('aud'),
-      tenant_id: topUp.tenantId,
       type: 'topup.admitted',
-      occurred_at: at,
+      occurred_at: topUp.createdAt.toISOString(),
       actor: request.caller.keyId,
       subject: topUp.id,
       data: { wallet_id: request.walletId, amount: topUp.priceMicro.toString() },

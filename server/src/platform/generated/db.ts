@@ -240,6 +240,96 @@ export type EmbeddedChainOwner = {
   url: string
 }
 
+export type EndedRuns = {
+  id: string
+  kind: string
+  tenant_id: string | null
+  payer: string | null
+  agent_id: string
+  session_id: string
+  loop_id: string
+  action: string
+  state: string
+  outcome: string
+  request_hash: string
+  request: unknown
+  terms: unknown
+  price_micro: bigint
+  result: unknown
+  answer_status: number | null
+  answer_body: string | null
+  instance: string | null
+  admission: string | null
+  created_at: Date
+  deadline_at: Date
+  finished_at: Date | null
+  decided_seq: bigint | null
+  ended_seq: bigint | null
+  receipt_id: string | null
+  answer_receipt_at: number | null
+  wallet_id: string | null
+}
+
+export type EndedRunsBefore = {
+  id: string
+  kind: string
+  tenant_id: string | null
+  payer: string | null
+  agent_id: string
+  session_id: string
+  loop_id: string
+  action: string
+  state: string
+  outcome: string
+  request_hash: string
+  request: unknown
+  terms: unknown
+  price_micro: bigint
+  result: unknown
+  answer_status: number | null
+  answer_body: string | null
+  instance: string | null
+  admission: string | null
+  created_at: Date
+  deadline_at: Date
+  finished_at: Date | null
+  decided_seq: bigint | null
+  ended_seq: bigint | null
+  receipt_id: string | null
+  answer_receipt_at: number | null
+  wallet_id: string | null
+}
+
+export type EndedRunsDefault = {
+  id: string
+  kind: string
+  tenant_id: string | null
+  payer: string | null
+  agent_id: string
+  session_id: string
+  loop_id: string
+  action: string
+  state: string
+  outcome: string
+  request_hash: string
+  request: unknown
+  terms: unknown
+  price_micro: bigint
+  result: unknown
+  answer_status: number | null
+  answer_body: string | null
+  instance: string | null
+  admission: string | null
+  created_at: Date
+  deadline_at: Date
+  finished_at: Date | null
+  decided_seq: bigint | null
+  ended_seq: bigint | null
+  receipt_id: string | null
+  answer_receipt_at: number | null
+  wallet_id: string | null
+}
+
 export type Escrows = {
   id: string
   tenant_id: string
@@ -275,17 +365,6 @@ export type FrozenAgents = {
 export type GovernanceVersions = {
   tenant_id: string
   version: bigint
-}
-
-export type Holds = {
-  holder: string
-  scope: string
-  period: string
-  amount_micro: bigint
-  on_success: string
-  state: Generated<string>
-  created_at: Date
-  measure: Generated<string>
 }
 
 export type IdempotencyAnswers = {
@@ -345,6 +424,18 @@ export type Lanes = {
   updated_at: Date
 }
 
+export type Ledger = {
+  id: string
+  tenant_id: string | null
+  status: string
+  code: string
+  ref: string
+  asset: string
+  accounts: string[]
+  amounts: bigint[]
+  created_at: Date
+}
+
 export type LedgerBalances = {
   tenant_id: string
   account: string
@@ -355,14 +446,29 @@ export type LedgerBalances = {
   since_snapshot: bigint
 }
 
-export type LedgerEntries = {
-  transaction_id: string
-  line: number
-  account: string
-  layer: string
-  asset: string
-  amount_micro: bigint
+export type LedgerDefault = {
+  id: string
   tenant_id: string | null
+  status: string
+  code: string
+  ref: string
+  asset: string
+  accounts: string[]
+  amounts: bigint[]
+  created_at: Date
+}
+
+export type LedgerEntries = {
+  transaction_id: string | null
+  line: number | null
+  account: string | null
+  asset: string | null
+  amount_micro: bigint | null
+  tenant_id: string | null
+  status: string | null
+  code: string | null
+  ref: string | null
+  created_at: Date | null
 }
 
 export type LedgerQueue = {
@@ -375,16 +481,6 @@ export type LedgerSnapshots = {
   asset: string
   transaction_id: string
   balance_micro: bigint
-}
-
-export type LedgerTransactions = {
-  id: string
-  tenant_id: string | null
-  kind: string
-  pending_id: string | null
-  code: string
-  ref: string
-  created_at: Date
 }
 
 export type LimitDefinitions = {
@@ -464,6 +560,54 @@ export type Memories = {
   words: Generated<string>
 }
 
+export type Nonces = {
+  payer: string
+  nonce: string
+  network: string
+  asset: string
+  run_id: string
+}
+
+export type OpenHolds = {
+  holder: string | null
+  scope: string | null
+  period: string | null
+  amount_micro: bigint | null
+}
+
+export type OpenRuns = {
+  id: string
+  kind: string
+  tenant_id: string | null
+  payer: string | null
+  agent_id: string
+  session_id: string
+  loop_id: string
+  action: string
+  state: string
+  outcome: string
+  request_hash: string
+  request: unknown
+  terms: unknown
+  price_micro: bigint
+  result: unknown
+  instance: string | null
+  admission: string | null
+  created_at: Date
+  deadline_at: Date
+  decided_seq: bigint | null
+  holds: Generated<unknown>
+  wallet_id: string | null
+  accounts: string[] | null
+  amounts: bigint[] | null
+  payment: unknown
+  payment_state: string | null
+  reason: string | null
+  attempts: Generated<number>
+  next_attempt_at: Date | null
+  updated_at: Date
+}
+
 export type Overrides = {
   id: string
   tenant_id: string
@@ -528,6 +672,21 @@ export type Payouts = {
   requested_by: string
   created_at: Date
   updated_at: Date
+  accounts: string[]
+  amounts: bigint[]
+}
+
+export type PendingEntries = {
+  transaction_id: string | null
+  line: number | null
+  account: string | null
+  asset: string | null
+  amount_micro: bigint | null
+  tenant_id: string | null
+  status: string | null
+  code: string | null
+  ref: string | null
+  created_at: Date | null
 }
 
 export type Policies = {
@@ -598,6 +757,7 @@ export type Preauths = {
   decided_seq: bigint | null
   ended_seq: bigint | null
   outcome: Generated<string>
+  holds: Generated<unknown>
 }
 
 export type Receipts = {
@@ -745,30 +905,33 @@ export type RunLatencies = {
 }
 
 export type Runs = {
-  id: string
-  kind: string
+  id: string | null
+  kind: string | null
   tenant_id: string | null
   payer: string | null
-  agent_id: string
-  session_id: string
-  loop_id: string
-  action: string
-  state: string
-  outcome: string
-  request_hash: string
+  agent_id: string | null
+  session_id: string | null
+  loop_id: string | null
+  action: string | null
+  state: string | null
+  outcome: string | null
+  request_hash: string | null
   request: unknown
   terms: unknown
-  price_micro: bigint
+  price_micro: bigint | null
   result: unknown
   answer_status: number | null
   answer_body: string | null
+  answer_receipt_at: number | null
+  receipt_id: string | null
   instance: string | null
   admission: string | null
-  created_at: Date
-  deadline_at: Date
+  created_at: Date | null
+  deadline_at: Date | null
   finished_at: Date | null
   decided_seq: bigint | null
   ended_seq: bigint | null
+  wallet_id: string | null
 }
 
 export type SequencerLease = {
@@ -787,7 +950,7 @@ export type Sessions = {
   expires_at: Date
 }
 
-export type Settlements = {
+export type SettlementRecords = {
   id: string
   run_id: string
   tenant_id: string | null
@@ -809,6 +972,31 @@ export type Settlements = {
   next_attempt_at: Date | null
   created_at: Date
   updated_at: Date
+  wallet_id: string | null
+}
+
+export type Settlements = {
+  id: string | null
+  run_id: string | null
+  tenant_id: string | null
+  method: string | null
+  state: string | null
+  network: string | null
+  asset: string | null
+  payer: string | null
+  pay_to: string | null
+  amount_micro: bigint | null
+  nonce: string | null
+  valid_before: bigint | null
+  payment: unknown
+  transaction: string | null
+  shared_transaction: boolean | null
+  block: bigint | null
+  reason: string | null
+  attempts: number | null
+  next_attempt_at: Date | null
+  created_at: Date | null
+  updated_at: Date | null
   wallet_id: string | null
 }
 
@@ -914,11 +1102,13 @@ export type DB = {
   chain_transactions: ChainTransactions
   decisions: Decisions
   embedded_chain_owner: EmbeddedChainOwner
+  ended_runs: EndedRuns
+  ended_runs_before: EndedRunsBefore
+  ended_runs_default: EndedRunsDefault
   escrows: Escrows
   events: Events
   frozen_agents: FrozenAgents
   governance_versions: GovernanceVersions
-  holds: Holds
   idempotency_answers: IdempotencyAnswers
   journal: Journal
   lane_hours: LaneHours
@@ -926,11 +1116,12 @@ export type DB = {
   lane_trust: LaneTrust
   lane_window: LaneWindow
   lanes: Lanes
+  ledger: Ledger
   ledger_balances: LedgerBalances
+  ledger_default: LedgerDefault
   ledger_entries: LedgerEntries
   ledger_queue: LedgerQueue
   ledger_snapshots: LedgerSnapshots
-  ledger_transactions: LedgerTransactions
   limit_definitions: LimitDefinitions
   limits: Limits
   log_cosignatures: LogCosignatures
@@ -939,11 +1130,15 @@ export type DB = {
   log_tiles: LogTiles
   mandates: Mandates
   memories: Memories
+  nonces: Nonces
+  open_holds: OpenHolds
+  open_runs: OpenRuns
   overrides: Overrides
   paper_accounts: PaperAccounts
   paper_journal: PaperJournal
   paper_orders: PaperOrders
   payouts: Payouts
+  pending_entries: PendingEntries
   policies: Policies
   policy_versions: PolicyVersions
   preauths: Preauths
@@ -962,6 +1157,7 @@ export type DB = {
   runs: Runs
   sequencer_lease: SequencerLease
   sessions: Sessions
+  settlement_records: SettlementRecords
   settlements: Settlements
   signing_keys: SigningKeys
   spend_history: SpendHistory

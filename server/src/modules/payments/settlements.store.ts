@@ -1,0 +1,87 @@
+import { type Selectable, sql } from 'kysely'
+import type { Tx, WithNotNull } from '../../platform/db.ts'
+import type { Settlements } from '../../platform/generated/db.ts'
+
+export type SettlementRow = WithNotNull<
+  Selectable<Settlements>,
+  'tenant_id' | 'payment' | 'transaction' | 'block' | 'reason' | 'next_attempt_at' | 'wallet_id'
+>
+export type SettlementWithPayout = SettlementRow & {
+  payout_id: string | null
+  payout_state: string | null
+  payout_transaction: string | null
+}
+
+export async function findSettlementOf(tx: Tx, runId: string): Promise<SettlementRow> {
+  const row = await tx.selectFrom('settlements').selectAll().where('run_id', '=', runId).executeTakeFirstOrThrow()
+  return row as SettlementRow
+}
+
+export async function findSettlementWithPayout(tx: Tx, runId: string): Promise<SettlementWithPayout | undefined> {
+  const row = await tx
+    .selectFrom('settlements as settlement')
+    .leftJoin('payouts as payout', 'payout.settlement_id', 'settlement.id')
+    .selectAll('settlement')
+    .select(['payout.id as payout_id', 'payout.state as payout_state', 'payout.transaction as payout_transaction'])
+    .where('settlement.run_id', '=', runId)
+    .executeTakeFirst()
+  return row as SettlementWithPayout | undefined
+}
+
+/** The run of a settlement: it has a record, its run is open, or it was paid from a wallet and the ids agree. */
+export async function findRunOfSettlement(tx: Tx, settlementId: string): Promise<string | undefined> {
+  const { rows } = await sql<{ run_id: string }>`
+    select run_id from settlement_records where id = ${settlementId}
+    union all
+    select id from open_runs where terms->>'settlement_id' = ${settlementId}
+    union all
+    select id from ended_runs where id = ${settlementId.replace(/^stl_/, 'run_')} and terms->>'settlement_id' = ${settlementId}
+    limit 1`.execute(tx)
+  return rows[0]?.run_id
+}
+
+export async function findRunOfNonce(tx: Tx, payer: string, nonce: string): Promise<string | undefined> {
+  const row = await tx
+    .selectFrom('nonces')
+    .select('run_id')
+    .where('payer', '=', payer)
+    .where('nonce', '=', nonce)
+    .executeTakeFirst()
+  return row?.run_id
+}
+
+export async function listSettlements(
+  tx: Tx,
+  tenantId: string,
+  query: { limit: number; cursor?: string; state?: string },
+): Promise<SettlementWithPayout[]> {
+  const { rows } = await sql<SettlementWithPayout>`
+    select settlement.*, payout.id as payout_id, payout.state as payout_state, payout.transaction as payout_transaction
+    from tenant_settlements(${tenantId}, ${query.cursor ?? null}, ${query.state ?? null}, ${query.limit}) settlement
+    left join payouts payout on payout.settlement_id = settlement.id
+    order by settlement.id desc`.execute(tx)
+  return rows
+}
+
+/** Every x402 settlement in the order of its id. */
+export async function listX402Settlements(tx: Tx, after: string, limit: number): Promise<SettlementRow[]> {
+  const rows = await tx
+    .selectFrom('settlements')
+    .selectAll()
+    .where('method', '=', 'x402')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(limit)
+    .execute()
+  return rows as SettlementRow[]
+}
+
+export async function listOpenX402Settlements(tx: Tx): Promise<SettlementRow[]> {
+  const rows = await tx
+    .selectFrom('settlements')
+    .selectAll()
+    .where('method', '=', 'x402')
+    .where('state', 'in', ['pending', 'unknown'])
+    .execute()
+  return rows as SettlementRow[]
+}
