@@ -41,7 +41,11 @@ create table open_runs (
   updated_at timestamptz not null,
   check ((payment is null) = (payment_state is null)),
   check ((accounts is null) = (state in ('pending_approval', 'approved')))
-) with (fillfactor = 50, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0);
+) with (
+  fillfactor = 70, autovacuum_vacuum_threshold = 1000, autovacuum_vacuum_scale_factor = 0,
+  -- A row lives for seconds, so compressing it or moving parts of it out of line is not worth the work.
+  toast_tuple_target = 8160
+);
 
 create index open_runs_of_tenant on open_runs (tenant_id, id desc);
 
@@ -58,6 +62,26 @@ select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id,
        coalesce(settlement.updated_at, run.created_at)
 from runs run left join settlements settlement on settlement.run_id = run.id
 where run.state in ('pending_approval', 'approved', 'executing', 'settling');
+
+-- What the steps that end a run still need of its open row.
+create type ended_run as (
+  id text,
+  kind text,
+  tenant_id text,
+  agent_id text,
+  created_at timestamptz,
+  price_micro bigint,
+  holds jsonb,
+  wallet_id text,
+  accounts text[],
+  amounts bigint[],
+  payer text,
+  payment jsonb,
+  attempts int,
+  settlement_id text,
+  escrow_id text,
+  grants jsonb
+);
 
 -- The nonce of a payment is kept for good: one (network, asset, payer, nonce) buys one run.
 create table nonces (
@@ -92,7 +116,27 @@ alter table ended_runs_before
   add column answer_receipt_at int,
   add column wallet_id text;
 drop index runs_unfinished, runs_by_agent, runs_by_tenant_outcome;
-create table ended_runs (like ended_runs_before including defaults including constraints) partition by range (id);
+-- Compressed in place: a part that is moved out of line costs a row and an index entry of its own.
+alter table ended_runs_before
+  alter column kind set storage main,
+  alter column tenant_id set storage main,
+  alter column payer set storage main,
+  alter column agent_id set storage main,
+  alter column session_id set storage main,
+  alter column loop_id set storage main,
+  alter column action set storage main,
+  alter column state set storage main,
+  alter column outcome set storage main,
+  alter column request_hash set storage main,
+  alter column request set storage main,
+  alter column terms set storage main,
+  alter column result set storage main,
+  alter column answer_body set storage main,
+  alter column instance set storage main,
+  alter column admission set storage main,
+  alter column receipt_id set storage main,
+  alter column wallet_id set storage main;
+create table ended_runs (like ended_runs_before including defaults including constraints including storage) partition by range (id);
 alter table ended_runs add primary key (id);
 create index ended_runs_of_tenant on ended_runs (tenant_id, id desc) where tenant_id is not null;
 create index ended_runs_of_session on ended_runs (tenant_id, session_id, id desc) where tenant_id is not null;

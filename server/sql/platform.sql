@@ -8,68 +8,78 @@ begin
   end loop;
 end $$;
 
--- Runs one step over a batch of inputs and returns for each {ok, result}, {ok, sqlstate, message, detail} or {busy: the name of a lock}.
--- A set step takes all inputs at once. If that is refused, or if the step has no set form, each input runs in its own
+-- Runs a batch of inputs, each of its own step, in one transaction, and returns for each {ok, result},
+-- {ok, sqlstate, message, detail} or {busy: the name of a lock}.
+-- A set step takes all its inputs at once. If that is refused, or if the step has no set form, each input runs in its own
 -- exception block, so that a refusal undoes that input alone.
--- lock_names, lock_items: the locks and the place of the input that needs each. Without `wait`, an input whose lock another
+-- locks, lock_places: the locks and the place of the input that needs each. Without `wait`, an input whose lock another
 -- transaction holds is returned as busy, so that it delays nobody else in the batch.
 -- repeated: some inputs may have been committed before, and only the reply was lost.
-create or replace function run_steps(step text, is_set boolean, inputs jsonb, lock_names text[], lock_items int[], wait boolean, repeated boolean) returns jsonb language plpgsql as $$
+create or replace function run_steps(steps text[], is_set boolean[], inputs jsonb, locks text[], lock_places int[], wait boolean, repeated boolean) returns jsonb language plpgsql as $$
 declare
-  items jsonb[] := array(select value from jsonb_array_elements(inputs));
-  -- The name of the first lock that each busy input waits for, by its place.
+  -- The name of a lock that each busy input waits for, by its place.
   busy jsonb := '{}';
-  ready jsonb[];
+  batch record;
   answers jsonb[];
   answer jsonb;
-  results jsonb[] := '{}';
+  results jsonb[] := array_fill(null::jsonb, array[cardinality(steps)]);
   error_state text;
   error_message text;
   error_detail text;
 begin
   if wait then
     set local lock_timeout = '10s';
-    perform lock_names(lock_names);
+    perform lock_names(locks);
   else
-    select coalesce(jsonb_object_agg(needed.item::text, needed.name), '{}') into busy
-    from unnest(lock_names, lock_items) as needed(name, item) where not pg_try_advisory_xact_lock(hashtextextended(needed.name, 0));
-  end if;
-  ready := case when busy = '{}' then items else array(select item from unnest(items) with ordinality as listed(item, place) where not busy ? place::text order by place) end;
-
-  if is_set and cardinality(ready) > 1 then
-    begin
-      execute format('select %I($1, $2)', step) into answers using ready, repeated;
-      results := array(select jsonb_build_object('ok', true, 'result', each_answer) from unnest(answers) with ordinality as listed(each_answer, place) order by place);
-    exception when others then
-      get stacked diagnostics error_state = returned_sqlstate;
-      if is_batch_failure(error_state) then
-        raise;
-      end if;
-    end;
+    select coalesce(jsonb_object_agg(needed.place::text, needed.name), '{}') into busy
+    from unnest(locks, lock_places) as needed(name, place) where not pg_try_advisory_xact_lock(hashtextextended(needed.name, 0));
   end if;
 
-  if results = '{}' then
-    for place in 1 .. cardinality(ready) loop
+  for batch in
+    select each_step.step, each_step.is_set, array_agg(input.value order by input.place) as inputs, array_agg(input.place::int order by input.place) as places
+    from jsonb_array_elements(inputs) with ordinality as input(value, place)
+    join unnest(steps, is_set) with ordinality as each_step(step, is_set, place) on each_step.place = input.place
+    where not busy ? input.place::text
+    group by each_step.step, each_step.is_set order by min(input.place)
+  loop
+    answers := null;
+    if batch.is_set and cardinality(batch.inputs) > 1 then
       begin
-        if is_set then
-          execute format('select (%I($1, $2))[1]', step) into answer using ready[place:place], repeated;
-        else
-          execute format('select %I($1)', step) into answer using ready[place];
+        execute format('select %I($1, $2)', batch.step) into answers using batch.inputs, repeated;
+        for i in 1 .. cardinality(answers) loop
+          results[batch.places[i]] := jsonb_build_object('ok', true, 'result', answers[i]);
+        end loop;
+      exception when others then
+        get stacked diagnostics error_state = returned_sqlstate;
+        if is_batch_failure(error_state) then
+          raise;
         end if;
-        results := results || jsonb_build_object('ok', true, 'result', answer);
+        answers := null;
+      end;
+    end if;
+    continue when answers is not null;
+
+    for i in 1 .. cardinality(batch.inputs) loop
+      begin
+        if batch.is_set then
+          execute format('select (%I($1, $2))[1]', batch.step) into answer using batch.inputs[i:i], repeated;
+        else
+          execute format('select %I($1)', batch.step) into answer using batch.inputs[i];
+        end if;
+        results[batch.places[i]] := jsonb_build_object('ok', true, 'result', answer);
       exception when others then
         get stacked diagnostics error_state = returned_sqlstate, error_message = message_text, error_detail = pg_exception_detail;
         if is_batch_failure(error_state) then
           raise;
         end if;
-        results := results || jsonb_build_object('ok', false, 'sqlstate', error_state, 'message', error_message, 'detail', error_detail);
+        results[batch.places[i]] := jsonb_build_object('ok', false, 'sqlstate', error_state, 'message', error_message, 'detail', error_detail);
       end;
     end loop;
-  end if;
+  end loop;
 
-  for place in 1 .. cardinality(items) loop
-    if busy ? place::text then
-      results := results[: place - 1] || jsonb_build_object('busy', busy->place::text) || results[place :];
+  for i in 1 .. cardinality(results) loop
+    if busy ? i::text then
+      results[i] := jsonb_build_object('busy', busy->i::text);
     end if;
   end loop;
   return to_jsonb(results);

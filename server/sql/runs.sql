@@ -50,14 +50,14 @@ begin
 end $$;
 
 -- Completes or reverses the reservations made by `begin_in_wallets`.
-create or replace function end_in_wallets(ended open_runs[], items jsonb[], success boolean) returns void language plpgsql as $$
+create or replace function end_in_wallets(ended ended_run[], items jsonb[], success boolean) returns void language plpgsql as $$
 declare
   total record;
   escrow jsonb;
 begin
   for total in
     select run.wallet_id, run.kind = 'topup' as is_topup, sum(run.price_micro)::bigint as amount
-    from unnest(ended) as run where run.wallet_id is not null and run.terms->>'escrow_id' is null group by 1, 2 order by 1, 2
+    from unnest(ended) as run where run.wallet_id is not null and run.escrow_id is null group by 1, 2 order by 1, 2
   loop
     if total.is_topup then
       perform move_in_wallet(total.wallet_id, case when success then total.amount else 0 end, 0, -total.amount, 0);
@@ -139,35 +139,47 @@ begin
   return array_fill('{}'::jsonb, array[cardinality(items)]);
 end $$;
 
--- Deletes the open rows of a batch. When one is not there, or not in a state that may end so, the batch is refused.
-create or replace function take_open_runs(items jsonb[], success boolean) returns open_runs[] language plpgsql as $$
+-- Moves the rows of a batch from the open runs to the ended ones and returns what the other tables need of them. A run that is
+-- not open, or not in a state that may end so, is left out.
+create or replace function move_to_ended(items jsonb[], final_state text) returns ended_run[] language plpgsql as $$
 declare
-  taken open_runs[];
+  ended ended_run[];
 begin
-  with taken_rows as (
+  with open as (
     delete from open_runs run using unnest(items) as item
     where run.id = item->>'run_id'
       -- A payment from a wallet is settled by the same transaction that stores the result.
-      and (run.state = 'settling' or (run.state = 'executing' and (not success or run.admission = item->>'admission')))
-    returning run.*
+      and (run.state = 'settling' or (run.state = 'executing' and (final_state = 'failed' or run.admission = item->>'admission')))
+    returning run.*, item
+  ), moved as (
+    insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
+                            answer_status, answer_body, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
+    select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
+           -- The answer of a completed run tells these; a failed run may still need them for a refund.
+           case final_state when 'completed' then run.terms - '{locks,route,pricing,pending_id}'::text[] else run.terms end,
+           run.price_micro, item->'result', (item#>>'{answer,status}')::int, item#>>'{answer,body}', (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.instance, run.admission, run.created_at,
+           run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id
+    from open run order by run.id
   )
-  select array_agg(row(taken_rows.*)::open_runs order by taken_rows.id) into taken from taken_rows;
-  return coalesce(taken, '{}');
+  select array_agg(row(run.id, run.kind, run.tenant_id, run.agent_id, run.created_at, run.price_micro, run.holds, run.wallet_id, run.accounts, run.amounts, run.payer, run.payment, run.attempts,
+    run.terms->>'settlement_id', run.terms->>'escrow_id',
+    case when run.terms#>>'{ruling,approval_id}' is not null or run.terms#>>'{ruling,override_id}' is not null or run.terms#>>'{ruling,preauth_id}' is not null then run.terms->'ruling' end)::ended_run order by run.id)
+  into ended from open run;
+  return coalesce(ended, '{}');
 end $$;
 
 -- Transaction C. The request or the reconciler, whichever comes first, stores the response; the other reads it.
 -- item: {run_id, admission?, at, transaction?, block?, shared, escrow?, ledger_id, answer: {status, body, receipt_at}, result, receipt, memory?, events[], audit}
 create or replace function complete_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
-  ended open_runs[] := take_open_runs(items, true);
+  ended ended_run[] := move_to_ended(items, 'completed');
 begin
   if cardinality(ended) < cardinality(items) then
     return run_ended_before(items);
   end if;
-  perform write_ended_runs(ended, items, 'completed');
   insert into settlement_records (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id,
                                   transaction, shared_transaction, block, attempts, created_at, updated_at)
-  select run.terms->>'settlement_id', run.id, run.tenant_id, 'x402', 'settled', run.payment#>>'{terms,network}', run.payment#>>'{terms,asset}', run.payer, run.payment#>>'{terms,payTo}', run.price_micro,
+  select run.settlement_id, run.id, run.tenant_id, 'x402', 'settled', run.payment#>>'{terms,network}', run.payment#>>'{terms,asset}', run.payer, run.payment#>>'{terms,payTo}', run.price_micro,
          run.payment#>>'{authorization,nonce}', (run.payment#>>'{authorization,validBefore}')::bigint, jsonb_build_object('signature', run.payment->'signature'), run.wallet_id,
          item->>'transaction', (item->>'shared')::boolean, (item->>'block')::bigint, run.attempts, run.created_at, (item->>'at')::timestamptz
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.payment is not null order by run.id;
@@ -175,7 +187,7 @@ begin
   perform write_ledger(ended, items, 'posted');
   perform settle_holds(array_agg(run.holds), array_agg(true), array_agg(run.price_micro)) from unnest(ended) as run where run.holds <> '[]';
   perform close_preauth_of(run.id, 'settled', run.price_micro, item->>'transaction', item#>>'{receipt,id}', (item->>'at')::timestamptz)
-  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.terms#>>'{ruling,preauth_id}' is not null;
+  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.grants->>'preauth_id' is not null;
   perform write_memory(item->'memory') from unnest(items) as item where item->'memory' <> 'null';
   perform write_journal(ended, items, 'completed');
   return array_fill('{"first": true}'::jsonb, array[cardinality(items)]);
@@ -185,23 +197,22 @@ end $$;
 -- item: {run_id, at, reason, escrow?, ledger_id, answer: {status, body, receipt_at}, result, receipt, events[], audit}
 create or replace function abandon_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
-  ended open_runs[] := take_open_runs(items, false);
+  ended ended_run[] := move_to_ended(items, 'failed');
 begin
   if cardinality(ended) < cardinality(items) then
     return run_ended_before(items);
   end if;
-  perform write_ended_runs(ended, items, 'failed');
   -- Anyone who has seen the payment can still submit it to the chain, so the reconciler keeps watching it.
   insert into settlement_records (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, payment, wallet_id,
                                   reason, attempts, next_attempt_at, created_at, updated_at)
-  select run.terms->>'settlement_id', run.id, run.tenant_id, 'x402', 'failed', run.payment#>>'{terms,network}', run.payment#>>'{terms,asset}', run.payer, run.payment#>>'{terms,payTo}', run.price_micro,
+  select run.settlement_id, run.id, run.tenant_id, 'x402', 'failed', run.payment#>>'{terms,network}', run.payment#>>'{terms,asset}', run.payer, run.payment#>>'{terms,payTo}', run.price_micro,
          run.payment#>>'{authorization,nonce}', (run.payment#>>'{authorization,validBefore}')::bigint, run.payment, run.wallet_id,
          item->>'reason', run.attempts, (item->>'at')::timestamptz + interval '60 seconds', run.created_at, (item->>'at')::timestamptz
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.payment is not null order by run.id;
   perform end_in_wallets(ended, items, false);
   perform write_ledger(ended, items, 'voided');
   perform settle_holds(array_agg(run.holds), array_agg(false), array_agg(0::bigint)) from unnest(ended) as run where run.holds <> '[]';
-  perform restore_grants(run.id, run.terms->'ruling', (item->>'at')::timestamptz) from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id;
+  perform restore_grants(run.id, run.grants, (item->>'at')::timestamptz) from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.grants is not null;
   perform write_journal(ended, items, 'failed');
   return array_fill('{"first": true}'::jsonb, array[cardinality(items)]);
 end $$;
@@ -215,17 +226,8 @@ begin
   perform refuse(409, 'run_not_open', jsonb_build_object('run_id', items[1]->>'run_id'));
 end $$;
 
-create or replace function write_ended_runs(ended open_runs[], items jsonb[], final_state text) returns void language sql as $$
-  insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-                          answer_status, answer_body, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
-  select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request, run.terms, run.price_micro, item->'result',
-         (item#>>'{answer,status}')::int, item#>>'{answer,body}', (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.instance, run.admission, run.created_at, run.deadline_at, (item->>'at')::timestamptz,
-         run.decided_seq, nextval('decision_order'), run.wallet_id
-  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id
-$$;
-
 -- A voided transaction keeps the id under which it was pending; a posting has its own.
-create or replace function write_ledger(ended open_runs[], items jsonb[], final_status text) returns void language sql as $$
+create or replace function write_ledger(ended ended_run[], items jsonb[], final_status text) returns void language sql as $$
   with written as (
     insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
     select item->>'ledger_id', run.tenant_id, final_status, run.kind, run.id, 'USDC', run.accounts, run.amounts, (item->>'at')::timestamptz
@@ -236,15 +238,15 @@ create or replace function write_ledger(ended open_runs[], items jsonb[], final_
 $$;
 
 -- The receipts of ended runs, and one row of the journal for each: the sequencer writes events, audit, sums and the place in the
--- log from it. Nothing is recorded for a guest but receipt and sums.
-create or replace function write_journal(ended open_runs[], items jsonb[], final_state text) returns void language sql as $$
+-- log from it. Events are left out when nobody has subscribed, and nothing is recorded for a guest but receipt and sums.
+create or replace function write_journal(ended ended_run[], items jsonb[], final_state text) returns void language sql as $$
   insert into receipts (id, run_id, tenant_id, kind, agent_id, payer, issued_at, body, hash, prev_hash)
   select item#>>'{receipt,id}', item#>>'{receipt,run_id}', item#>>'{receipt,tenant_id}', item#>>'{receipt,kind}', item#>>'{receipt,agent_id}', item#>>'{receipt,payer}', (item#>>'{receipt,issued_at}')::timestamptz,
          item#>>'{receipt,body}', item#>>'{receipt,hash}', item#>>'{receipt,prev_hash}'
   from unnest(items) as item;
   insert into journal (tenant_id, at, events, audits, receipt_id, ended)
-  select run.tenant_id, (item->>'at')::timestamptz, case when run.tenant_id is not null then item->'events' end, case when run.tenant_id is not null then jsonb_build_array(item->'audit') end,
-         item#>>'{receipt,id}', jsonb_build_object(
+  select run.tenant_id, (item->>'at')::timestamptz, case when exists (select 1 from webhook_subscriptions subscription where subscription.tenant_id = run.tenant_id and subscription.deleted_at is null) then item->'events' end,
+         case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', jsonb_build_object(
            'run_id', run.id, 'kind', run.kind, 'agent_id', run.agent_id, 'state', final_state, 'created_at', run.created_at, 'price_micro', run.price_micro,
            'cost_usd', item#>'{result,execution,usage,cost_usd}', 'latency_ms', item#>'{result,execution,latency_ms}')
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id

@@ -7,9 +7,9 @@ import type { Metrics } from './metrics.ts'
 import type { StepAnswer, StepDefinition, StepInput } from './sql-step.ts'
 
 /**
- * Group commit. All inputs of a step that are waiting are sent in one call and committed once. A refusal undoes its own
- * input and leaves the others of the batch. An input whose lock another transaction holds leaves its batch and waits with
- * others for the same lock, so that one slow tenant delays nobody else.
+ * Group commit. All inputs that are waiting, of any step, are sent in one call and committed once. A refusal undoes its
+ * own input and leaves the others of the batch. An input whose lock another transaction holds leaves its batch and waits
+ * with others for the same lock, so that one slow tenant delays nobody else.
  * `repeated` says that this input may have been committed before, and only the reply was lost.
  */
 export type Step<Input, Answer> = (input: Input, locks: readonly string[], repeated?: boolean) => Promise<Answer>
@@ -27,6 +27,7 @@ export class StepRefused extends Error {
 }
 
 type WaitingItem = {
+  definition: StepDefinition
   input: unknown
   locks: readonly string[]
   repeated: boolean
@@ -41,91 +42,148 @@ type ItemResult =
 
 const MAX_BATCH = 64
 const MAX_WAITING = 10_000
-/** Batches that wait for a lock at the same time; each occupies a database connection. */
+/** A second batch is prepared and sent while the first one commits. */
+const MAX_BATCHES = 2
+/** Batches that wait for a lock of another process at the same time; each occupies a database connection. */
 const MAX_LOCK_WAITS = 4
 
 /** `maxBatch` is set only by the benchmark of group commit. */
 export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, maxBatch = MAX_BATCH) {
-  return function createStep<Input extends TSchema, Answer extends TSchema>(
+  const waiting: WaitingItem[] = []
+  /** Inputs that wait for a lock of another process, by its name. */
+  const waitingForLock = new Map<string, WaitingItem[]>()
+  const locksInWait = new Set<string>()
+  /** The locks of the batches under way: an input that needs one of them waits here, not in the database. */
+  const locksInUse = new Set<string>()
+  let isScheduled = false
+  let batches = 0
+  let itemCount = 0
+
+  const startBatches = () => {
+    isScheduled = false
+    while (batches < MAX_BATCHES) {
+      const batch = takeBatch(waiting, locksInUse, maxBatch)
+      if (batch.length === 0) return
+      void drainBatch(batch)
+    }
+  }
+
+  const drainBatch = async (batch: WaitingItem[]) => {
+    batches += 1
+    const locks = batch.flatMap((item) => item.locks)
+    for (const lock of locks) locksInUse.add(lock)
+    await runBatch(batch, false)
+    for (const lock of locks) locksInUse.delete(lock)
+    batches -= 1
+    startBatches()
+  }
+
+  /** One batch at a time for each lock, and the locks in turn. */
+  const drainLocks = async () => {
+    for (;;) {
+      const name = locksInWait.size < MAX_LOCK_WAITS && [...waitingForLock.keys()].find((key) => !locksInWait.has(key))
+      if (!name) return
+      const items = waitingForLock.get(name)!
+      const batch = items.splice(0, maxBatch)
+      waitingForLock.delete(name)
+      if (items.length > 0) waitingForLock.set(name, items)
+      locksInWait.add(name)
+      await runBatch(batch, true)
+      locksInWait.delete(name)
+    }
+  }
+
+  const runBatch = async (batch: WaitingItem[], wait: boolean) => {
+    for (const [name, count] of countSteps(batch)) metrics?.batchSize.observe({ step: name }, count)
+    try {
+      const results = await callSteps(batch, wait)
+      for (const [index, item] of batch.entries()) settle(item, results[index]!)
+    } catch (error) {
+      // A lost connection fails every input at once; those who may repeat their step do so, again as a batch.
+      if (batch.length === 1 || isUnavailable(error)) {
+        for (const item of batch) item.reject(error)
+        return
+      }
+      // A deadlock or an error like it says nothing about any single input, so each is tried once more alone.
+      for (const item of batch) await runBatch([{ ...item, repeated: true }], wait)
+    }
+  }
+
+  const callSteps = async (batch: WaitingItem[], wait: boolean): Promise<ItemResult[]> => {
+    const { rows } = await pool.query<{ results: ItemResult[] }>({
+      name: 'run_steps',
+      text: 'select run_steps($1, $2, $3, $4, $5, $6, $7) as results',
+      values: [
+        batch.map((item) => item.definition.name),
+        batch.map((item) => item.definition.isSet),
+        stringifyWithBigints(batch.map((item) => item.input)),
+        batch.flatMap((item) => item.locks),
+        batch.flatMap((item, index) => item.locks.map(() => index + 1)),
+        wait,
+        batch.some((item) => item.repeated),
+      ],
+    })
+    return rows[0]!.results
+  }
+
+  const settle = (item: WaitingItem, result: ItemResult) => {
+    if (!('busy' in result)) return result.ok ? item.resolve(result.result) : item.reject(toError(result))
+    const items = waitingForLock.get(result.busy)
+    if (items) items.push(item)
+    else waitingForLock.set(result.busy, [item])
+    void drainLocks()
+  }
+
+  return <Input extends TSchema, Answer extends TSchema>(
     definition: StepDefinition<Input, Answer>,
-  ): Step<StepInput<StepDefinition<Input, Answer>>, StepAnswer<StepDefinition<Input, Answer>>> {
-    const waiting: WaitingItem[] = []
-    /** Inputs that wait for a lock, by its name. */
-    const waitingForLock = new Map<string, WaitingItem[]>()
-    const locksInWait = new Set<string>()
-    let isDraining = false
-    let itemCount = 0
-
-    const drain = async () => {
-      isDraining = true
-      while (waiting.length > 0) await runBatch(waiting.splice(0, maxBatch), false)
-      isDraining = false
-    }
-
-    /** One batch at a time for each lock, and the locks in turn. */
-    const drainLocks = async () => {
-      for (;;) {
-        const name =
-          locksInWait.size < MAX_LOCK_WAITS && [...waitingForLock.keys()].find((key) => !locksInWait.has(key))
-        if (!name) return
-        const items = waitingForLock.get(name)!
-        const batch = items.splice(0, maxBatch)
-        waitingForLock.delete(name)
-        if (items.length > 0) waitingForLock.set(name, items)
-        locksInWait.add(name)
-        await runBatch(batch, true)
-        locksInWait.delete(name)
-      }
-    }
-
-    const runBatch = async (batch: WaitingItem[], wait: boolean) => {
-      metrics?.batchSize.observe({ step: definition.name }, batch.length)
-      try {
-        const results = await callSteps(batch, wait)
-        for (const [index, item] of batch.entries()) settle(item, results[index]!)
-      } catch (error) {
-        // A lost connection fails every input at once; those who may repeat their step do so, again as a batch.
-        if (batch.length === 1 || isUnavailable(error)) return batch.forEach(({ reject }) => void reject(error))
-        // A deadlock or an error like it says nothing about any single input, so each is tried once more alone.
-        for (const item of batch) await runBatch([{ ...item, repeated: true }], wait)
-      }
-    }
-
-    const callSteps = async (batch: WaitingItem[], wait: boolean): Promise<ItemResult[]> => {
-      const { rows } = await pool.query<{ results: ItemResult[] }>({
-        name: 'run_steps',
-        text: 'select run_steps($1, $2, $3, $4, $5, $6, $7) as results',
-        values: [
-          definition.name,
-          definition.isSet,
-          stringifyWithBigints(batch.map((item) => item.input)),
-          batch.flatMap((item) => item.locks),
-          batch.flatMap((item, index) => item.locks.map(() => index + 1)),
-          wait,
-          batch.some((item) => item.repeated),
-        ],
-      })
-      return rows[0]!.results
-    }
-
-    const settle = (item: WaitingItem, result: ItemResult) => {
-      if (!('busy' in result)) return result.ok ? item.resolve(result.result) : item.reject(toError(result))
-      const items = waitingForLock.get(result.busy)
-      if (items) items.push(item)
-      else waitingForLock.set(result.busy, [item])
-      void drainLocks()
-    }
-
-    return (input, locks, repeated = false) =>
-      new Promise<unknown>((resolve, reject) => {
+  ): Step<StepInput<StepDefinition<Input, Answer>>, StepAnswer<StepDefinition<Input, Answer>>> =>
+    (input, locks, repeated = false) =>
+      new Promise<never>((resolve, reject) => {
         if (itemCount >= MAX_WAITING) return reject(new Error('Too many steps are waiting for the database.'))
         itemCount += 1
-        waiting.push({ input, locks, repeated, resolve, reject })
-        if (!isDraining) void drain()
-      }).finally(() => {
-        itemCount -= 1
-      }) as ReturnType<Step<StepInput<StepDefinition<Input, Answer>>, StepAnswer<StepDefinition<Input, Answer>>>>
+        const end =
+          <Value>(settlePromise: (value: Value) => void) =>
+          (value: Value) => {
+            itemCount -= 1
+            settlePromise(value)
+          }
+        waiting.push({
+          definition,
+          input,
+          locks,
+          repeated,
+          resolve: end(resolve as (answer: unknown) => void),
+          reject: end(reject),
+        })
+        // After the current turn, so that everything that became ready in it shares a batch.
+        if (!isScheduled) setImmediate(startBatches)
+        isScheduled = true
+      })
+}
+
+/** Takes the inputs whose locks are free from the queue. One that is left behind keeps its turn: later ones with the same lock stay behind it. */
+function takeBatch(waiting: WaitingItem[], locksInUse: ReadonlySet<string>, maxBatch: number): WaitingItem[] {
+  const batch: WaitingItem[] = []
+  const left: WaitingItem[] = []
+  const locksLeft = new Set<string>()
+  for (const [index, item] of waiting.entries()) {
+    if (batch.length === maxBatch) {
+      left.push(...waiting.slice(index))
+      break
+    }
+    if (item.locks.some((lock) => locksInUse.has(lock) || locksLeft.has(lock))) {
+      left.push(item)
+      for (const lock of item.locks) locksLeft.add(lock)
+    } else batch.push(item)
   }
+  waiting.splice(0, waiting.length, ...left)
+  return batch
+}
+
+function countSteps(batch: readonly WaitingItem[]): Map<string, number> {
+  const counts = new Map<string, number>()
+  for (const { definition } of batch) counts.set(definition.name, (counts.get(definition.name) ?? 0) + 1)
+  return counts
 }
 
 /** Calls a step inside the caller's transaction. Locks are taken in the same order as by a batch, to avoid deadlocks. */
@@ -136,7 +194,7 @@ export async function callStepWithLocks<Input extends TSchema, Answer extends TS
   locks: readonly string[],
 ): Promise<StepAnswer<StepDefinition<Input, Answer>>> {
   const { rows } = await sql<{ results: Exclude<ItemResult, { busy: string }>[] }>`
-    select run_steps(${definition.name}, ${definition.isSet}, ${stringifyWithBigints([input])}::jsonb, ${[...locks]}::text[], ${locks.map(() => 1)}::int[], true, false) as results
+    select run_steps(${[definition.name]}::text[], ${[definition.isSet]}::boolean[], ${stringifyWithBigints([input])}::jsonb, ${[...locks]}::text[], ${locks.map(() => 1)}::int[], true, false) as results
   `.execute(tx)
   const result = rows[0]!.results[0]!
   if (result.ok) return result.result as StepAnswer<StepDefinition<Input, Answer>>
