@@ -47,7 +47,7 @@ create table open_runs (
   toast_tuple_target = 8160
 );
 
-create index open_runs_of_tenant on open_runs (tenant_id, id desc);
+create index open_runs_of_tenant on open_runs (tenant_id, id);
 
 insert into open_runs
 select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, run.state, run.outcome, run.request_hash, run.request,
@@ -112,37 +112,22 @@ alter table ended_runs_before
   drop constraint runs_tenant_id_fkey,
   drop constraint runs_loop_id_key,
   add column receipt_id text,
-  -- Where the receipt belongs in the text of the answer, which is kept without it.
+  -- The text of the answer without its receipt, compressed, and where the receipt belongs in it. Rows of earlier releases
+  -- have the whole text in answer_body.
+  add column answer bytea,
   add column answer_receipt_at int,
   add column wallet_id text;
-drop index runs_unfinished, runs_by_agent, runs_by_tenant_outcome;
--- Compressed in place: a part that is moved out of line costs a row and an index entry of its own.
-alter table ended_runs_before
-  alter column kind set storage main,
-  alter column tenant_id set storage main,
-  alter column payer set storage main,
-  alter column agent_id set storage main,
-  alter column session_id set storage main,
-  alter column loop_id set storage main,
-  alter column action set storage main,
-  alter column state set storage main,
-  alter column outcome set storage main,
-  alter column request_hash set storage main,
-  alter column request set storage main,
-  alter column terms set storage main,
-  alter column result set storage main,
-  alter column answer_body set storage main,
-  alter column instance set storage main,
-  alter column admission set storage main,
-  alter column receipt_id set storage main,
-  alter column wallet_id set storage main;
-create table ended_runs (like ended_runs_before including defaults including constraints including storage) partition by range (id);
+drop index runs_unfinished, runs_by_agent, runs_by_tenant_outcome, runs_by_tenant, runs_by_session;
+-- A row of usual size stays in one piece: a part that is moved out of line costs a row and an index entry of its own.
+alter table ended_runs_before set (toast_tuple_target = 8160);
+create table ended_runs (like ended_runs_before including defaults including constraints) partition by range (id);
 alter table ended_runs add primary key (id);
-create index ended_runs_of_tenant on ended_runs (tenant_id, id desc) where tenant_id is not null;
-create index ended_runs_of_session on ended_runs (tenant_id, session_id, id desc) where tenant_id is not null;
+-- Ascending, although lists begin with the newest: a new id then goes to the end of its index, where pages are filled, not split.
+create index ended_runs_of_tenant on ended_runs (tenant_id, id) where tenant_id is not null;
+create index ended_runs_of_session on ended_runs (tenant_id, session_id, id) where tenant_id is not null;
 -- Most runs complete, and those are found in the order of all; this index is for the others.
-create index ended_runs_by_outcome on ended_runs (tenant_id, outcome, id desc) where tenant_id is not null and outcome <> 'completed';
-create table ended_runs_default partition of ended_runs default;
+create index ended_runs_by_outcome on ended_runs (tenant_id, outcome, id) where tenant_id is not null and outcome <> 'completed';
+create table ended_runs_default partition of ended_runs default with (toast_tuple_target = 8160);
 do $$
 declare
   next_month text := lpad(to_hex((extract(epoch from date_trunc('month', now(), 'UTC') + interval '1 month') * 1000)::bigint), 12, '0');
@@ -182,11 +167,11 @@ create table ledger (
 ) partition by range (id);
 create table ledger_default partition of ledger default;
 -- A tenant's entries are found by account and read in order; a guest's belong to nobody who could ask.
-create index ledger_of_tenant on ledger (tenant_id, id desc) where tenant_id is not null;
-create index ledger_by_account_1 on ledger (tenant_id, (accounts[1]), id desc) where tenant_id is not null;
-create index ledger_by_account_2 on ledger (tenant_id, (accounts[2]), id desc) where tenant_id is not null;
-create index ledger_by_account_3 on ledger (tenant_id, (accounts[3]), id desc) where tenant_id is not null and accounts[3] is not null;
-create index ledger_by_account_4 on ledger (tenant_id, (accounts[4]), id desc) where tenant_id is not null and accounts[4] is not null;
+create index ledger_of_tenant on ledger (tenant_id, id) where tenant_id is not null;
+create index ledger_by_account_1 on ledger (tenant_id, (accounts[1]), id) where tenant_id is not null;
+create index ledger_by_account_2 on ledger (tenant_id, (accounts[2]), id) where tenant_id is not null;
+create index ledger_by_account_3 on ledger (tenant_id, (accounts[3]), id) where tenant_id is not null and accounts[3] is not null;
+create index ledger_by_account_4 on ledger (tenant_id, (accounts[4]), id) where tenant_id is not null and accounts[4] is not null;
 create index ledger_by_ref on ledger (ref);
 
 insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
@@ -213,16 +198,21 @@ drop function ledger_check_balance;
 
 -- The time of the next snapshot is in no index, so that counting a balance rewrites no index entry.
 drop index ledger_balances_due;
+-- A transaction waits in the journal until the sequencer has added it to the balances.
+alter table journal add column ledger_id text;
+insert into journal (tenant_id, at, ledger_id)
+select parent.tenant_id, parent.created_at, parent.id from ledger_queue queued join ledger parent on parent.id = queued.transaction_id order by parent.id;
+drop table ledger_queue;
 create index preauths_holding on preauths (id) where holds <> '[]';
 
 -- All runs: those that are open and those that have ended.
 create view runs as
 select id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-       answer_status, answer_body, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id
+       answer_status, answer_body, answer, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id
 from ended_runs
 union all
 select id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-       null::int, null::text, null::int, null::text, instance, admission, created_at, deadline_at, null::timestamptz, decided_seq, null::bigint, wallet_id
+       null::int, null::text, null::bytea, null::int, null::text, instance, admission, created_at, deadline_at, null::timestamptz, decided_seq, null::bigint, wallet_id
 from open_runs;
 
 -- Every settlement. One that is final has a record; one that is under way stands in its open run; a payment from a wallet is

@@ -10,7 +10,7 @@ $$;
 create or replace function ledger_direct(input jsonb) returns void language sql as $$
   insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
   values (input->>'id', input->>'tenant_id', 'posted', input->>'code', input->>'ref', input->>'asset', entry_accounts(input->'entries'), entry_amounts(input->'entries'), (input->>'created_at')::timestamptz);
-  insert into ledger_queue (transaction_id) select input->>'id' where input->>'tenant_id' is not null
+  insert into journal (tenant_id, at, ledger_id) select input->>'tenant_id', (input->>'created_at')::timestamptz, input->>'id' where input->>'tenant_id' is not null
 $$;
 
 -- A tenant's posted and voided entries of one account between two transactions, `after` excluded. Each position of an
@@ -38,19 +38,10 @@ returns table (transaction_id text, line int, account text, asset text, amount_m
   (select id, 4, name, asset, amounts[4], code, ref, created_at, status from ledger where tenant_id = tenant and accounts[4] = name and id <= upto order by id desc limit max_rows)
 $$;
 
--- Adds queued transactions to the balances, one process at a time. A transaction may commit after one with a later id:
--- then the later snapshots are corrected.
-create or replace function count_ledger(max_rows int) returns int language plpgsql as $$
-declare
-  transaction_ids text[];
+-- Adds transactions to the balances; only the sequencer calls it. A transaction may commit after one with a later id: then the
+-- later snapshots are corrected.
+create or replace function count_ledger(transaction_ids text[]) returns void language plpgsql as $$
 begin
-  if not pg_try_advisory_xact_lock(hashtextextended('ledger/count', 0)) then
-    return 0;
-  end if;
-  transaction_ids := array(select queued.transaction_id from ledger_queue queued order by queued.transaction_id limit max_rows);
-  if transaction_ids = '{}' then
-    return 0;
-  end if;
   update ledger_snapshots snapshot set balance_micro = snapshot.balance_micro + correction.amount
   from (
     select later_snapshot.tenant_id, later_snapshot.account, later_snapshot.asset, later_snapshot.transaction_id, sum(entry.amount_micro)::bigint as amount
@@ -74,14 +65,17 @@ begin
   insert into ledger_snapshots as snapshot (tenant_id, account, asset, transaction_id, balance_micro)
   select tenant_id, account, asset, last_transaction, balance_micro from counted where since_snapshot >= 256
   on conflict (tenant_id, account, asset, transaction_id) do update set balance_micro = excluded.balance_micro;
-  delete from ledger_queue where transaction_id = any(transaction_ids);
-  return cardinality(transaction_ids);
 end $$;
 
 create or replace function posted_entries(transaction_ids text[]) returns table (tenant_id text, account text, asset text, transaction_id text, amount_micro bigint) language sql stable as $$
   select parent.tenant_id, entry.account, parent.asset, parent.id, entry.amount_micro
   from ledger parent cross join unnest(parent.accounts, parent.amounts) as entry(account, amount_micro)
   where parent.id = any(transaction_ids) and parent.status = 'posted' and parent.tenant_id is not null
+$$;
+
+-- Transactions of a tenant that are not in its balances yet. The journal is short, so it needs no index by tenant.
+create or replace function uncounted_transactions(tenant text) returns text[] language sql stable as $$
+  select array(select ledger_id from journal where tenant_id = tenant and ledger_id is not null)
 $$;
 
 -- The balance of an account after one of its entries; exact even while transactions are still queued.
@@ -97,8 +91,8 @@ create or replace function ledger_balance_at(tenant text, name text, unit text, 
         where entry.asset = unit and entry.status = 'posted' and (entry.transaction_id, entry.line) <= (upto, upto_line)
       ), 0)::bigint
     + coalesce((
-        select sum(entry.amount_micro) from posted_entries(array(select queued.transaction_id from ledger_queue queued where queued.transaction_id <= (select transaction_id from base))) entry
-        where entry.tenant_id = tenant and entry.account = name and entry.asset = unit
+        select sum(entry.amount_micro) from posted_entries(uncounted_transactions(tenant)) entry
+        where entry.transaction_id <= (select transaction_id from base) and entry.account = name and entry.asset = unit
       ), 0)::bigint
 $$;
 
@@ -107,7 +101,7 @@ create or replace function ledger_accounts_of(tenant text) returns table (accoun
   select amounts.account, amounts.asset, sum(amounts.amount)::bigint from (
     select balance.account, balance.asset, balance.balance_micro as amount from ledger_balances balance where balance.tenant_id = tenant
     union all
-    select entry.account, entry.asset, entry.amount_micro from posted_entries(array(select queued.transaction_id from ledger_queue queued)) entry where entry.tenant_id = tenant
+    select entry.account, entry.asset, entry.amount_micro from posted_entries(uncounted_transactions(tenant)) entry
   ) amounts group by 1, 2 order by 1, 2
 $$;
 
@@ -193,7 +187,7 @@ begin
   values (case ended.state when 'paid' then input->>'ledger_id' else ended.pending_id end, ended.tenant_id, case ended.state when 'paid' then 'posted' else 'voided' end,
           ended.kind, ended.id, 'USDC', ended.accounts, ended.amounts, at);
   if ended.state = 'paid' and ended.tenant_id is not null then
-    insert into ledger_queue (transaction_id) values (input->>'ledger_id');
+    insert into journal (tenant_id, at, ledger_id) values (ended.tenant_id, at, input->>'ledger_id');
   end if;
   if ended.wallet_id is not null then
     perform move_in_wallet(ended.wallet_id, case when ended.state = 'paid' then 0 else ended.amount_micro end, -ended.amount_micro, 0, 0);

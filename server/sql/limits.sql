@@ -155,10 +155,6 @@ declare
   affected int;
   deleted int := 0;
 begin
-  -- Before holds moved into the rows of their holders, a hold kept its counter for good.
-  if to_regclass('holds') is not null then
-    return 0;
-  end if;
   for window_name, window_length in
     values ('minute', interval '1 minute'), ('day', '1 day'), ('week', '7 days'), ('two_weeks', '14 days'), ('month', '1 month'), ('quarter', '3 months'), ('year', '1 year')
   loop
@@ -181,9 +177,6 @@ declare
   counter_scope text;
   deleted int := 0;
 begin
-  if to_regclass('holds') is not null then
-    return 0;
-  end if;
   for counter_scope in
     select scope from limits where period collate "C" = 'open' and reserved_micro = 0 and spent_micro = 0 limit max_rows
   loop

@@ -153,11 +153,11 @@ begin
     returning run.*, item
   ), moved as (
     insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-                            answer_status, answer_body, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
+                            answer_status, answer, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
     select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
            -- The answer of a completed run tells these; a failed run may still need them for a refund.
            case final_state when 'completed' then run.terms - '{locks,route,pricing,pending_id}'::text[] else run.terms end,
-           run.price_micro, item->'result', (item#>>'{answer,status}')::int, item#>>'{answer,body}', (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.instance, run.admission, run.created_at,
+           run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.instance, run.admission, run.created_at,
            run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id
     from open run order by run.id
   )
@@ -169,7 +169,7 @@ begin
 end $$;
 
 -- Transaction C. The request or the reconciler, whichever comes first, stores the response; the other reads it.
--- item: {run_id, admission?, at, transaction?, block?, shared, escrow?, ledger_id, answer: {status, body, receipt_at}, result, receipt, memory?, events[], audit}
+-- item: {run_id, admission?, at, transaction?, block?, shared, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, receipt, memory?, events[], audit}
 create or replace function complete_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
   ended ended_run[] := move_to_ended(items, 'completed');
@@ -194,7 +194,7 @@ begin
 end $$;
 
 -- Ends runs that failed before money moved: nothing is charged, everything held is released.
--- item: {run_id, at, reason, escrow?, ledger_id, answer: {status, body, receipt_at}, result, receipt, events[], audit}
+-- item: {run_id, at, reason, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, receipt, events[], audit}
 create or replace function abandon_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
   ended ended_run[] := move_to_ended(items, 'failed');
@@ -228,25 +228,21 @@ end $$;
 
 -- A voided transaction keeps the id under which it was pending; a posting has its own.
 create or replace function write_ledger(ended ended_run[], items jsonb[], final_status text) returns void language sql as $$
-  with written as (
-    insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
-    select item->>'ledger_id', run.tenant_id, final_status, run.kind, run.id, 'USDC', run.accounts, run.amounts, (item->>'at')::timestamptz
-    from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.accounts <> '{}' order by run.id
-    returning id, tenant_id
-  )
-  insert into ledger_queue (transaction_id) select id from written where tenant_id is not null and final_status = 'posted'
+  insert into ledger (id, tenant_id, status, code, ref, asset, accounts, amounts, created_at)
+  select item->>'ledger_id', run.tenant_id, final_status, run.kind, run.id, 'USDC', run.accounts, run.amounts, (item->>'at')::timestamptz
+  from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.accounts <> '{}' order by run.id
 $$;
 
--- The receipts of ended runs, and one row of the journal for each: the sequencer writes events, audit, sums and the place in the
--- log from it. Events are left out when nobody has subscribed, and nothing is recorded for a guest but receipt and sums.
+-- The receipts of ended runs, and one row of the journal for each: the sequencer writes events, audit, balances, sums and the
+-- place in the log from it. Events are left out when nobody has subscribed, and nothing is recorded for a guest but receipt and sums.
 create or replace function write_journal(ended ended_run[], items jsonb[], final_state text) returns void language sql as $$
   insert into receipts (id, run_id, tenant_id, kind, agent_id, payer, issued_at, body, hash, prev_hash)
   select item#>>'{receipt,id}', item#>>'{receipt,run_id}', item#>>'{receipt,tenant_id}', item#>>'{receipt,kind}', item#>>'{receipt,agent_id}', item#>>'{receipt,payer}', (item#>>'{receipt,issued_at}')::timestamptz,
          item#>>'{receipt,body}', item#>>'{receipt,hash}', item#>>'{receipt,prev_hash}'
   from unnest(items) as item;
-  insert into journal (tenant_id, at, events, audits, receipt_id, ended)
+  insert into journal (tenant_id, at, events, audits, receipt_id, ledger_id, ended)
   select run.tenant_id, (item->>'at')::timestamptz, case when exists (select 1 from webhook_subscriptions subscription where subscription.tenant_id = run.tenant_id and subscription.deleted_at is null) then item->'events' end,
-         case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', jsonb_build_object(
+         case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', case when run.tenant_id is not null and final_state = 'completed' then item->>'ledger_id' end, jsonb_build_object(
            'run_id', run.id, 'kind', run.kind, 'agent_id', run.agent_id, 'state', final_state, 'created_at', run.created_at, 'price_micro', run.price_micro,
            'cost_usd', item#>'{result,execution,usage,cost_usd}', 'latency_ms', item#>'{result,execution,latency_ms}')
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id

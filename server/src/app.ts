@@ -26,7 +26,7 @@ import { checkEnv } from './modules/insights/env-check.ts'
 import { healthRoutes } from './modules/insights/health.routes.ts'
 import { createHealth } from './modules/insights/health.ts'
 import { readTenantUsage } from './modules/insights/usage.ts'
-import { entriesUncounted, escrowsDue, payoutsDue } from './modules/ledger/due-work.ts'
+import { escrowsDue, payoutsDue } from './modules/ledger/due-work.ts'
 import { createEscrow } from './modules/ledger/escrow.ts'
 import { ledgerRoutes } from './modules/ledger/ledger.routes.ts'
 import { createLedger } from './modules/ledger/ledger.ts'
@@ -401,7 +401,6 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         jobs.everyDue('given-up-payments', failedSettlementsDue, parts.refunds.sweepFailedPayments)
         jobs.everyDue('payouts', payoutsDue, parts.payouts.sweep)
         jobs.everyDue('escrows', escrowsDue, parts.escrow.sweepExpired)
-        jobs.everyDue('ledger-balances', entriesUncounted, parts.ledger.sweepBalances)
         const pruning = createPruning(parts, parts.sequencer)
         pruning.every('run-keys-tidy', parts.reconciler.sweepKeys)
         pruning.every('answers-tidy', () => parts.idempotency.sweep(clock.now()))

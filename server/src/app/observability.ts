@@ -9,6 +9,7 @@ import { createFrozenAgents } from '../modules/insights/frozen-agents.ts'
 import { insightsRoutes } from '../modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts'
 import { createRunTotals } from '../modules/insights/run-totals.ts'
+import { balances } from '../modules/ledger/ledger.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
 import { createDeliveryWorker } from '../modules/webhooks/delivery-worker.ts'
@@ -75,6 +76,7 @@ export function composeObservability(
           audit.chain,
           createDispatcher({ clock, ids }),
           createRunTotals({ clock, costs }),
+          balances,
         ],
       }),
       audit.headsTask,

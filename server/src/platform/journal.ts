@@ -11,6 +11,7 @@ export type JournalRow = {
   events: JournalEvent[] | null
   audits: JournalAudit[] | null
   receipt_id: string | null
+  ledger_id: string | null
   ended: Record<string, unknown> | null
 }
 
@@ -28,7 +29,7 @@ export type JournalAudit = {
   data?: unknown
 }
 
-export type JournalColumn = 'events' | 'audits' | 'receipt_id' | 'ended'
+export type JournalColumn = 'events' | 'audits' | 'receipt_id' | 'ledger_id' | 'ended'
 
 /** What writes one column of the journal to its final place. Each column has one consumer. */
 export type JournalConsumer = {
@@ -57,7 +58,7 @@ export type JournalDeps = {
   batchSize?: number
 }
 
-const COLUMNS: readonly JournalColumn[] = ['events', 'audits', 'receipt_id', 'ended']
+const COLUMNS: readonly JournalColumn[] = ['events', 'audits', 'receipt_id', 'ledger_id', 'ended']
 const BATCH_SIZE = 2_000
 // Ids are given before commit, so a row can appear below ids that are already gone. Rows older than this are looked for only
 // by the full scan, which also is the one that keeps the promise that no row is ever skipped.
@@ -209,7 +210,7 @@ async function takeRows(tx: Tx, { from, limit, active, kept }: Take): Promise<Jo
             update journal set ${sql.join(COLUMNS.filter((column) => !kept.includes(column)).map((column) => sql`${sql.ref(column)} = null`))}
             where ctid = any(array(select place from batch where is_kept))
           )
-          select id, tenant_id, at, events, audits, receipt_id, ended from batch order by id
+          select id, tenant_id, at, events, audits, receipt_id, ledger_id, ended from batch order by id
         `.execute(tx)
   return rows
 }

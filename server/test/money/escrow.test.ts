@@ -109,7 +109,7 @@ describe('the ledger', () => {
     const ofWallet = await pages(`&account=${account}`)
     expect(ofWallet.map((entry) => entry.balance_after)).toEqual(['80000', '85000', '90000', '95000', '100000'])
     expect(ofWallet.map((entry) => entry.direction)).toEqual(['debit', 'debit', 'debit', 'debit', 'credit'])
-    await world.service.ledger.sweepBalances()
+    await world.service.sequencer.runOnce()
     expect(await pages('')).toEqual(before)
     const { body } = await world.get('/api/ledger', tenant.headers)
     expect(body.accounts).toContainEqual({ account, type: 'liability', asset: 'USDC', balance: '80000' })

@@ -28,7 +28,7 @@ beforeAll(async () => {
   world.setLane(failingLane)
   await world.pay(tenant.payer, '/api/run', joke, tenant.headers)
   world.setLane(undefined)
-  await world.service.ledger.sweepBalances()
+  await world.service.sequencer.runOnce()
 })
 afterAll(() => world.close())
 

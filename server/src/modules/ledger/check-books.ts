@@ -161,7 +161,7 @@ const bookChecks: BookCheck[] = [
     differences: sql`
       with counted as (
         select entry.* from ledger_entries entry where entry.tenant_id is not null and entry.status = 'posted'
-          and not exists (select 1 from ledger_queue queued where queued.transaction_id = entry.transaction_id)
+          and not exists (select 1 from journal where journal.ledger_id = entry.transaction_id)
       ), sums as (
         select tenant_id, account, asset, transaction_id, sum(sum(amount_micro)) over (partition by tenant_id, account, asset order by transaction_id) as balance
         from counted group by 1, 2, 3, 4

@@ -7,5 +7,3 @@ export const payoutsDue: DueCondition = (now) =>
 
 export const escrowsDue: DueCondition = (now) =>
   sql`exists (select 1 from escrows where state = 'held' and run_id is null and expires_at <= ${now})`
-
-export const entriesUncounted: DueCondition = () => sql`exists (select 1 from ledger_queue)`

@@ -94,7 +94,6 @@ export async function isEntryOf(tx: Tx, tenantId: string, { transactionId, line 
   return rows.length > 0
 }
 
-export async function countLedger(tx: Tx, maxTransactions: number): Promise<number> {
-  const { rows } = await sql<{ counted: number }>`select count_ledger(${maxTransactions}) as counted`.execute(tx)
-  return rows[0]!.counted
+export async function countLedger(tx: Tx, transactionIds: readonly string[]): Promise<void> {
+  await sql`select count_ledger(${transactionIds}::text[])`.execute(tx)
 }

@@ -8,7 +8,6 @@ import { accounts, accountType, normalBalance } from './accounts.ts'
 import { postLedgerStep } from './ledger.steps.ts'
 import {
   type AccountRow,
-  countLedger,
   type EntryRow,
   isEntryOf,
   listEntries,
@@ -21,6 +20,7 @@ import {
 
 export { accounts, type LedgerEntry, type LedgerTransaction, transfer } from './accounts.ts'
 export { amountFields, readAmount } from './amounts.ts'
+export { balances } from './balances.ts'
 export { chainAccountMicro, checkBooks } from './check-books.ts'
 export { buildEscrowHold } from './escrow.ts'
 
@@ -38,8 +38,6 @@ export type Posting = {
 export type LedgerQuery = { account?: string; ref?: string; cursor?: string; limit?: number }
 
 export type Ledger = ReturnType<typeof createLedger>
-
-const COUNT_BATCH_SIZE = 1_000
 
 export function createLedger({ db, ids }: LedgerDeps) {
   return {
@@ -84,17 +82,6 @@ export function createLedger({ db, ids }: LedgerDeps) {
         entries: entries.map(({ account, amountMicro }) => ({ account, amount_micro: amountMicro.toString() })),
       }
       await callStep(tx, postLedgerStep, row)
-    },
-
-    /** Adds new entries to the stored balances. Reads are exact without it; it keeps them cheap. */
-    async sweepBalances(): Promise<number> {
-      let total = 0
-      for (let pass = 0; pass < 20; pass++) {
-        const batchCount = await db.transaction().execute((tx) => countLedger(tx, COUNT_BATCH_SIZE))
-        total += batchCount
-        if (batchCount < COUNT_BATCH_SIZE) break
-      }
-      return total
     },
   }
 }

@@ -25,12 +25,7 @@ export function draftRun(
   const settlementId = paymentMethod.method === 'wallet' ? id.replace('run_', 'stl_') : deps.ids.next('stl')
   const pendingId = deps.ids.next('ltx')
   const walletId = paymentMethod.method === 'wallet' ? paymentMethod.walletId : null
-  const locks = [
-    `run:${id}`,
-    ...assessment.locks,
-    ...holdsOf(deps, assessment, paymentMethod).map((hold) => `limit:${hold.scope}`),
-    ...(walletId ? [`wallet:${walletId}`] : []),
-  ]
+  const holds = holdsOf(deps, assessment, paymentMethod)
   const paymentTerms = deps.payments.termsFor(offer.priceMicro)
   return {
     id,
@@ -48,7 +43,7 @@ export function draftRun(
     admission: deps.ids.uuid(),
     createdAt,
     deadlineAt: new Date(createdAt.getTime() + deps.deadlineSeconds * 1000),
-    locks,
+    locks: unitLocks(id, walletId, assessment.locks, holds),
     terms: {
       settlement_id: settlementId,
       pending_id: pendingId,
@@ -57,7 +52,7 @@ export function draftRun(
       wallet_id: walletId,
       escrow_id: paymentMethod.method === 'wallet' && paymentMethod.escrow ? deps.ids.next('esc') : null,
       request_id: request.requestId,
-      locks,
+      locks: assessment.locks,
       route: offer.route,
       pricing: {
         base_price_micro: offer.basePriceMicro.toString(),
@@ -69,6 +64,19 @@ export function draftRun(
     },
   }
 }
+
+/** The locks that every step of a run takes: its own, and those of its grants, its counters and its wallet. */
+export const unitLocks = (
+  id: string,
+  walletId: string | null,
+  grantLocks: readonly string[],
+  holds: readonly { scope: string }[],
+): string[] => [
+  `run:${id}`,
+  ...grantLocks,
+  ...holds.map((hold) => `limit:${hold.scope}`),
+  ...(walletId ? [`wallet:${walletId}`] : []),
+]
 
 /** Tokens are not stored in clear text: they stay valid if the run fails without a charge. */
 function withoutTokens({ preauth_token: _, override_token: __, ...body }: RunBody): RunBody {

@@ -39,6 +39,7 @@ export type RunTerms = {
   wallet_id: string | null
   escrow_id: string | null
   request_id: string
+  /** The locks of the grants that the run used. */
   locks: string[]
   route: Record<string, unknown>
   pricing: { base_price_micro: string; fee_micro: string; pricing_version: string }

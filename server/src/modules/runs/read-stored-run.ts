@@ -1,5 +1,6 @@
 import type { ExactPayment, PaymentTerms } from '../payments/facilitator.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
+import { unitLocks } from './draft-run.ts'
 import type { PaidUnit, RunTerms } from './paid-unit.ts'
 import type { RunRow } from './runs.store.ts'
 
@@ -19,7 +20,7 @@ type UnitRow = Pick<
   | 'admission'
   | 'created_at'
   | 'deadline_at'
->
+> & { holds?: unknown }
 
 /** Rebuilds the unit that `draftRun` or a top-up wrote into this row. */
 export function toPaidUnit(row: UnitRow): PaidUnit {
@@ -39,7 +40,7 @@ export function toPaidUnit(row: UnitRow): PaidUnit {
     admission: row.admission!,
     createdAt: row.created_at,
     deadlineAt: row.deadline_at,
-    locks: terms.locks,
+    locks: unitLocks(row.id, terms.wallet_id, terms.locks ?? [], (row.holds ?? []) as { scope: string }[]),
     // `kind` and `request` were written together, so they match.
     ...({ kind: row.kind, request: row.request } as Pick<PaidUnit, 'kind' | 'request'>),
   } as PaidUnit

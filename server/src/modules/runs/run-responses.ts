@@ -6,7 +6,7 @@ import { draftReceipt, pricingOf, type SettlementSummary, settlementSummary } fr
 import type { Failure, PaidUnit, Run, RunResult, UnitResult } from './paid-unit.ts'
 import { deliveryExtension, responseHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
-import { type BodyAroundReceipt, insertReceipt, textAroundReceipt } from './stored-answer.ts'
+import { type BodyAroundReceipt, insertReceipt, packAnswer, textAroundReceipt } from './stored-answer.ts'
 import { buildTopUpCompletion } from './top-up-response.ts'
 
 type SettledResult = Extract<SettleResult, { state: 'settled' }>
@@ -41,7 +41,7 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
       shared: deps.payments.sharesTransactions,
       escrow: endEscrowItem(deps, unit, 'released', at),
       ledger_id: deps.ids.next('ltx'),
-      answer: { status: 200, body: answer.text, receipt_at: answer.receiptAt },
+      answer: { status: 200, packed: packAnswer(answer.text), receipt_at: answer.receiptAt },
       result: summary,
       receipt: signed.row,
       memory: unit.kind === 'topup' ? null : toMemory(deps, unit, result as RunResult),
@@ -127,7 +127,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
       escrow: endEscrowItem(deps, unit, 'refunded', at),
       // A voided transaction keeps the id under which it was pending.
       ledger_id: unit.pendingId,
-      answer: { status: 500, body: answer.text, receipt_at: answer.receiptAt },
+      answer: { status: 500, packed: packAnswer(answer.text), receipt_at: answer.receiptAt },
       result: { reason: failure.reason },
       receipt: signed.row,
       events: [

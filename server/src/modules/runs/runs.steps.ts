@@ -101,8 +101,8 @@ const RunEnd = {
   at: timestamp,
   escrow: nullable(EscrowEndInput),
   ledger_id: Type.String(),
-  /** The body is kept without its receipt, which belongs at `receipt_at`. */
-  answer: Type.Object({ status: Type.Integer(), body: Type.String(), receipt_at: Type.Integer() }),
+  /** The body is kept without its receipt, which belongs at `receipt_at`, and compressed; see `stored-answer.ts`. */
+  answer: Type.Object({ status: Type.Integer(), packed: Type.String(), receipt_at: Type.Integer() }),
   /** What lists show of the result. */
   result: stored,
   receipt: issueReceiptStep.input,

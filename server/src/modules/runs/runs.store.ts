@@ -16,7 +16,7 @@ import {
   keepRunsStep,
   noteArrivalStep,
 } from './runs.steps.ts'
-import { insertReceipt } from './stored-answer.ts'
+import { insertReceipt, unpackAnswer } from './stored-answer.ts'
 
 /** A run, open or ended. */
 export type RunRow = WithNotNull<
@@ -26,6 +26,7 @@ export type RunRow = WithNotNull<
   | 'result'
   | 'answer_status'
   | 'answer_body'
+  | 'answer'
   | 'answer_receipt_at'
   | 'receipt_id'
   | 'instance'
@@ -128,15 +129,15 @@ export const findSettlementRecord = (tx: Tx, id: string): Promise<SettlementReco
 /** The stored body with its receipt, which is kept once, among the receipts. */
 export async function readAnswerBody(
   tx: Tx,
-  run: Pick<RunRow, 'answer_body' | 'answer_receipt_at' | 'receipt_id'>,
+  run: Pick<RunRow, 'answer_body' | 'answer' | 'answer_receipt_at' | 'receipt_id'>,
 ): Promise<string | null> {
-  if (run.answer_body === null || run.answer_receipt_at === null || run.receipt_id === null) return run.answer_body
+  if (run.answer === null || run.answer_receipt_at === null || run.receipt_id === null) return run.answer_body
   const { body } = await tx
     .selectFrom('receipts')
     .select('body')
     .where('id', '=', run.receipt_id)
     .executeTakeFirstOrThrow()
-  return insertReceipt({ text: run.answer_body, receiptAt: run.answer_receipt_at }, body)
+  return insertReceipt({ text: unpackAnswer(run.answer), receiptAt: run.answer_receipt_at }, body)
 }
 
 export async function claimDueSettlements(tx: Tx, at: Date, maxRows: number): Promise<OpenRunRow[]> {
@@ -227,7 +228,7 @@ export async function findRunRecord(tx: Tx, tenantId: string, id: string) {
     .selectFrom('run_history')
     .leftJoin('runs', 'runs.id', 'run_history.id')
     .selectAll('run_history')
-    .select(['runs.answer_status', 'runs.answer_body', 'runs.answer_receipt_at'])
+    .select(['runs.answer_status', 'runs.answer_body', 'runs.answer', 'runs.answer_receipt_at'])
     .where('run_history.id', '=', id)
     .where('run_history.tenant_id', '=', tenantId)
     .executeTakeFirst()

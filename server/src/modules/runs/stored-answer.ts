@@ -1,3 +1,6 @@
+import { deflateRawSync, inflateRawSync } from 'node:zlib'
+import { ANSWER_DICTIONARY } from './answer-dictionary.ts'
+
 /** The members of a response body before and after its receipt. */
 export type BodyAroundReceipt = { before: Record<string, unknown>; after: Record<string, unknown> }
 
@@ -12,3 +15,12 @@ export function textAroundReceipt({ before, after }: BodyAroundReceipt): AnswerT
 /** The whole body. `receiptBody` is the canonical text of the receipt; its place in the log is not known yet. */
 export const insertReceipt = ({ text, receiptAt }: AnswerText, receiptBody: string): string =>
   `${text.slice(0, receiptAt)}${receiptBody.slice(0, -1)},"log":null}${text.slice(receiptAt)}`
+
+// A small window suffices for an answer and its dictionary, and costs less to set up.
+const packing = { level: 1, windowBits: 13, memLevel: 5, dictionary: ANSWER_DICTIONARY }
+
+/** Compresses the text of an answer, as base64. Answers are kept for good, and most of their text is in the dictionary. */
+export const packAnswer = (text: string): string => deflateRawSync(text, packing).toString('base64')
+
+export const unpackAnswer = (packed: Buffer): string =>
+  inflateRawSync(packed, { dictionary: ANSWER_DICTIONARY }).toString('utf8')

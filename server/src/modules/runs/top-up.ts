@@ -3,7 +3,7 @@ import { StepRefused } from '../../platform/batch.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { conflict } from '../../platform/problem.ts'
 import { accounts, transfer } from '../ledger/ledger.ts'
-import { claimLocks, toKeyItem, toOpenRunItem, toPaymentItem } from './draft-run.ts'
+import { claimLocks, toKeyItem, toOpenRunItem, toPaymentItem, unitLocks } from './draft-run.ts'
 import { findResponseToFirstRequest, findStoredResponse } from './find-stored-response.ts'
 import { finishRun, toKeepItem } from './finish-run.ts'
 import { readPaymentQuote } from './offer.ts'
@@ -113,7 +113,6 @@ function draftTopUp(deps: RunDeps, request: TopUpRequest, payer: string): TopUp 
   const pendingId = deps.ids.next('ltx')
   const createdAt = deps.clock.now()
   const amount = request.amountMicro.toString()
-  const locks = [`run:${id}`, `wallet:${request.walletId}`]
   const paymentTerms = deps.payments.termsFor(request.amountMicro)
   return {
     id,
@@ -131,7 +130,7 @@ function draftTopUp(deps: RunDeps, request: TopUpRequest, payer: string): TopUp 
     admission: deps.ids.uuid(),
     createdAt,
     deadlineAt: new Date(createdAt.getTime() + deps.deadlineSeconds * 1000),
-    locks,
+    locks: unitLocks(id, request.walletId, [], []),
     terms: {
       settlement_id: settlementId,
       pending_id: pendingId,
@@ -140,7 +139,7 @@ function draftTopUp(deps: RunDeps, request: TopUpRequest, payer: string): TopUp 
       wallet_id: request.walletId,
       escrow_id: null,
       request_id: request.requestId,
-      locks,
+      locks: [],
       route: {},
       pricing: { base_price_micro: amount, fee_micro: '0', pricing_version: deps.pricingVersion() },
       ruling: notAssessed(request, createdAt),

@@ -266,6 +266,7 @@ export type EndedRuns = {
   decided_seq: bigint | null
   ended_seq: bigint | null
   receipt_id: string | null
+  answer: Buffer | null
   answer_receipt_at: number | null
   wallet_id: string | null
 }
@@ -296,6 +297,7 @@ export type EndedRunsBefore = {
   decided_seq: bigint | null
   ended_seq: bigint | null
   receipt_id: string | null
+  answer: Buffer | null
   answer_receipt_at: number | null
   wallet_id: string | null
 }
@@ -326,6 +328,7 @@ export type EndedRunsDefault = {
   decided_seq: bigint | null
   ended_seq: bigint | null
   receipt_id: string | null
+  answer: Buffer | null
   answer_receipt_at: number | null
   wallet_id: string | null
 }
@@ -385,6 +388,7 @@ export type Journal = {
   audits: unknown
   receipt_id: string | null
   ended: unknown
+  ledger_id: string | null
 }
 
 export type LaneHours = {
@@ -469,10 +473,6 @@ export type LedgerEntries = {
   code: string | null
   ref: string | null
   created_at: Date | null
-}
-
-export type LedgerQueue = {
-  transaction_id: string
 }
 
 export type LedgerSnapshots = {
@@ -922,6 +922,7 @@ export type Runs = {
   result: unknown
   answer_status: number | null
   answer_body: string | null
+  answer: Buffer | null
   answer_receipt_at: number | null
   receipt_id: string | null
   instance: string | null
@@ -1120,7 +1121,6 @@ export type DB = {
   ledger_balances: LedgerBalances
   ledger_default: LedgerDefault
   ledger_entries: LedgerEntries
-  ledger_queue: LedgerQueue
   ledger_snapshots: LedgerSnapshots
   limit_definitions: LimitDefinitions
   limits: Limits
