@@ -124,7 +124,8 @@ create table ended_runs (like ended_runs_before including defaults including con
 alter table ended_runs add primary key (id);
 -- Ascending, although lists begin with the newest: a new id then goes to the end of its index, where pages are filled, not split.
 create index ended_runs_of_tenant on ended_runs (tenant_id, id) where tenant_id is not null;
-create index ended_runs_of_session on ended_runs (tenant_id, session_id, id) where tenant_id is not null;
+-- A run that was given no session has one of its own, which has the run's id.
+create index ended_runs_of_session on ended_runs (tenant_id, session_id, id) where tenant_id is not null and session_id <> 'ses_' || substr(id, 5);
 -- Most runs complete, and those are found in the order of all; this index is for the others.
 create index ended_runs_by_outcome on ended_runs (tenant_id, outcome, id) where tenant_id is not null and outcome <> 'completed';
 create table ended_runs_default partition of ended_runs default with (toast_tuple_target = 8160);

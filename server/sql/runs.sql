@@ -153,11 +153,11 @@ begin
     returning run.*, item
   ), moved as (
     insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-                            answer_status, answer, answer_receipt_at, receipt_id, instance, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
+                            answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
     select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
            -- The answer of a completed run tells these; a failed run may still need them for a refund.
-           case final_state when 'completed' then run.terms - '{locks,route,pricing,pending_id}'::text[] else run.terms end,
-           run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.instance, run.admission, run.created_at,
+           case final_state when 'completed' then run.terms - '{locks,route,pricing,pending_id,input_hash,request_id,escrow_id}'::text[] else run.terms end,
+           run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.admission, run.created_at,
            run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id
     from open run order by run.id
   )
@@ -243,7 +243,7 @@ create or replace function write_journal(ended ended_run[], items jsonb[], final
   insert into journal (tenant_id, at, events, audits, receipt_id, ledger_id, ended)
   select run.tenant_id, (item->>'at')::timestamptz, case when exists (select 1 from webhook_subscriptions subscription where subscription.tenant_id = run.tenant_id and subscription.deleted_at is null) then item->'events' end,
          case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', case when run.tenant_id is not null and final_state = 'completed' then item->>'ledger_id' end, jsonb_build_object(
-           'run_id', run.id, 'kind', run.kind, 'agent_id', run.agent_id, 'state', final_state, 'created_at', run.created_at, 'price_micro', run.price_micro,
+           'kind', run.kind, 'agent_id', run.agent_id, 'state', final_state, 'created_at', run.created_at, 'price_micro', run.price_micro,
            'cost_usd', item#>'{result,execution,usage,cost_usd}', 'latency_ms', item#>'{result,execution,latency_ms}')
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id
 $$;

@@ -33,7 +33,8 @@ export function draftRun(
     tenantId: request.caller.kind === 'tenant' ? request.caller.tenantId : null,
     payer: paymentMethod.payer,
     agentId: offer.agentId,
-    sessionId: request.body.session_id ?? deps.ids.next('ses'),
+    // The session of a run without one is found by the id of the run.
+    sessionId: request.body.session_id ?? id.replace('run_', 'ses_'),
     loopId: deps.ids.next('loop'),
     requestHash: request.requestHash,
     request: withoutTokens(request.body),

@@ -68,17 +68,16 @@ function toMemory(deps: RunDeps, run: Run, result: RunResult) {
 function buildRunCompletion(deps: RunDeps, run: Run, result: RunResult, settlement: SettlementSummary) {
   const signed = signCompletion(deps, run, result, settlement)
   const { id: run_id, agentId: agent_id, priceMicro } = run
-  const { output_hash, receipt_id, issued_at, verification, execution } = result
-  const { latency_ms, usage, mode } = execution
+  const { output_hash, issued_at, verification, execution } = result
+  const { latency_ms, usage } = execution
   return {
     signed,
     body: run.kind === 'run' ? runBody(run, result, settlement) : loopBody(deps, run, result, settlement),
     summary: {
       output_hash,
-      receipt_id,
       issued_at,
       verification: { grade: verification.grade },
-      execution: { latency_ms, mode, usage: { cost_usd: usage.cost_usd } },
+      execution: { latency_ms, usage: { cost_usd: usage.cost_usd } },
     },
     event: {
       type: 'run.completed',

@@ -189,14 +189,25 @@ export async function listLoops(
     .where('tenant_id', '=', tenantId)
     .where('kind', '<>', 'topup')
     .where('state', 'in', ['executing', 'settling', 'completed', 'failed'])
-  if (query.session_id !== undefined) select = select.where('session_id', '=', query.session_id)
   if (query.since !== undefined) select = select.where('created_at', '>=', new Date(query.since))
-  const rows = await select.orderBy('id', 'desc').limit(query.limit).execute()
-  return rows as Pick<
-    RunRow,
-    'loop_id' | 'id' | 'agent_id' | 'session_id' | 'created_at' | 'state' | 'price_micro' | 'result'
-  >[]
+  const { session_id: sessionId } = query
+  if (sessionId === undefined) return toLoopRows(await select.orderBy('id', 'desc').limit(query.limit).execute())
+  // Sessions that a caller named have an index; a run's own session is found by the id of the run.
+  const inSession = select.where('session_id', '=', sessionId)
+  const [named, own] = await Promise.all([
+    inSession
+      .where(sql<boolean>`session_id <> 'ses_' || substr(id, 5)`)
+      .orderBy('id', 'desc')
+      .limit(query.limit)
+      .execute(),
+    inSession.where('id', '=', sessionId.replace(/^ses_/, 'run_')).execute(),
+  ])
+  const rows = new Map([...named, ...own].map((row) => [row.id, row]))
+  return toLoopRows([...rows.values()].sort((a, b) => (a.id! < b.id! ? 1 : -1)).slice(0, query.limit))
 }
+
+type LoopColumn = 'loop_id' | 'id' | 'agent_id' | 'session_id' | 'created_at' | 'state' | 'price_micro' | 'result'
+const toLoopRows = (rows: readonly unknown[]) => rows as Pick<RunRow, LoopColumn>[]
 
 export type RunsQuery = {
   limit: number

@@ -9,7 +9,10 @@ test('the dictionary has the bytes that stored answers were written with', () =>
 
 test('an answer is the same after packing, whatever characters its output has', () => {
   for (const output of ['', 'plain', '"receipt":{}', '“résumé” 🦆 \u2028', 'x'.repeat(100_000)]) {
-    const { text, receiptAt } = textAroundReceipt({ before: { output }, after: { receipt_url: '/api/receipts/rcpt_1' } })
+    const { text, receiptAt } = textAroundReceipt({
+      before: { output },
+      after: { receipt_url: '/api/receipts/rcpt_1' },
+    })
     const unpacked = unpackAnswer(Buffer.from(packAnswer(text), 'base64'))
     expect(unpacked).toBe(text)
     expect(JSON.parse(insertReceipt({ text: unpacked, receiptAt }, '{"schema":"run-receipt/v1"}'))).toEqual({

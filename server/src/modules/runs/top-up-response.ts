@@ -26,7 +26,7 @@ export function buildTopUpCompletion(
       before: { status: 'completed', run_id: topUp.id, ...credit, settlement },
       after: { receipt_url: `/api/receipts/${receipt_id}` },
     },
-    summary: { receipt_id, issued_at },
+    summary: { issued_at },
     event: { type: 'wallet.topped_up', data: { ...credit, run_id: topUp.id, receipt_id } },
   }
 }

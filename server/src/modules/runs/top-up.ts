@@ -120,7 +120,7 @@ function draftTopUp(deps: RunDeps, request: TopUpRequest, payer: string): TopUp 
     tenantId: request.caller.tenantId,
     payer,
     agentId: 'wallet',
-    sessionId: deps.ids.next('ses'),
+    sessionId: id.replace('run_', 'ses_'),
     loopId: deps.ids.next('loop'),
     requestHash: request.requestHash,
     request: { wallet_id: request.walletId, amount },
