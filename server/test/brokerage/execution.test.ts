@@ -497,9 +497,7 @@ describe('positions, ledger and receipts', () => {
     expect(paper.positions).toMatchObject([{ symbol: 'AAPL', quantity: 2, instrument_type: 'equity' }])
     const sums = await sql<{ account: string; asset: string; total: string }>`
       select account, asset, sum(amount_micro)::text as total from ledger_entries
-      join ledger_transactions t on t.id = transaction_id where t.tenant_id = ${world.tenant()} group by account, asset`.execute(
-      world.db,
-    )
+      where tenant_id = ${world.tenant()} and status = 'posted' group by account, asset`.execute(world.db)
     const total = (account: string, asset: string) =>
       BigInt(sums.rows.find((row) => row.account === account && row.asset === asset)?.total ?? 0)
     expect(total('assets:brokerage:paper:position', 'AAPL')).toBe(200_000_000n)

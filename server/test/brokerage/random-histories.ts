@@ -389,8 +389,8 @@ async function checkLedger(
   runs: readonly StoredRun[],
 ) {
   const { rows } = await sql<{ asset: string; total: string }>`
-    select e.asset, sum(e.amount_micro)::text as total from ledger_entries e join ledger_transactions t on t.id = e.transaction_id
-    where t.tenant_id = ${world.tenant()} and e.account like 'assets:brokerage:%:position' group by e.asset`.execute(
+    select asset, sum(amount_micro)::text as total from ledger_entries
+    where tenant_id = ${world.tenant()} and status = 'posted' and account like 'assets:brokerage:%:position' group by asset`.execute(
     world.db,
   )
   const expected = new Map<string, bigint>()

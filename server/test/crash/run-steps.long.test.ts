@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { startEmbeddedPostgres } from '../../src/adapters/postgres/embedded.ts'
 import { runSteps } from '../../src/modules/runs/paid-unit.ts'
+import { readAnswerBody } from '../../src/modules/runs/runs.store.ts'
 import { openDatabase } from '../../src/platform/db.ts'
 import { readChallenge, signPayment, silent, spawnService } from '../harness.ts'
 
@@ -45,29 +46,29 @@ async function crashAfter(step: string, options: { unpaid?: boolean } = {}) {
   return { payer, body, payment }
 }
 
+type StoredAnswer = Parameters<typeof readAnswerBody>[1]
 type RunState = { run: string; settlement: string; reason: string | null; transaction: string | null }
 
 /** The run for this body, its settlement and its ledger amounts; undefined when nothing was written. */
 async function readRun(body: { task: string }) {
-  const { rows } = await database.pool.query<RunState & { id: string; answer: string | null; pending_id: string }>(
-    `select run.id, run.state as run, run.answer_body as answer, run.terms->>'pending_id' as pending_id,
+  const { rows } = await database.pool.query<RunState & StoredAnswer & { id: string }>(
+    `select run.id, run.state as run, run.answer_body, run.answer_receipt_at, run.receipt_id,
        settlement.state as settlement, settlement.reason, settlement.transaction
      from runs run join settlements settlement on settlement.run_id = run.id where run.request->>'task' = $1`,
     [body.task],
   )
   expect(rows.length).toBeLessThanOrEqual(1)
   const row = rows[0]
-  return row && { ...row, ledger: await readLedger(row.pending_id) }
+  return row && { ...row, answer: await readAnswerBody(database.db, row), ledger: await readLedger(row.id) }
 }
 
 /** The ledger entries of one run at the service's address: pending while the run is open, posted once it is paid. */
-async function readLedger(pendingId: string): Promise<{ pending: bigint; posted: bigint }> {
+async function readLedger(runId: string): Promise<{ pending: bigint; posted: bigint }> {
   const { rows } = await database.pool.query(
-    `select coalesce(sum(amount_micro) filter (where layer = 'pending'), 0)::bigint as pending,
-       coalesce(sum(amount_micro) filter (where layer = 'posted'), 0)::bigint as posted
-     from ledger_entries entry join ledger_transactions booking on booking.id = entry.transaction_id
-     where account = 'assets:chain:usdc' and $1 in (booking.id, booking.pending_id)`,
-    [pendingId],
+    `select coalesce(sum(amount_micro) filter (where status = 'pending'), 0)::bigint as pending,
+       coalesce(sum(amount_micro) filter (where status = 'posted'), 0)::bigint as posted
+     from ledger_entries where account = 'assets:chain:usdc' and ref = $1`,
+    [runId],
   )
   return rows[0]
 }
@@ -199,10 +200,11 @@ test('after all crashes chain, ledger, settlements, runs and receipts agree', as
   expect(await value(`select sum(amount_micro)::bigint from settlements where state = 'settled'`)).toBe(paidMicro)
   expect(
     await value(
-      `select sum(amount_micro)::bigint from ledger_entries where account = 'assets:chain:usdc' and layer = 'posted'`,
+      `select sum(amount_micro)::bigint from ledger_entries where account = 'assets:chain:usdc' and status = 'posted'`,
     ),
   ).toBe(paidMicro)
-  expect(await value(`select sum(amount_micro)::bigint from ledger_entries where layer = 'pending'`)).toBe(0n)
+  expect(await value(`select count(*) from ledger_entries where status = 'pending'`)).toBe(0n)
+  expect(await value('select count(*) from open_runs')).toBe(0n)
   expect(await value(`select sum(amount_micro)::bigint from ledger_entries`)).toBe(0n)
   expect(await value(`select count(*) from runs where state = 'completed'`)).toBe(7n)
   expect(await value(`select count(*) from runs where state = 'failed'`)).toBe(2n)
@@ -210,6 +212,6 @@ test('after all crashes chain, ledger, settlements, runs and receipts agree', as
   expect(await value(`select count(*) from receipts where kind = 'run'`)).toBe(7n)
   expect(await value(`select count(*) from receipts where kind = 'failure'`)).toBe(2n)
   expect(await value(`select coalesce(sum(reserved_micro), 0)::bigint from limits`)).toBe(0n)
-  expect(await value(`select count(*) from holds where state = 'open'`)).toBe(0n)
+  expect(await value(`select count(*) from open_holds`)).toBe(0n)
   expect(await service.stop()).toBe(0)
 })

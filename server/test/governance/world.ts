@@ -81,7 +81,7 @@ export async function counterFaults(world: TestService): Promise<unknown[]> {
            coalesce(held.open_micro, 0) as open_micro
     from limits counter
     left join (
-      select scope, period, sum(amount_micro) as open_micro from holds where state = 'open' group by 1, 2
+      select scope, period, sum(amount_micro) as open_micro from open_holds group by 1, 2
     ) held using (scope, period)
     left join limit_definitions definition using (scope)
     where counter.reserved_micro <> coalesce(held.open_micro, 0)

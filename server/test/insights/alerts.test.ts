@@ -147,9 +147,9 @@ test('orphaned pre-authorisations, unknown settlements and failing webhooks rais
   const now = node.clock.now()
   const run = await addRun(node, database, { tenantId, state: 'executing' })
   await database.pool.query(
-    `insert into settlements (id, run_id, tenant_id, method, state, network, asset, payer, pay_to, amount_micro, nonce, valid_before, created_at, updated_at)
-     values ($1, $2, $3, 'x402', 'unknown', 'n', 'a', $1, 'p', 10000, 'n', 0, $4, $4)`,
-    [node.ids.next('stl'), run, tenantId, new Date(now.getTime() - 61_000)],
+    `update open_runs set payment = '{}', payment_state = 'unknown', created_at = $2, updated_at = $2,
+       terms = jsonb_build_object('settlement_id', $3::text) where id = $1`,
+    [run, new Date(now.getTime() - 61_000), node.ids.next('stl')],
   )
   await database.pool.query(
     `insert into preauths (id, tenant_id, run_id, status, agent_id, merchant_id, merchant, amount_micro, asset, network, action_hash, policy_results, ttl_seconds, asked_by, created_at, escalated_at)

@@ -22,7 +22,7 @@ beforeAll(async () => {
   for (let first = 0; first < RUNS; first += BATCH) {
     await database.pool.query(
       `with inserted as (
-         insert into runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result, created_at, deadline_at)
+         insert into ended_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result, created_at, deadline_at)
          select 'run_' || lpad(n::text, 12, '0'), 'run', $1, (array['writer-v1', 'coder-v1', 'analyst-v1'])[1 + n % 3], 's', 'loop_' || n, 'run',
                 case when n % 50 = 0 then 'failed' when n % 20 = 0 then 'blocked' else 'completed' end,
                 case when n % 50 = 0 then 'failed' when n % 20 = 0 then 'blocked' else 'completed' end,

@@ -11,34 +11,30 @@ export type SeedRun = {
   at?: Date
 }
 
-/** Inserts a finished run as the service would have written it, with its end in the journal. */
+/** Inserts a run as the service would have written it; a finished one with its end in the journal. */
 export async function addRun(node: Node, database: Database, run: SeedRun): Promise<string> {
   const { tenantId, agentId = 'writer-v1', state = 'completed', priceMicro = 13_000n, latencyMs = 100 } = run
   const at = run.at ?? node.clock.now()
   const id = node.ids.next('run')
-  const outcome = state === 'executing' || state === 'pending_approval' ? 'pending' : state
+  const isOpen = state === 'executing' || state === 'pending_approval'
+  const outcome = isOpen ? 'pending' : state
+  const result = {
+    execution: {
+      latency_ms: latencyMs,
+      ...(run.costUsd !== undefined && { usage: { input_tokens: 1, output_tokens: 1, cost_usd: run.costUsd } }),
+    },
+  }
+  const columns = `id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result, created_at, deadline_at`
+  const values = `$1, 'run', $2, '0x0', $3, 's', $4, 'run', $5, $6, 'h', '{}', '{}', $7, $8::jsonb, $9::timestamptz, $9::timestamptz`
   await database.pool.query(
-    `insert into runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result, created_at, deadline_at)
-     values ($1, 'run', $2, '0x0', $3, 's', $4, 'run', $5, $6, 'h', '{}', '{}', $7, $8, $9, $9)`,
-    [
-      id,
-      tenantId,
-      agentId,
-      node.ids.next('loop'),
-      state,
-      outcome,
-      priceMicro.toString(),
-      {
-        execution: {
-          latency_ms: latencyMs,
-          ...(run.costUsd !== undefined && { usage: { input_tokens: 1, output_tokens: 1, cost_usd: run.costUsd } }),
-        },
-      },
-      at,
-    ],
+    isOpen
+      ? `insert into open_runs (${columns}, accounts, amounts, updated_at)
+         select ${values}, case when $5 = 'executing' then '{}'::text[] end, case when $5 = 'executing' then '{}'::bigint[] end, $9`
+      : `insert into ended_runs (${columns}) values (${values})`,
+    [id, tenantId, agentId, node.ids.next('loop'), state, outcome, priceMicro.toString(), result, at],
   )
-  if (outcome === state) {
-    await database.pool.query('select journal_ended(run, $2) from runs run where run.id = $1', [id, at])
+  if (!isOpen) {
+    await database.pool.query('select journal_ended(run, $2) from ended_runs run where run.id = $1', [id, at])
   }
   return id
 }
