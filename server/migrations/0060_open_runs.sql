@@ -163,8 +163,9 @@ create table ledger (
   created_at timestamptz not null,
   primary key (id),
   check (cardinality(accounts) between 2 and 4 and cardinality(amounts) = cardinality(accounts)),
-  check (array_position(accounts, null) is null and 0 <> all (amounts)),
-  check (amounts[1] + amounts[2] + coalesce(amounts[3], 0) + coalesce(amounts[4], 0) = 0)
+  check (array_position(accounts, null) is null and array_position(amounts, null) is null and 0 <> all (amounts)),
+  -- A check that is null passes, and so would an array that does not begin at 1.
+  check ((amounts[1] + amounts[2] + coalesce(amounts[3], 0) + coalesce(amounts[4], 0) = 0) is true)
 ) partition by range (id);
 create table ledger_default partition of ledger default;
 -- A tenant's entries are found by account and read in order; a guest's belong to nobody who could ask.

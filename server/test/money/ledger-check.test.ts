@@ -7,6 +7,8 @@ import { failingLane, startWorld, type World } from './world.ts'
 
 /** A ledger with one of every kind of transaction; each test tampers with one row, and the check must find it. */
 let world: World
+let openRuns: Promise<unknown>
+let endOpenRuns = () => {}
 beforeAll(async () => {
   world = await startWorld()
   const [tenant, recipient] = [await world.tenantWithWallet(0.5), await world.tenantWithWallet(0.1)]
@@ -28,9 +30,27 @@ beforeAll(async () => {
   world.setLane(failingLane)
   await world.pay(tenant.payer, '/api/run', joke, tenant.headers)
   world.setLane(undefined)
+  // Two runs stay open: their entries are pending and the limit on the payer counts one of them.
+  const mayEnd = new Promise<void>((resolve) => {
+    endOpenRuns = resolve
+  })
+  world.setLane(async () => {
+    await mayEnd
+    return undefined
+  })
+  openRuns = Promise.all([
+    world.post('/api/run', { ...joke, payment: { wallet_id: tenant.walletId } }, tenant.headers),
+    world.pay(tenant.payer, '/api/run', joke, tenant.headers),
+  ])
+  const countOpenRuns = () => sql<{ id: string }>`select id from open_runs where state = 'executing'`.execute(world.db)
+  await vi.waitFor(async () => expect((await countOpenRuns()).rows).toHaveLength(2), 20_000)
   await world.service.sequencer.runOnce()
 })
-afterAll(() => world.close())
+afterAll(async () => {
+  endOpenRuns()
+  await openRuns
+  await world.close()
+})
 
 const pause = (milliseconds: number) => new Promise<void>((resolve) => setTimeout(resolve, milliseconds / 50))
 async function check() {
@@ -48,26 +68,76 @@ test('an untouched ledger passes every check', async () => {
   expect(await check()).toEqual({})
 })
 
+/** The owner of the table can drop its constraints too. */
+const WITHOUT_CONSTRAINTS = `do $$
+  declare
+    name text;
+  begin
+    for name in select conname from pg_constraint where conrelid = 'ledger'::regclass and contype = 'c' loop
+      execute format('alter table ledger drop constraint %I', name);
+    end loop;
+  end $$`
+
 /** Changes that are possible with database access, and the checks that must report them. */
 const tampering: { change: string; statement: string; reportedBy: string[] }[] = [
   {
     change: 'an entry is raised',
-    statement: `update ledger_entries set amount_micro = amount_micro + 1 where ctid = (select ctid from ledger_entries where layer = 'posted' and amount_micro > 0 limit 1)`,
+    statement: `${WITHOUT_CONSTRAINTS}; update ledger set amounts[1] = amounts[1] + 1 where id = (select id from ledger where status = 'posted' limit 1)`,
     reportedBy: ['transactions'],
+  },
+  {
+    change: 'a pending entry is raised',
+    statement: `update open_runs set amounts[1] = amounts[1] + 1`,
+    reportedBy: ['transactions', 'runs'],
   },
   {
     change: 'both sides of a posting are raised',
-    statement: `update ledger_entries set amount_micro = amount_micro * 2 where layer = 'posted' and transaction_id = (select z.id from ledger_transactions z where z.kind = 'post' and z.code = 'topup' limit 1)`,
-    reportedBy: ['resolutions', 'wallets', 'balances', 'chain: balance'],
+    statement: `update ledger set amounts = array(select 2 * amount from unnest(amounts) with ordinality as entry(amount, line) order by line) where id = (select id from ledger where status = 'posted' and code = 'topup' limit 1)`,
+    reportedBy: ['runs', 'wallets', 'balances', 'chain: balance'],
+  },
+  {
+    change: 'both sides of pending entries are raised',
+    statement: `update open_runs set amounts = array(select 2 * amount from unnest(amounts) with ordinality as entry(amount, line) order by line)`,
+    reportedBy: ['runs'],
+  },
+  {
+    change: 'a posting is moved to another account',
+    statement: `update ledger set accounts[2] = 'revenue:elsewhere' where id = (select id from ledger where status = 'posted' and code = 'run' and tenant_id is not null limit 1)`,
+    reportedBy: ['balances'],
+  },
+  {
+    change: 'a voided transaction is posted',
+    statement: `update ledger set status = 'posted' where status = 'voided'`,
+    reportedBy: ['runs', 'balances', 'chain: balance'],
+  },
+  {
+    change: 'a posted transaction is voided',
+    statement: `update ledger set status = 'voided' where id = (select id from ledger where status = 'posted' and code = 'run' limit 1)`,
+    reportedBy: ['runs'],
+  },
+  {
+    change: 'a run is posted twice',
+    statement: `insert into ledger select id || '0', tenant_id, status, code, ref, asset, accounts, amounts, created_at from ledger where status = 'posted' and code = 'run' limit 1`,
+    reportedBy: ['runs'],
+  },
+  {
+    change: 'a transaction is deleted',
+    statement: `delete from ledger where id = (select id from ledger where status = 'posted' and code = 'run' limit 1)`,
+    reportedBy: ['runs'],
   },
   {
     change: 'the entries of a transaction are deleted',
-    statement: `delete from ledger_entries where transaction_id = (select id from ledger_transactions where kind = 'post' limit 1)`,
-    reportedBy: ['transactions'],
+    statement: `${WITHOUT_CONSTRAINTS}; update ledger set accounts = '{}', amounts = '{}' where id = (select id from ledger where status = 'posted' and code = 'run' limit 1)`,
+    reportedBy: ['runs'],
+  },
+  {
+    change: 'an open run is deleted',
+    statement: 'delete from open_runs',
+    reportedBy: ['settlements', 'wallets', 'limits'],
   },
   {
     change: 'a guard is switched off',
-    statement: 'alter table ledger_entries disable trigger ledger_entries_immutable',
+    statement: 'alter table ledger disable trigger ledger_immutable',
     reportedBy: ['guards'],
   },
   {
@@ -77,23 +147,48 @@ const tampering: { change: string; statement: string; reportedBy: string[] }[] =
   },
   {
     change: 'a price is changed',
-    statement: `update runs set price_micro = price_micro + 1 where id = (select id from runs where state = 'completed' and kind = 'run' limit 1)`,
+    statement: `update ended_runs set price_micro = price_micro + 1 where id = (select id from ended_runs where state = 'completed' and kind = 'run' and wallet_id is null limit 1)`,
     reportedBy: ['runs', 'settlements', 'receipts'],
   },
   {
+    change: 'the price of a run paid from a wallet is changed',
+    statement: `update ended_runs set price_micro = price_micro + 1 where id = (select id from ended_runs where state = 'completed' and kind = 'run' and wallet_id is not null limit 1)`,
+    reportedBy: ['runs', 'receipts'],
+  },
+  {
+    change: 'the price of an open run is changed',
+    statement: 'update open_runs set price_micro = price_micro + 1',
+    reportedBy: ['runs', 'wallets'],
+  },
+  {
     change: 'a failed payment is marked settled',
-    statement: `update settlements set state = 'settled', transaction = '0x' || id where state = 'failed'`,
+    statement: `update settlement_records set state = 'settled', transaction = '0x' || id where state = 'failed'`,
     reportedBy: ['settlements', 'chain: settlements'],
   },
   {
     change: 'a settled payment is marked failed',
-    statement: `update settlements set state = 'failed' where id = (select id from settlements where state = 'settled' and method = 'x402' limit 1)`,
+    statement: `update settlement_records set state = 'failed' where id = (select id from settlement_records where state = 'settled' limit 1)`,
     reportedBy: ['settlements', 'chain: settlements'],
   },
   {
     change: 'a payment is assigned to another transaction',
-    statement: `update settlements set transaction = '0x' || repeat('1', 64) where id = (select id from settlements where state = 'settled' and method = 'x402' limit 1)`,
+    statement: `update settlement_records set transaction = '0x' || repeat('1', 64) where id = (select id from settlement_records where state = 'settled' limit 1)`,
     reportedBy: ['receipts', 'chain: settlements'],
+  },
+  {
+    change: 'a settlement is deleted',
+    statement: `delete from settlement_records where id = (select id from settlement_records where state = 'settled' limit 1)`,
+    reportedBy: ['settlements'],
+  },
+  {
+    change: 'a nonce is released',
+    statement: 'delete from nonces where ctid = (select ctid from nonces limit 1)',
+    reportedBy: ['settlements'],
+  },
+  {
+    change: 'a hold is released without its counter',
+    statement: `update open_runs set holds = '[]'`,
+    reportedBy: ['limits'],
   },
   {
     change: 'a receipt is altered',
@@ -131,7 +226,7 @@ test.each(tampering)('$change: reported by $reportedBy', async ({ statement, rep
   const rollback = Object.assign(new Error('rollback'), { names: [] as string[] })
   const tamper = world.db.transaction().execute(async (tx) => {
     // The owner of the tables can disable the triggers for a moment.
-    const guardedTables = ['ledger_entries', 'ledger_transactions', 'receipts']
+    const guardedTables = ['ledger', 'receipts']
     for (const table of guardedTables) await sql.raw(`alter table ${table} disable trigger user`).execute(tx)
     await sql.raw(statement).execute(tx)
     if (!statement.startsWith('alter'))
@@ -143,6 +238,30 @@ test.each(tampering)('$change: reported by $reportedBy', async ({ statement, rep
   })
   await expect(tamper).rejects.toBe(rollback)
   expect(rollback.names).toEqual(expect.arrayContaining(reportedBy))
+})
+
+test.each([
+  ['entries that do not sum to zero', `accounts = '{a,b}', amounts = '{5,-4}'`],
+  ['amounts that do not begin at 1', `accounts = '{a,b}', amounts = '[0:1]={5,-4}'`],
+  ['one entry', `accounts = '{a}', amounts = '{0}'`],
+  ['no entries', `accounts = '{}', amounts = '{}'`],
+  ['an entry without an account', `accounts = '{a,null}', amounts = '{5,-5}'`],
+  ['an account without an amount', `accounts = '{a,b,c}', amounts = '{5,-5}'`],
+  ['an amount that is null', `accounts = '{a,b,c}', amounts = '{5,-5,null}'`],
+  ['an amount of zero', `accounts = '{a,b,c}', amounts = '{5,-5,0}'`],
+  ['five entries', `accounts = '{a,b,c,d,e}', amounts = '{1,1,1,1,-4}'`],
+  ['a status other than posted and voided', `status = 'pending'`],
+])('the table of the ledger refuses %s, even with its trigger disabled', async (_, change) => {
+  const write = world.db.transaction().execute(async (tx) => {
+    await sql.raw('alter table ledger disable trigger user').execute(tx)
+    await sql.raw(`update ledger set ${change} where id = (select id from ledger limit 1)`).execute(tx)
+  })
+  await expect(write).rejects.toMatchObject({ code: '23514' })
+})
+
+test('the trigger refuses every change of a transaction', async () => {
+  for (const change of ['update ledger set ref = ref', 'delete from ledger'])
+    await expect(sql.raw(change).execute(world.db), change).rejects.toThrow(/immutable/)
 })
 
 test('the command reports differences by its exit code', async () => {
