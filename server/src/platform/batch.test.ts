@@ -3,7 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { createTestDatabase } from '../../test/harness.ts'
 import { createSteps, type StepRefused } from './batch.ts'
 import type { Database } from './db.ts'
-import { defineStep } from './sql-step.ts'
+import { defineSetStep, defineStep } from './sql-step.ts'
 
 const countOneStep = defineStep(
   'count_one',
@@ -14,6 +14,8 @@ const countOneStep = defineStep(
   }),
   Type.Object({ id: Type.Integer() }),
 )
+
+const countAllStep = defineSetStep('count_all', countOneStep.input, countOneStep.answer)
 
 let scratch: Awaited<ReturnType<typeof createTestDatabase>>
 let database: Database
@@ -28,6 +30,12 @@ beforeAll(async () => {
       if (input->>'refuse')::boolean then perform refuse(429, 'no_room', jsonb_build_object('id', input->'id')); end if;
       if (input->>'deadlock')::boolean then raise exception using errcode = '40P01', message = 'deadlock'; end if;
       return jsonb_build_object('id', input->'id');
+    end $$;
+    create table set_calls (size int not null, repeated boolean not null);
+    create function count_all(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
+    begin
+      insert into set_calls values (cardinality(items), repeated);
+      return array(select count_one(item) from unnest(items) with ordinality as listed(item, place) order by place);
     end $$;`)
 })
 afterAll(async () => {
@@ -74,4 +82,152 @@ test('a lock held elsewhere makes a step wait, not fail', async () => {
   await waiting
   expect(done).toBe(true)
   await holder.end()
+})
+
+const idsFrom = async (first: number) => {
+  const { rows } = await database.pool.query<{ id: number; batch: string }>(
+    'select id, batch::text from counted where id >= $1 and id < $1 + 1000 order by id',
+    [first],
+  )
+  return { ids: rows.map(({ id }) => id), commits: new Set(rows.map(({ batch }) => batch)).size }
+}
+const setCalls = async () => {
+  const { rows } = await database.pool.query<{ size: number; repeated: boolean }>('delete from set_calls returning *')
+  return rows.map(({ size }) => size).sort((a, b) => a - b)
+}
+
+test('a set step takes all inputs in one call, and each gets its own answer', async () => {
+  const step = createSteps(database.pool)(countAllStep)
+  const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => step({ id: 10_000 + index }, [])))
+  expect(answers).toEqual(Array.from({ length: 20 }, (_, index) => ({ id: 10_000 + index })))
+  // The first input is sent at once, and the others while it is under way.
+  expect(await setCalls()).toEqual([1, 19])
+  expect((await idsFrom(10_000)).commits).toBe(2)
+})
+
+test('a batch that is refused runs each input alone, in one commit, and only the refused ones fail', async () => {
+  const step = createSteps(database.pool)(countAllStep)
+  const results = await Promise.allSettled(
+    Array.from({ length: 21 }, (_, index) => step({ id: 11_000 + index, refuse: index === 7 || index === 13 }, [])),
+  )
+  for (const [index, result] of results.entries())
+    if (index === 7 || index === 13)
+      expect(result).toMatchObject({
+        status: 'rejected',
+        reason: { name: 'StepRefused', status: 429, message: 'no_room', detail: { id: 11_000 + index } },
+      })
+    else expect(result).toEqual({ status: 'fulfilled', value: { id: 11_000 + index } })
+  const { ids, commits } = await idsFrom(11_000)
+  expect(ids).toHaveLength(19)
+  expect(commits).toBe(2)
+  // What the call of the whole batch wrote is undone; the calls of refused inputs are undone as well.
+  expect(await setCalls()).toEqual(Array.from({ length: 19 }, () => 1))
+})
+
+test('an input that the database cannot store fails alone, like a refused one', async () => {
+  const step = createSteps(database.pool)(countAllStep)
+  const results = await Promise.allSettled([12_000, 12_001, 12_001, 12_002].map((id) => step({ id }, [])))
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'fulfilled', 'rejected', 'fulfilled'])
+  expect(results[2]).toMatchObject({ reason: { code: '23505' } })
+  expect((await idsFrom(12_000)).ids).toEqual([12_000, 12_001, 12_002])
+})
+
+test.each([
+  ['a step', countOneStep, 13_000],
+  ['a set step', countAllStep, 14_000],
+] as const)(
+  '%s: an input whose lock is held elsewhere leaves its batch, and the others commit at once',
+  async (_, definition, first) => {
+    const holder = await database.connect()
+    await holder.query('begin')
+    await holder.query(`select pg_advisory_xact_lock(hashtextextended('slow tenant', 0))`)
+    const step = createSteps(database.pool)(definition)
+    const isSlow = (index: number) => index % 10 === 3
+    const slow: Promise<unknown>[] = []
+    const fast: Promise<unknown>[] = []
+    for (let index = 0; index < 40; index += 1) {
+      const locks = [`tenant:${index}`, isSlow(index) ? 'slow tenant' : 'fast tenant']
+      const answer = step({ id: first + index }, locks)
+      ;(isSlow(index) ? slow : fast).push(answer)
+    }
+    expect(await Promise.all(fast)).toHaveLength(36)
+    expect((await idsFrom(first)).ids).toHaveLength(36)
+    // Further inputs are not delayed either, while the slow ones are still waiting.
+    await step({ id: first + 100 }, ['fast tenant'])
+    expect((await idsFrom(first)).ids).toHaveLength(37)
+    await holder.query('commit')
+    await holder.end()
+    expect(await Promise.all(slow)).toEqual([3, 13, 23, 33].map((index) => ({ id: first + index })))
+    expect((await idsFrom(first)).ids).toHaveLength(41)
+  },
+)
+
+test('several slow tenants wait side by side: one that is free again does not wait for the others', async () => {
+  const holders = await Promise.all(
+    ['slow a', 'slow b'].map(async (name) => {
+      const holder = await database.connect()
+      await holder.query('begin')
+      await holder.query(`select pg_advisory_xact_lock(hashtextextended($1, 0))`, [name])
+      return holder
+    }),
+  )
+  const step = createSteps(database.pool)(countAllStep)
+  const waiting = [
+    step({ id: 15_000 }, ['slow a']),
+    step({ id: 15_001 }, ['slow b']),
+    step({ id: 15_002 }, ['slow b', 'slow a']),
+  ]
+  await step({ id: 15_003 }, ['other'])
+  await holders[1]!.query('commit')
+  expect(await waiting[1]).toEqual({ id: 15_001 })
+  expect((await idsFrom(15_000)).ids).toEqual([15_001, 15_003])
+  await holders[0]!.query('commit')
+  await Promise.all(waiting)
+  expect((await idsFrom(15_000)).ids).toEqual([15_000, 15_001, 15_002, 15_003])
+  for (const holder of holders) await holder.end()
+})
+
+test('a lost connection rejects all inputs of a batch at once, and none is tried alone', async () => {
+  let calls = 0
+  let lose = () => {}
+  const lost = new Promise<never>((_, reject) => {
+    lose = () => reject(Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' }))
+  })
+  const pool = {
+    query: () => {
+      calls += 1
+      return lost
+    },
+  } as unknown as Database['pool']
+  const step = createSteps(pool)(countAllStep)
+  const answers = Array.from({ length: 30 }, (_, index) => step({ id: 16_000 + index }, []))
+  const outcomes = Promise.allSettled(answers)
+  lose()
+  for (const outcome of await outcomes)
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ECONNRESET' } })
+  // One call for the first input, one for the other 29.
+  expect(calls).toBe(2)
+})
+
+test('an input that is repeated tells the set step so, also when its batch fails and it is tried alone', async () => {
+  const step = createSteps(database.pool)(countAllStep)
+  await setCalls()
+  await Promise.all([step({ id: 17_000 }, []), step({ id: 17_001 }, []), step({ id: 17_002 }, [], true)])
+  const { rows } = await database.pool.query('delete from set_calls returning size, repeated')
+  expect(rows).toEqual([
+    { size: 1, repeated: false },
+    { size: 2, repeated: true },
+  ])
+  const results = await Promise.allSettled([
+    step({ id: 17_003 }, []),
+    step({ id: 17_004, deadlock: true }, []),
+    step({ id: 17_005 }, []),
+  ])
+  expect(results.map(({ status }) => status)).toEqual(['fulfilled', 'rejected', 'fulfilled'])
+  const { rows: tried } = await database.pool.query('delete from set_calls returning size, repeated')
+  // After a failed batch nobody knows whether an input was committed.
+  expect(tried).toEqual([
+    { size: 1, repeated: false },
+    { size: 1, repeated: true },
+  ])
 })
