@@ -2,7 +2,9 @@ import fc from 'fast-check'
 import type pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
+import { stringifyWithBigints } from '../../src/platform/json.ts'
 import { createTestDatabase } from '../harness.ts'
+import { buildAdmission, buildCompletion, buildFailure, callSet, type RunItem } from './run-items.ts'
 
 /** Random sequences of money movements, with ids in random order, compared with a simple model. */
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -42,6 +44,7 @@ afterAll(async () => {
 })
 
 type WalletModel = { available: bigint; reserved: bigint; incoming: bigint; escrowed: bigint }
+/** `ledger` is the id of its entries while they are pending. */
 type OpenTransfer = {
   kind: 'topup' | 'run' | 'payout' | 'escrow'
   id: string
@@ -49,10 +52,19 @@ type OpenTransfer = {
   amount: bigint
   ledger: string
 }
+const toRunItem = ({ id, kind, wallet, amount, ledger }: OpenTransfer): RunItem => ({
+  id,
+  kind: kind as 'topup' | 'run',
+  tenantId: TENANT,
+  walletId: wallet,
+  priceMicro: amount,
+  pendingId: ledger,
+})
 const walletModels = new Map<string, WalletModel>(
   wallets.map((id) => [id, { available: 0n, reserved: 0n, incoming: 0n, escrowed: 0n }]),
 )
 const openTransfers: OpenTransfer[] = []
+const endedRuns: OpenTransfer[] = []
 let serial = 0
 
 /** Ids are not in order of creation: a transaction may commit long after one with a later id. */
@@ -60,9 +72,7 @@ const nextId = (prefix: string, shuffle: number) =>
   `${prefix}_${String(shuffle).padStart(4, '0')}${String(serial++).padStart(8, '0')}`
 
 const at = '2026-11-16T15:00:00Z'
-const toJson = (value: unknown) =>
-  JSON.stringify(value, (_, value) => (typeof value === 'bigint' ? value.toString() : value))
-const call = (name: string, item: unknown) => client.query(`select ${name}($1::jsonb)`, [toJson(item)])
+const call = (name: string, item: unknown) => client.query(`select ${name}($1::jsonb)`, [stringifyWithBigints(item)])
 const buildTransfer = (
   id: string,
   code: string,
@@ -82,8 +92,6 @@ const buildTransfer = (
     { account: to, amount_micro: -amount },
   ],
 })
-const moveInWallet = (wallet: string, ...deltas: bigint[]) =>
-  client.query('select move_in_wallet($1, $2, $3, $4, $5)', [wallet, ...deltas.map(String)])
 
 /** Runs the work in one transaction; false when the database refuses it. */
 async function runTransaction(work: () => Promise<unknown>): Promise<boolean> {
@@ -100,7 +108,15 @@ async function runTransaction(work: () => Promise<unknown>): Promise<boolean> {
   }
 }
 
-type Command = { kind: string; wallet: string; amount: bigint; pick: number; shuffle: number; succeeds: boolean }
+type Command = {
+  kind: string
+  wallet: string
+  amount: bigint
+  pick: number
+  shuffle: number
+  succeeds: boolean
+  others: { kind: 'topup' | 'run'; wallet: string; amount: bigint; shuffle: number }[]
+}
 
 const commands = fc.record({
   kind: fc.constantFrom(
@@ -115,29 +131,37 @@ const commands = fc.record({
     'twice',
     'crooked',
     'guest',
+    'admit batch',
+    'admit batch',
+    'finish batch',
+    'finish batch',
   ),
   wallet: fc.constantFrom(...wallets),
   amount: fc.bigInt({ min: 1n, max: 5_000n }),
   pick: fc.nat(1_000),
   shuffle: fc.nat(9_999),
   succeeds: fc.boolean(),
+  others: fc.array(
+    fc.record({
+      kind: fc.constantFrom('topup', 'run', 'run'),
+      wallet: fc.constantFrom(...wallets),
+      amount: fc.bigInt({ min: 1n, max: 5_000n }),
+      shuffle: fc.nat(9_999),
+    }),
+    { minLength: 1, maxLength: 8 },
+  ),
 })
 
 async function begin({ kind, wallet, amount, shuffle }: Command) {
   const model = walletModels.get(wallet)!
-  const id = nextId('op', shuffle)
-  const pendingId = nextId('ltx', shuffle)
+  const transfer = { id: nextId('op', shuffle), ledger: nextId('ltx', shuffle), wallet, amount, kind } as OpenTransfer
+  const { id, ledger } = transfer
   const walletAccount = `liabilities:wallet:${wallet}`
   const hasFunds = kind === 'topup' || model.available >= amount
+  if (kind === 'topup' || kind === 'run') return admit([transfer])
   const committed = await runTransaction(async () => {
-    if (kind === 'topup') {
-      await call('ledger_pend', buildTransfer(pendingId, 'topup', 'assets:chain:usdc', walletAccount, amount))
-      await moveInWallet(wallet, 0n, 0n, amount, 0n)
-    } else if (kind === 'run') {
-      await moveInWallet(wallet, -amount, amount, 0n, 0n)
-      await call('ledger_pend', buildTransfer(pendingId, 'run', walletAccount, 'revenue:lane:default', amount))
-    } else if (kind === 'payout') {
-      const row = {
+    if (kind === 'payout')
+      await call('request_payout', {
         id,
         kind: 'withdrawal',
         tenant_id: TENANT,
@@ -147,37 +171,107 @@ async function begin({ kind, wallet, amount, shuffle }: Command) {
         method: 'manual',
         requested_by: 'operator',
         at,
-      }
-      await call('request_payout', {
-        ...row,
-        ledger: buildTransfer(pendingId, 'withdrawal', walletAccount, 'assets:chain:usdc', amount),
+        ledger: buildTransfer(ledger, 'withdrawal', walletAccount, 'assets:chain:usdc', amount),
       })
-    } else {
-      const row = { id, tenant_id: TENANT, wallet_id: wallet, amount_micro: amount, expires_at: at, created_at: at }
+    else
       await call('hold_escrow', {
-        ...row,
-        ledger: buildTransfer(pendingId, 'escrow_held', walletAccount, `liabilities:escrow:${wallet}`, amount),
+        id,
+        tenant_id: TENANT,
+        wallet_id: wallet,
+        amount_micro: amount,
+        expires_at: at,
+        created_at: at,
+        ledger: buildTransfer(ledger, 'escrow_held', walletAccount, `liabilities:escrow:${wallet}`, amount),
       })
-    }
   })
   expect(committed, `${kind} of ${amount} with ${model.available} available`).toBe(hasFunds)
   if (!committed) return
-  openTransfers.push({ kind: kind as OpenTransfer['kind'], id, wallet, amount, ledger: pendingId })
-  if (kind === 'topup') model.incoming += amount
-  else model.available -= amount
+  openTransfers.push(transfer)
+  model.available -= amount
   if (kind === 'escrow') model.escrowed += amount
-  if (kind === 'run' || kind === 'payout') model.reserved += amount
+  else model.reserved += amount
 }
+
+/** Admits runs and top-ups in one call. The model admits them one after the other. */
+async function admit(transfers: OpenTransfer[]) {
+  const expected = transfers.map(({ kind, wallet, amount }) => {
+    const model = walletModels.get(wallet)!
+    if (kind === 'topup') model.incoming += amount
+    else if (model.available < amount) return 'wallet_balance'
+    else {
+      model.available -= amount
+      model.reserved += amount
+    }
+    return { ruling: null }
+  })
+  expect(
+    await callAsOneAndOneByOne(
+      'admit_runs',
+      transfers.map((transfer) => buildAdmission(toRunItem(transfer))),
+    ),
+  ).toEqual(expected)
+  openTransfers.push(...transfers.filter((_, index) => typeof expected[index] === 'object'))
+}
+
+/** Ends runs and top-ups in one call. `repeated` ones have ended before, or are twice in the batch: nothing happens to them. */
+async function endRuns(transfers: OpenTransfer[], succeeds: boolean, shuffle: number) {
+  const seen = new Set(endedRuns.map(({ id }) => id))
+  const expected = transfers.map(({ kind, id, wallet, amount }) => {
+    if (seen.has(id)) return { first: false }
+    seen.add(id)
+    const model = walletModels.get(wallet)!
+    if (kind === 'topup') model.incoming -= amount
+    else model.reserved -= amount
+    if ((kind === 'topup') === succeeds) model.available += amount
+    return { first: true }
+  })
+  const items = transfers.map((transfer) =>
+    succeeds ? buildCompletion(toRunItem(transfer), nextId('ltx', shuffle)) : buildFailure(toRunItem(transfer)),
+  )
+  expect(await callAsOneAndOneByOne(succeeds ? 'complete_runs' : 'abandon_runs', items)).toEqual(expected)
+  endedRuns.push(...transfers.filter((_, index) => expected[index]!.first))
+}
+
+/** A batch must leave the same rows and give the same answers as its inputs one by one. */
+async function callAsOneAndOneByOne(step: string, items: ({ id: string } | { run_id: string })[]) {
+  const ids = items.map((item) => ('id' in item ? item.id : item.run_id))
+  const list = (table: string, column: string) =>
+    `(select jsonb_agg(to_jsonb(stored) - 'decided_seq' - 'ended_seq' order by stored.id) from ${table} stored where ${column} = any($1))`
+  const snapshot = () =>
+    rows(
+      `select (select jsonb_agg(wallet order by wallet.id) from wallets wallet) as wallets, (select array_agg(transaction_id order by transaction_id) from ledger_queue) as queue,
+         ${list('open_runs', 'id')} as open, ${list('ended_runs', 'id')} as ended, ${list('ledger', 'ref')} as ledger, ${list('receipts', 'run_id')} as receipts,
+         ${list('settlement_records', 'run_id')} as settlements, (select array_agg(nonce order by nonce) from nonces where run_id = any($1)) as nonces`,
+      [ids],
+    )
+  if (items.length === 1) return callSet(client, step, items)
+  await client.query('begin')
+  const answers: unknown[] = []
+  for (const item of items) answers.push(...(await callSet(client, step, [item])))
+  const afterOneByOne = await snapshot()
+  await client.query('rollback')
+  await client.query('begin')
+  expect(await callSet(client, step, items)).toEqual(answers)
+  expect(await snapshot()).toEqual(afterOneByOne)
+  await client.query('commit')
+  return answers
+}
+
+const takeOpenTransfer = (pick: number) => openTransfers.splice(pick % openTransfers.length, 1)[0]!
 
 async function finish({ pick, shuffle, succeeds }: Command) {
   if (openTransfers.length === 0) return
-  const [transfer] = openTransfers.splice(pick % openTransfers.length, 1)
-  const { kind, id, wallet, amount } = transfer!
+  const transfer = takeOpenTransfer(pick)
+  const { kind, id, wallet, amount } = transfer
+  if (kind === 'topup' || kind === 'run') {
+    await endRuns([transfer], succeeds, shuffle)
+    // A run ends only once, and the other way neither.
+    await endRuns([transfer], succeeds, shuffle)
+    return endRuns([transfer], !succeeds, shuffle)
+  }
   const model = walletModels.get(wallet)!
   const endingId = nextId('ltx', shuffle)
-  const resolve = () =>
-    call(succeeds ? 'ledger_post' : 'ledger_void', { id: endingId, pending_id: transfer!.ledger, created_at: at })
-  const committed = await runTransaction(async () => {
+  const end = async () => {
     if (kind === 'payout')
       return call('end_payout', {
         id,
@@ -186,40 +280,53 @@ async function finish({ pick, shuffle, succeeds }: Command) {
         at,
         ledger_id: endingId,
       })
-    if (kind === 'escrow') {
-      const to = succeeds ? 'revenue:escrow' : `liabilities:wallet:${wallet}`
-      const ledgerTransfers = [buildTransfer(endingId, 'escrow_ended', `liabilities:escrow:${wallet}`, to, amount)]
-      return call('end_escrow', {
-        id,
-        from: ['held'],
-        state: succeeds ? 'released' : 'refunded',
-        at,
-        ledger: ledgerTransfers,
-        events: [],
-        audits: [],
-      })
-    }
-    await resolve()
-    if (kind === 'topup') return moveInWallet(wallet, succeeds ? amount : 0n, 0n, -amount, 0n)
-    return moveInWallet(wallet, succeeds ? 0n : amount, -amount, 0n, 0n)
-  })
-  expect(committed).toBe(true)
-  if (kind === 'topup') model.incoming -= amount
+    const to = succeeds ? 'revenue:escrow' : `liabilities:wallet:${wallet}`
+    return call('end_escrow', {
+      id,
+      from: ['held'],
+      state: succeeds ? 'released' : 'refunded',
+      at,
+      ledger: [buildTransfer(endingId, 'escrow_ended', `liabilities:escrow:${wallet}`, to, amount)],
+      events: [],
+      audits: [],
+    })
+  }
+  expect(await runTransaction(end)).toBe(true)
   if (kind === 'escrow') model.escrowed -= amount
-  if (kind === 'run' || kind === 'payout') model.reserved -= amount
-  if ((kind === 'topup') === succeeds) model.available += amount
-  // A pending transfer is resolved only once.
-  if (kind !== 'escrow')
-    expect(
-      await runTransaction(() =>
-        call('ledger_void', { id: nextId('ltx', shuffle), pending_id: transfer!.ledger, created_at: at }),
-      ),
-    ).toBe(false)
+  else model.reserved -= amount
+  if (!succeeds) model.available += amount
+  // A payout and an escrow end only once.
+  if (kind === 'escrow') expect(await runTransaction(end)).toBe(false)
+  else expect((await end()).rows).toEqual([{ end_payout: false }])
+}
+
+/** Ends several open runs in one call, together with one that has ended before or is in the batch twice. */
+async function finishBatch({ pick, shuffle, succeeds, others }: Command) {
+  const batch: OpenTransfer[] = []
+  for (const { shuffle: nextPick } of others) {
+    const index = openTransfers.findIndex(
+      ({ kind }, place) => place >= nextPick % 5 && (kind === 'topup' || kind === 'run'),
+    )
+    if (index >= 0) batch.push(...openTransfers.splice(index, 1))
+  }
+  if (batch.length === 0) return
+  if (pick % 3 === 1 && endedRuns.length > 0) batch.push(endedRuns[pick % endedRuns.length]!)
+  if (pick % 3 === 2) batch.push(batch[0]!)
+  await endRuns(batch, succeeds, shuffle)
 }
 
 async function step(command: Command) {
   const { kind, amount, shuffle } = command
   if (kind === 'finish') return finish(command)
+  if (kind === 'finish batch') return finishBatch(command)
+  if (kind === 'admit batch')
+    return admit(
+      command.others.map((transfer) => ({
+        ...transfer,
+        id: nextId('op', transfer.shuffle),
+        ledger: nextId('ltx', transfer.shuffle),
+      })),
+    )
   if (kind === 'count') return client.query('select count_ledger(40)')
   if (kind === 'guest')
     return call(
@@ -234,14 +341,8 @@ async function step(command: Command) {
         call('ledger_direct', buildTransfer(id, 'gift', 'assets:chain:usdc', 'revenue:lane:default', amount)),
       ),
     ).toBe(false)
-    expect(
-      await runTransaction(() =>
-        client.query('update ledger_entries set amount_micro = 1 where transaction_id = $1', [id]),
-      ),
-    ).toBe(false)
-    return expect(await runTransaction(() => client.query('delete from ledger_transactions where id = $1', [id]))).toBe(
-      false,
-    )
+    expect(await runTransaction(() => client.query('update ledger set amounts[1] = 1 where id = $1', [id]))).toBe(false)
+    return expect(await runTransaction(() => client.query('delete from ledger where id = $1', [id]))).toBe(false)
   }
   if (kind === 'crooked') {
     const unbalanced = buildTransfer(
@@ -260,16 +361,18 @@ async function step(command: Command) {
 const rows = async <T>(query: string, values: unknown[] = []): Promise<T[]> =>
   (await client.query(query, values)).rows as T[]
 
+const byId = (a: { id: string }, b: { id: string }) => (a.id < b.id ? -1 : 1)
+
 async function checkInvariants() {
   expect(
-    await rows('select 1 from ledger_entries group by transaction_id, asset, layer having sum(amount_micro) <> 0'),
+    await rows('select 1 from ledger_entries group by transaction_id, asset, status having sum(amount_micro) <> 0'),
   ).toEqual([])
   const balances = new Map(
     (
-      await rows<{ account: string; layer: string; sum: bigint }>(
-        `select account, layer, sum(amount_micro)::bigint as sum from ledger_entries where tenant_id is not null group by 1, 2`,
+      await rows<{ account: string; status: string; sum: bigint }>(
+        `select account, status, sum(amount_micro)::bigint as sum from ledger_entries where tenant_id is not null group by 1, 2`,
       )
-    ).map(({ account, layer, sum }) => [`${layer}:${account}`, sum]),
+    ).map(({ account, status, sum }) => [`${status}:${account}`, sum]),
   )
   const walletRows = await rows<{ id: string } & Record<string, bigint>>('select * from wallets')
   for (const [id, model] of walletModels) {
@@ -284,12 +387,23 @@ async function checkInvariants() {
     expect(balances.get(`pending:liabilities:wallet:${id}`) ?? 0n).toBe(model.reserved - model.incoming)
     expect(-(balances.get(`posted:liabilities:escrow:${id}`) ?? 0n)).toBe(model.escrowed)
   }
+  // Every run is open or has ended, once, with its entries in one place and its settlement in the state that matches.
+  const open = openTransfers.filter(({ kind }) => kind === 'topup' || kind === 'run').map(({ id }) => id)
+  expect(await rows('select id from open_runs order by id')).toEqual(open.sort().map((id) => ({ id })))
+  expect(await rows('select id from ended_runs order by id')).toEqual(endedRuns.map(({ id }) => ({ id })).sort(byId))
+  expect(
+    await rows(
+      `select run.id from runs run left join ledger_entries entry on entry.ref = run.id left join settlements settlement on settlement.run_id = run.id
+       group by run.id, run.state, run.price_micro having count(distinct entry.transaction_id) <> 1 or count(*) <> 2 or max(entry.amount_micro) <> run.price_micro
+         or min(entry.status) || ' ' || min(settlement.state) <> case run.state when 'completed' then 'posted settled' when 'failed' then 'voided failed' else 'pending pending' end`,
+    ),
+  ).toEqual([])
   // The balance of an account at an entry is the sum of its entries up to that one.
   const mismatches = await rows(
     `select * from (
        select e.*, ledger_balance_at($1, account, 'USDC', transaction_id, line) as balance_at from (
          select account, transaction_id, line, sum(amount_micro) over (partition by account order by transaction_id, line) as running_sum
-         from ledger_entries where tenant_id = $1 and layer = 'posted') e
+         from ledger_entries where tenant_id = $1 and status = 'posted') e
        order by md5(transaction_id || $2) limit 100) sampled
      where balance_at <> running_sum`,
     [TENANT, String(serial)],
