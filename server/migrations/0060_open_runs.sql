@@ -58,7 +58,8 @@ select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id,
        settlement.wallet_id,
        case when run.state in ('executing', 'settling') then array(select entry.account from ledger_entries entry where entry.transaction_id = run.terms->>'pending_id' order by entry.line) end,
        case when run.state in ('executing', 'settling') then array(select entry.amount_micro from ledger_entries entry where entry.transaction_id = run.terms->>'pending_id' order by entry.line) end,
-       settlement.payment, case when settlement.payment is not null then settlement.state end, settlement.reason, coalesce(settlement.attempts, 0), settlement.next_attempt_at,
+       -- The payment of a wallet was stored as a JSON null.
+       case when settlement.method = 'x402' then settlement.payment end, case when settlement.method = 'x402' then settlement.state end, settlement.reason, coalesce(settlement.attempts, 0), settlement.next_attempt_at,
        coalesce(settlement.updated_at, run.created_at)
 from runs run left join settlements settlement on settlement.run_id = run.id
 where run.state in ('pending_approval', 'approved', 'executing', 'settling');
