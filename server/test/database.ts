@@ -1,4 +1,6 @@
-import { randomBytes } from 'node:crypto'
+import { createHash, randomBytes } from 'node:crypto'
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import pg from 'pg'
 import { type Database, openDatabase } from '../src/platform/db.ts'
@@ -37,4 +39,19 @@ export async function createTestDatabase({ empty = false } = {}): Promise<TestDa
   await asAdmin(`create database ${name}${empty ? '' : ' template template_test'}`)
   const url = Object.assign(new URL(server), { pathname: `/${name}` }).href
   return { url, open: (max = 10) => openDatabase(url, { max, log: silentLog }), drop: () => drop() }
+}
+
+/** Brings an empty database to the state before a migration, as an earlier release left it. */
+export async function migrateUntil(database: Database, before: string): Promise<void> {
+  const folder = join(import.meta.dirname, '../migrations')
+  await database.pool.query(
+    'create table migrations (name text primary key, sha256 text not null, applied_at timestamptz not null default now())',
+  )
+  for (const name of readdirSync(folder).sort()) {
+    if (name >= before) break
+    const text = readFileSync(join(folder, name), 'utf8')
+    await database.pool.query(text)
+    const sha256 = createHash('sha256').update(text).digest('hex')
+    await database.pool.query('insert into migrations (name, sha256) values ($1, $2)', [name, sha256])
+  }
 }

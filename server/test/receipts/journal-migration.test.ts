@@ -1,32 +1,18 @@
-import { createHash } from 'node:crypto'
-import { readdirSync, readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { appendToTiles, hashLeaf, parseCheckpoint, rootOfLeafHashes, utf8, verifyAuditExport } from '@countersign/proof'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { canonicalJson, hashJson } from '../../src/platform/canonical.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { migrate } from '../../src/platform/migrate.ts'
-import { createTestDatabase, type TestDatabase } from '../database.ts'
+import { createTestDatabase, migrateUntil, type TestDatabase } from '../database.ts'
 import { readEvents } from '../journal.ts'
 import { createReceiptsFixture, ORIGIN } from './helpers.ts'
-
-const migrations = join(import.meta.dirname, '../../migrations')
 
 let scratch: TestDatabase
 let database: Database
 beforeAll(async () => {
   scratch = await createTestDatabase({ empty: true })
   database = scratch.open(4)
-  await database.pool.query(
-    'create table migrations (name text primary key, sha256 text not null, applied_at timestamptz not null default now())',
-  )
-  for (const name of readdirSync(migrations).sort()) {
-    if (name >= '0055') break
-    const text = readFileSync(join(migrations, name), 'utf8')
-    await database.pool.query(text)
-    const sha256 = createHash('sha256').update(text).digest('hex')
-    await database.pool.query('insert into migrations (name, sha256) values ($1, $2)', [name, sha256])
-  }
+  await migrateUntil(database, '0055')
 })
 afterAll(async () => {
   await database.close()
