@@ -75,7 +75,7 @@ const buildEnd = ({ id, tenantId }: RunItem, kind: 'run' | 'topup' | 'failure') 
   run_id: id,
   at: AT,
   escrow: null,
-  answer: { status: 200, body: '{"receipt":}', receipt_at: 11 },
+  answer: { status: 200, packed: '', receipt_at: 11 },
   result: {},
   receipt: {
     id: `rcp_${id}`,
