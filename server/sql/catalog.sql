@@ -52,12 +52,12 @@ create or replace function fold_lane_receipts(ids text[]) returns void language 
 $$;
 
 -- Each lane's runs, success rate and latency over the last thirty days, to the hour. What is still in the journal and what is
--- running is counted directly, so counts are exact. Latencies are the middle of their bucket and off by a twentieth at most.
+-- running is counted directly, so counts are exact (`id > 0` reads the journal by its primary key, past what deleted rows have left). Latencies are the middle of their bucket and off by a twentieth at most.
 create or replace function lane_stats() returns table (agent_id text, runs bigint, success_rate float8, p50_ms float8, p95_ms float8) language sql stable as $$
 with counted as (
   select lane.agent_id, lane.bucket, lane.runs, lane.completed, lane.failed from lane_window lane
   union all
-  select lane.agent_id, lane.bucket, lane.runs, lane.completed, lane.failed from sum_lanes((select coalesce(jsonb_agg(ended), '[]') from journal where ended is not null)) lane
+  select lane.agent_id, lane.bucket, lane.runs, lane.completed, lane.failed from sum_lanes((select coalesce(jsonb_agg(ended), '[]') from journal where id > 0 and ended is not null)) lane
   union all
   select run.agent_id, -1, count(*), 0, 0 from runs run where run.state in ('executing', 'settling') group by run.agent_id
 ), buckets as (
@@ -85,6 +85,6 @@ from (
   union all
   select receipt.agent_id, 1, (receipt.kind in ('run', 'loop'))::int, receipt.issued_at
   from journal join receipts receipt on receipt.id = journal.receipt_id
-  where receipt.agent_id is not null and receipt.kind in ('run', 'loop', 'failure')
+  where journal.id > 0 and receipt.agent_id is not null and receipt.kind in ('run', 'loop', 'failure')
 ) counted
 group by agent_id;

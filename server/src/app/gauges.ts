@@ -27,12 +27,12 @@ const gauges: [name: string, help: string, query: string][] = [
   [
     'receipts_unsequenced',
     'Receipts that wait for their place in the log.',
-    'select count(*) from (select 1 from journal where receipt_id is not null limit 10000) waiting',
+    'select count(*) from (select 1 from journal where id > 0 and receipt_id is not null limit 10000) waiting',
   ],
   [
     'events_undispatched',
     'Events that wait to be numbered.',
-    'select coalesce(sum(jsonb_array_length(events)), 0) from (select events from journal where events is not null limit 10000) waiting',
+    'select coalesce(sum(jsonb_array_length(events)), 0) from (select events from journal where id > 0 and events is not null limit 10000) waiting',
   ],
   [
     'event_age_seconds',
