@@ -100,9 +100,9 @@ test('a set step takes all inputs in one call, and each gets its own answer', as
   const step = createSteps(database.pool)(countAllStep)
   const answers = await Promise.all(Array.from({ length: 20 }, (_, index) => step({ id: 10_000 + index }, [])))
   expect(answers).toEqual(Array.from({ length: 20 }, (_, index) => ({ id: 10_000 + index })))
-  // The first input is sent at once, and the others while it is under way.
-  expect(await setCalls()).toEqual([1, 19])
-  expect((await idsFrom(10_000)).commits).toBe(2)
+  // Everything that became ready in one turn shares a batch.
+  expect(await setCalls()).toEqual([20])
+  expect((await idsFrom(10_000)).commits).toBe(1)
 })
 
 test('a batch that is refused runs each input alone, in one commit, and only the refused ones fail', async () => {
@@ -119,7 +119,7 @@ test('a batch that is refused runs each input alone, in one commit, and only the
     else expect(result).toEqual({ status: 'fulfilled', value: { id: 11_000 + index } })
   const { ids, commits } = await idsFrom(11_000)
   expect(ids).toHaveLength(19)
-  expect(commits).toBe(2)
+  expect(commits).toBe(1)
   // What the call of the whole batch wrote is undone; the calls of refused inputs are undone as well.
   expect(await setCalls()).toEqual(Array.from({ length: 19 }, () => 1))
 })
@@ -189,24 +189,17 @@ test('several slow tenants wait side by side: one that is free again does not wa
 
 test('a lost connection rejects all inputs of a batch at once, and none is tried alone', async () => {
   let calls = 0
-  let lose = () => {}
-  const lost = new Promise<never>((_, reject) => {
-    lose = () => reject(Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' }))
-  })
   const pool = {
-    query: () => {
+    query: async () => {
       calls += 1
-      return lost
+      throw Object.assign(new Error('Connection terminated unexpectedly'), { code: 'ECONNRESET' })
     },
   } as unknown as Database['pool']
   const step = createSteps(pool)(countAllStep)
   const answers = Array.from({ length: 30 }, (_, index) => step({ id: 16_000 + index }, []))
-  const outcomes = Promise.allSettled(answers)
-  lose()
-  for (const outcome of await outcomes)
+  for (const outcome of await Promise.allSettled(answers))
     expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'ECONNRESET' } })
-  // One call for the first input, one for the other 29.
-  expect(calls).toBe(2)
+  expect(calls).toBe(1)
 })
 
 test('an input that is repeated tells the set step so, also when its batch fails and it is tried alone', async () => {
@@ -214,10 +207,7 @@ test('an input that is repeated tells the set step so, also when its batch fails
   await setCalls()
   await Promise.all([step({ id: 17_000 }, []), step({ id: 17_001 }, []), step({ id: 17_002 }, [], true)])
   const { rows } = await database.pool.query('delete from set_calls returning size, repeated')
-  expect(rows).toEqual([
-    { size: 1, repeated: false },
-    { size: 2, repeated: true },
-  ])
+  expect(rows).toEqual([{ size: 3, repeated: true }])
   const results = await Promise.allSettled([
     step({ id: 17_003 }, []),
     step({ id: 17_004, deadlock: true }, []),
@@ -227,7 +217,77 @@ test('an input that is repeated tells the set step so, also when its batch fails
   const { rows: tried } = await database.pool.query('delete from set_calls returning size, repeated')
   // After a failed batch nobody knows whether an input was committed.
   expect(tried).toEqual([
-    { size: 1, repeated: false },
+    { size: 1, repeated: true },
     { size: 1, repeated: true },
   ])
+})
+
+test('inputs of several steps share a call and a commit; a refusal of one step leaves the others', async () => {
+  const steps = createSteps(database.pool)
+  const [one, all] = [steps(countOneStep), steps(countAllStep)]
+  await setCalls()
+  const results = await Promise.allSettled([
+    one({ id: 18_000 }, []),
+    all({ id: 18_001 }, []),
+    one({ id: 18_002, refuse: true }, []),
+    all({ id: 18_003 }, []),
+    all({ id: 18_004, refuse: true }, []),
+    one({ id: 18_005 }, []),
+  ])
+  expect(results.map((result) => (result.status === 'fulfilled' ? result.value.id : result.reason.detail.id))).toEqual([
+    18_000, 18_001, 18_002, 18_003, 18_004, 18_005,
+  ])
+  expect(results.flatMap(({ status }, index) => (status === 'rejected' ? [index] : []))).toEqual([2, 4])
+  expect(await idsFrom(18_000)).toEqual({ ids: [18_000, 18_001, 18_003, 18_005], commits: 1 })
+  expect(await setCalls()).toEqual([1, 1])
+})
+
+/** A pool whose calls end when the test says so, to see what is sent while others are under way. */
+function createHeldPool() {
+  const calls: { ids: number[]; end: () => void }[] = []
+  const pool = {
+    query: ({ values }: { values: unknown[] }) =>
+      new Promise((resolve) => {
+        const inputs = JSON.parse(String(values[2])) as { id: number }[]
+        const results = inputs.map(({ id }) => ({ ok: true, result: { id } }))
+        calls.push({ ids: inputs.map(({ id }) => id), end: () => resolve({ rows: [{ results }] }) })
+      }),
+  } as unknown as Database['pool']
+  const turn = () => new Promise((resume) => setImmediate(() => setImmediate(resume)))
+  return { pool, calls, turn }
+}
+
+test('at most two batches are under way; the rest waits and shares the next one', async () => {
+  const { pool, calls, turn } = createHeldPool()
+  const step = createSteps(pool)(countAllStep)
+  const answers: Promise<unknown>[] = []
+  for (let id = 0; id < 5; id += 1) {
+    answers.push(step({ id }, [`item:${id}`]))
+    await turn()
+  }
+  expect(calls.map(({ ids }) => ids)).toEqual([[0], [1]])
+  calls[1]!.end()
+  await turn()
+  expect(calls.map(({ ids }) => ids)).toEqual([[0], [1], [2, 3, 4]])
+  for (const call of calls) call.end()
+  expect(await Promise.all(answers)).toEqual([0, 1, 2, 3, 4].map((id) => ({ id })))
+})
+
+test('an input that needs a lock of a batch under way waits its turn, and the others do not wait for it', async () => {
+  const { pool, calls, turn } = createHeldPool()
+  const step = createSteps(pool)(countAllStep)
+  const answers = [step({ id: 0 }, ['wallet:a', 'run:0'])]
+  await turn()
+  // 1 waits for wallet:a; 2 waits behind 1 for wallet:b, so that 1 keeps its turn; 3 is free.
+  answers.push(step({ id: 1 }, ['wallet:a', 'wallet:b']), step({ id: 2 }, ['wallet:b']), step({ id: 3 }, ['wallet:c']))
+  await turn()
+  expect(calls.map(({ ids }) => ids)).toEqual([[0], [3]])
+  calls[1]!.end()
+  await turn()
+  expect(calls.map(({ ids }) => ids)).toEqual([[0], [3]])
+  calls[0]!.end()
+  await turn()
+  expect(calls.map(({ ids }) => ids)).toEqual([[0], [3], [1, 2]])
+  calls[2]!.end()
+  expect(await Promise.all(answers)).toEqual([0, 1, 2, 3].map((id) => ({ id })))
 })

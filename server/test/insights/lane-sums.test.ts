@@ -18,7 +18,7 @@ beforeAll(async () => {
   database = testDatabase.open()
 })
 beforeEach(async () => {
-  await database.pool.query('truncate runs, journal, lane_hours, lane_window, lane_receipts cascade')
+  await database.pool.query('truncate open_runs, ended_runs, journal, lane_hours, lane_window, lane_receipts cascade')
   node = await openNode(database)
   tenantId = (await onboard(node)).tenant_id
 })

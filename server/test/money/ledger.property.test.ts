@@ -4,7 +4,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import type { Database } from '../../src/platform/db.ts'
 import { stringifyWithBigints } from '../../src/platform/json.ts'
 import { createTestDatabase } from '../harness.ts'
-import { buildAdmission, buildCompletion, buildFailure, callSet, type RunItem } from './run-items.ts'
+import { buildAdmission, buildCompletion, buildFailure, callSet, countLedger, type RunItem } from './run-items.ts'
 
 /** Random sequences of money movements, with ids in random order, compared with a simple model. */
 let database: Awaited<ReturnType<typeof createTestDatabase>>
@@ -35,7 +35,7 @@ beforeAll(async () => {
     `select ledger_direct(${pastTransfer("lpad((n * 7919 % 10000)::text, 4, '0') || 'past' || n")}) from generate_series(1, 600) n`,
     [TENANT],
   )
-  await client.query('select count_ledger(300)')
+  await countLedger(client, 300)
 })
 afterAll(async () => {
   await client.end()
@@ -239,7 +239,7 @@ async function callAsOneAndOneByOne(step: string, items: ({ id: string } | { run
     `(select jsonb_agg(to_jsonb(stored) - 'decided_seq' - 'ended_seq' order by stored.id) from ${table} stored where ${column} = any($1))`
   const snapshot = () =>
     rows(
-      `select (select jsonb_agg(wallet order by wallet.id) from wallets wallet) as wallets, (select array_agg(transaction_id order by transaction_id) from ledger_queue) as queue,
+      `select (select jsonb_agg(wallet order by wallet.id) from wallets wallet) as wallets, (select array_agg(ledger_id order by ledger_id) from journal where ledger_id is not null) as uncounted,
          ${list('open_runs', 'id')} as open, ${list('ended_runs', 'id')} as ended, ${list('ledger', 'ref')} as ledger, ${list('receipts', 'run_id')} as receipts,
          ${list('settlement_records', 'run_id')} as settlements, (select array_agg(nonce order by nonce) from nonces where run_id = any($1)) as nonces`,
       [ids],
@@ -327,7 +327,7 @@ async function step(command: Command) {
         ledger: nextId('ltx', transfer.shuffle),
       })),
     )
-  if (kind === 'count') return client.query('select count_ledger(40)')
+  if (kind === 'count') return countLedger(client, 40)
   if (kind === 'guest')
     return call(
       'ledger_direct',

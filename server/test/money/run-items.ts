@@ -117,11 +117,23 @@ export async function callSet(
   items: unknown[],
   repeated = false,
 ): Promise<unknown[]> {
-  const { rows } = await client.query(`select run_steps($1, true, $2, '{}', '{}', true, $3) as results`, [
-    step,
+  const { rows } = await client.query(`select run_steps($1, $2, $3, '{}', '{}', true, $4) as results`, [
+    items.map(() => step),
+    items.map(() => true),
     stringifyWithBigints(items),
     repeated,
   ])
   type Result = { ok: boolean; result: unknown; message: string }
   return (rows[0].results as Result[]).map(({ ok, result, message }) => (ok ? result : message))
+}
+
+/** Adds up to `maxRows` transactions that wait in the journal to the balances, as the sequencer does. */
+export async function countLedger(client: Pick<pg.Client | pg.Pool, 'query'>, maxRows: number): Promise<void> {
+  await client.query(
+    `with taken as (
+       update journal set ledger_id = null from (select id, ledger_id from journal where ledger_id is not null order by id limit $1) as waiting
+       where journal.id = waiting.id returning waiting.ledger_id
+     ) select count_ledger(array(select ledger_id from taken))`,
+    [maxRows],
+  )
 }
