@@ -169,6 +169,13 @@ create table ledger (
   check ((amounts[1] + amounts[2] + coalesce(amounts[3], 0) + coalesce(amounts[4], 0) = 0) is true)
 ) partition by range (id);
 create table ledger_default partition of ledger default;
+do $$
+declare
+  next_month text := lpad(to_hex((extract(epoch from date_trunc('month', now(), 'UTC') + interval '1 month') * 1000)::bigint), 12, '0');
+  bound text := greatest((select max(id) || '~' from ledger_transactions), 'ltx_' || left(next_month, 8) || '-' || right(next_month, 4));
+begin
+  execute format('create table ledger_before partition of ledger for values from (minvalue) to (%L)', bound);
+end $$;
 -- A tenant's entries are found by account and read in order; a guest's belong to nobody who could ask.
 create index ledger_of_tenant on ledger (tenant_id, id) where tenant_id is not null;
 create index ledger_by_account_1 on ledger (tenant_id, (accounts[1]), id) where tenant_id is not null;
@@ -260,3 +267,9 @@ select parent.id as transaction_id, entry.line::int as line, entry.account, pare
 from ledger parent cross join unnest(parent.accounts, parent.amounts) with ordinality as entry(account, amount_micro, line)
 union all
 select transaction_id, line, account, asset, amount_micro, tenant_id, status, code, ref, created_at from pending_entries;
+
+-- Below this id, rows of a table were dropped because they are kept no longer.
+create table retention (
+  table_name text primary key,
+  dropped_below text not null
+);

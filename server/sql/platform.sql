@@ -115,7 +115,9 @@ begin
     partition := parent || '_' || to_char(month at time zone 'UTC', 'YYYY_MM');
     continue when to_regclass(partition) is not null;
     begin
-      execute format('create table %I partition of %I for values from (%L) to (%L)', partition, parent, first_id(prefix, month), first_id(prefix, month + interval '1 month'));
+      -- Stored as the default partition is.
+      execute format('create table %I partition of %I for values from (%L) to (%L) %s', partition, parent, first_id(prefix, month), first_id(prefix, month + interval '1 month'),
+        (select 'with (' || array_to_string(reloptions, ', ') || ')' from pg_class where oid = to_regclass(parent || '_default') and reloptions is not null));
       made := made + 1;
     exception when invalid_object_definition or check_violation then
       -- An earlier partition reaches into this month, or the default partition has rows of it: they stay where they are.

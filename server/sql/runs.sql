@@ -278,3 +278,28 @@ begin
   perform audit_event(input->'audit');
   return jsonb_build_object('first', true);
 end $$;
+
+-- Drops the partitions of ended runs whose every id is below that of a time. Of a run that was paid by x402 a row stays, in the
+-- default partition and without its request: its payment never runs again, and the same payment still gets its answer.
+create or replace function drop_ended_runs(before timestamptz) returns int language plpgsql as $$
+declare
+  partition record;
+  dropped int := 0;
+begin
+  for partition in
+    select child.oid::regclass as name, substring(pg_get_expr(child.relpartbound, child.oid) from $bound$TO \('([^']+)'\)$bound$) as bound
+    from pg_inherits join pg_class child on child.oid = inhrelid where inhparent = 'ended_runs'::regclass
+  loop
+    continue when partition.bound is null or partition.bound > first_id('run', before);
+    create temporary table paid_runs on commit drop as select * from ended_runs with no data;
+    execute format('insert into paid_runs select run.* from ended_runs run where run.tableoid = %L::regclass and exists (select 1 from settlement_records settlement where settlement.run_id = run.id and settlement.method = %L)', partition.name, 'x402');
+    update paid_runs set request = '{}';
+    execute format('drop table %s', partition.name);
+    insert into ended_runs select * from paid_runs;
+    drop table paid_runs;
+    insert into retention (table_name, dropped_below) values ('ended_runs', partition.bound)
+    on conflict (table_name) do update set dropped_below = greatest(retention.dropped_below, excluded.dropped_below);
+    dropped := dropped + 1;
+  end loop;
+  return dropped;
+end $$;

@@ -49,6 +49,7 @@ import type { Lane } from './modules/runs/lane.ts'
 import type { RunStep } from './modules/runs/paid-unit.ts'
 import { createReconciler } from './modules/runs/reconcile.ts'
 import { createRefunds } from './modules/runs/refunds.ts'
+import { dropOldRuns, makePartitions } from './modules/runs/retention.ts'
 import { runsRoutes } from './modules/runs/runs.routes.ts'
 import { createRunSteps } from './modules/runs/runs.store.ts'
 import { createRuns } from './modules/runs/runs.ts'
@@ -95,6 +96,8 @@ export type Overrides = {
 }
 
 export type Service = Awaited<ReturnType<typeof createService>>
+
+const PARTITIONS_MS = 3_600_000
 
 export async function createService(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock
@@ -403,6 +406,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         jobs.everyDue('escrows', escrowsDue, parts.escrow.sweepExpired)
         const pruning = createPruning(parts, parts.sequencer)
         pruning.every('run-keys-tidy', parts.reconciler.sweepKeys)
+        pruning.every('partitions', () => makePartitions(parts.db, clock.now()), PARTITIONS_MS)
+        pruning.every('runs-tidy', () => dropOldRuns(parts.db, config.RUN_RETENTION_DAYS, clock.now()), PARTITIONS_MS)
         pruning.every('answers-tidy', () => parts.idempotency.sweep(clock.now()))
         jobs.wake('orphaned-runs')
         parts.observe.start(pruning)

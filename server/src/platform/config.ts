@@ -207,6 +207,13 @@ export const settings = {
     parse: integer(1, 120),
     fallback: 120,
   }),
+  RUN_RETENTION_DAYS: setting({
+    group: 'payments',
+    about:
+      'for how many days an ended run is kept, in whole months; 0 keeps all. Receipts, ledger and log stay, and so do the nonce, request hash and answer of an x402 payment',
+    parse: integer(0, 36_500),
+    fallback: 0,
+  }),
   PAYER_EXPOSURE_USDC: setting({
     group: 'payments',
     about: 'highest amount that one payer may have verified and not yet settled',

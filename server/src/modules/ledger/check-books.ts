@@ -14,6 +14,10 @@ export type Check = {
 
 const MAX_DIFFERENCES = 100
 
+/** False for a run that may have been dropped because it is kept no longer. */
+const isKept = (runId: RawBuilder<unknown>) =>
+  sql`(${runId} >= coalesce((select dropped_below from retention where table_name = 'ended_runs'), '') or exists (select 1 from ended_runs kept where kept.id = ${runId}))`
+
 type BookCheck = { name: string; holds: string; examined: RawBuilder<unknown>; differences: RawBuilder<unknown> }
 
 /**
@@ -45,7 +49,7 @@ const bookChecks: BookCheck[] = [
     differences: sql`
       with entries as (
         select ref, min(status) as status, count(distinct transaction_id) as transactions, sum(amount_micro) filter (where amount_micro > 0) as amount
-        from ledger_entries where code in ('run', 'loop', 'topup') group by ref
+        from ledger_entries where code in ('run', 'loop', 'topup') and ${isKept(sql`ref`)} group by ref
       )
       select coalesce(run.id, entries.ref) as subject, coalesce(case run.state when 'completed' then 'posted ' when 'failed' then 'voided ' else 'pending ' end || run.price_micro, 'no run') as expected,
         coalesce(entries.status || ' ' || entries.amount || case when entries.transactions > 1 then ' in ' || entries.transactions || ' transactions' else '' end, 'nothing') as found
@@ -85,7 +89,8 @@ const bookChecks: BookCheck[] = [
         union all
         select settlement.run_id, 'refund' from payouts payout join settlements settlement on settlement.id = payout.settlement_id where payout.state = 'paid'
       ), issued as (
-        select receipt.run_id, receipt.kind, count(*) as copies from receipts receipt where receipt.kind in ('run', 'loop', 'topup', 'failure', 'correction', 'refund') group by 1, 2
+        select receipt.run_id, receipt.kind, count(*) as copies from receipts receipt
+        where receipt.kind in ('run', 'loop', 'topup', 'failure', 'correction', 'refund') and ${isKept(sql`receipt.run_id`)} group by 1, 2
       )
       select coalesce(owed.run_id, issued.run_id) as subject, case when owed.run_id is null then 'no ' || issued.kind else 'one ' || owed.kind end as expected, coalesce(issued.copies, 0)::text as found
       from owed full join issued on issued.run_id = owed.run_id and issued.kind = owed.kind where owed.run_id is null or issued.copies is distinct from 1

@@ -450,6 +450,18 @@ export type LedgerBalances = {
   since_snapshot: bigint
 }
 
+export type LedgerBefore = {
+  id: string
+  tenant_id: string | null
+  status: string
+  code: string
+  ref: string
+  asset: string
+  accounts: string[]
+  amounts: bigint[]
+  created_at: Date
+}
+
 export type LedgerDefault = {
   id: string
   tenant_id: string | null
@@ -771,6 +783,11 @@ export type Receipts = {
   body: string
   hash: string
   prev_hash: string | null
+}
+
+export type Retention = {
+  table_name: string
+  dropped_below: string
 }
 
 export type RhFills = {
@@ -1119,6 +1136,7 @@ export type DB = {
   lanes: Lanes
   ledger: Ledger
   ledger_balances: LedgerBalances
+  ledger_before: LedgerBefore
   ledger_default: LedgerDefault
   ledger_entries: LedgerEntries
   ledger_snapshots: LedgerSnapshots
@@ -1143,6 +1161,7 @@ export type DB = {
   policy_versions: PolicyVersions
   preauths: Preauths
   receipts: Receipts
+  retention: Retention
   rh_fills: RhFills
   rh_oauth_accounts: RhOauthAccounts
   rh_oauth_states: RhOauthStates
