@@ -173,6 +173,8 @@ describe('a withdrawal', () => {
 describe('a payment that arrives for a run that has failed', () => {
   test('is refunded, and the receipts of the run form a chain', async () => {
     const tenant = await world.onboard()
+    // Events are recorded for those who have subscribed.
+    await world.post('/api/webhooks', { url: 'https://example.com/hook', events: ['*'] }, tenant.headers)
     const payer = await world.payer(1)
     const challenge = readChallenge((await world.post('/api/run', joke, tenant.headers)).headers)
     const payment = await signPayment(payer, challenge)

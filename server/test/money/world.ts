@@ -41,6 +41,8 @@ export async function startWorld(env: Record<string, string> = {}) {
     /** A tenant with a wallet that holds this amount. */
     async tenantWithWallet(usdc = 1) {
       const tenant = await service.onboard()
+      // Events are recorded for those who have subscribed.
+      await service.post('/api/webhooks', { url: 'https://example.com/hook', events: ['*'] }, tenant.headers)
       const { body: wallet } = await service.post('/api/wallets', { name: 'Agents' }, tenant.headers)
       const payer = await service.payer(usdc + 1)
       if (usdc > 0) {

@@ -14,6 +14,8 @@ import {
 import type { Quotes } from './quote.ts'
 import { NETWORK, type ReceivedPayment } from './x402.ts'
 
+export { findSettlementOf, type SettlementRow } from './settlements.store.ts'
+
 export type PaymentsDeps = {
   facilitator: Facilitator
   /** Absent when only a facilitator is configured: then only that facilitator can be asked. */

@@ -7,7 +7,7 @@ import { isUnavailable, type Tx, type WithNotNull } from '../../platform/db.ts'
 import type { OpenRuns, Runs, SettlementRecords } from '../../platform/generated/db.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
-import { findSettlementOf, type SettlementRow } from '../payments/settlements.store.ts'
+import { findSettlementOf, type SettlementRow } from '../payments/payments.ts'
 import {
   abandonRunsStep,
   admitRunsStep,
