@@ -52,7 +52,8 @@ create or replace function fold_lane_receipts(ids text[]) returns void language 
 $$;
 
 -- Each lane's runs, success rate and latency over the last thirty days, to the hour. What is still in the journal and what is
--- running is counted directly, so counts are exact (`id > 0` reads the journal by its primary key, past what deleted rows have left). Latencies are the middle of their bucket and off by a twentieth at most.
+-- running is counted directly, so counts are exact; `id > 0` reads the journal by its primary key, past the pages that deleted
+-- rows have left. Latencies are the middle of their bucket and off by a twentieth at most.
 create or replace function lane_stats() returns table (agent_id text, runs bigint, success_rate float8, p50_ms float8, p95_ms float8) language sql stable as $$
 with counted as (
   select lane.agent_id, lane.bucket, lane.runs, lane.completed, lane.failed from lane_window lane

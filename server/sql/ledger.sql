@@ -75,7 +75,7 @@ $$;
 
 -- Transactions of a tenant that are not in its balances yet. The journal is short, so it needs no index by tenant.
 create or replace function uncounted_transactions(tenant text) returns text[] language sql stable as $$
-  select array(select ledger_id from journal where tenant_id = tenant and ledger_id is not null)
+  select array(select ledger_id from journal where id > 0 and tenant_id = tenant and ledger_id is not null)
 $$;
 
 -- The balance of an account after one of its entries; exact even while transactions are still queued.
