@@ -2,13 +2,14 @@
  * The targets of docs/performance.md, measured in one run: the sides of each comparison take turns, and the figures are
  * medians of the rounds.
  *
- * Run: npm run bench targets -- [--only=wallet,x402,reads,pgbench,growth,memory] [--write]
+ * Run: npm run bench targets -- [--only=wallet,budget,x402,reads,pgbench,growth,memory] [--write]
  *   --write  also writes docs/performance/figures.json, the plots, and the tables of docs/performance.md
  * BENCH_ROUNDS (5), BENCH_SECONDS (3), BENCH_PAYMENTS (640), BENCH_TENANTS (1,000) and BENCH_MINUTES (2) set the size.
  * The growth part (BENCH_MANY runs, a million) and the memory part run only when they are named.
  */
 import { publish } from './support/publish.ts'
 import { describeMachine, formatFigure, formatTable } from './support/report.ts'
+import { measureBudget } from './targets/budget.ts'
 import { type Figure, isMet, type Measurement } from './targets/figure.ts'
 import { measureGrowth } from './targets/growth.ts'
 import { measureMemory } from './targets/memory.ts'
@@ -25,6 +26,7 @@ const payments = Number(process.env.BENCH_PAYMENTS ?? 640)
 
 const parts: Record<string, () => Promise<Measurement>> = {
   wallet: () => measureWallet({ rounds, seconds }),
+  budget: () => measureBudget({ rounds, seconds }),
   x402: () => measureX402({ rounds, payments }),
   reads: () => measureReads({ rounds, seconds: Math.min(seconds, 1) }),
   pgbench: () => measurePgbench({ rounds: Math.min(rounds, 3), seconds: Math.ceil(seconds) }),

@@ -16,7 +16,7 @@ import { describeMachine, formatFigure } from './report.ts'
 
 const PAGE = join(REPOSITORY, 'docs/performance.md')
 const FOLDER = join(REPOSITORY, 'docs/performance')
-const PARTS = ['wallet', 'x402', 'reads', 'growth', 'memory', 'pgbench']
+const PARTS = ['wallet', 'budget', 'x402', 'reads', 'growth', 'memory', 'pgbench']
 const FIGURES = join(FOLDER, 'figures.json')
 
 /** A part keeps the machine, day and commit it was measured with, because parts may be measured on different days. */

@@ -21,6 +21,7 @@ async function start({ socketFolder, inFlight }: Start) {
     clients.push(client)
   }
   await clients[0]!.query(`
+    create schema if not exists bench;
     create table if not exists bench.row_lock_limits (id int primary key, spent_micro bigint not null, limit_micro bigint not null,
       check (spent_micro <= limit_micro));
     create table if not exists bench.row_lock_runs (id uuid primary key default gen_random_uuid(), tenant_id text not null,

@@ -146,7 +146,6 @@ export async function measureWallet({ rounds, seconds }: { rounds: number; secon
         id: 'row-lock',
         name: 'whole runs under one hot budget against a plain row lock, 64 in flight, a second',
         value: nowPerSecond / rowLockPerSecond,
-        bar: { atLeast: 6 },
         detail: `${throughput('now')} runs against ${formatFigure(rowLockPerSecond)} transactions a second`,
       },
       ...(workers
