@@ -19,21 +19,20 @@ const BUDGETS: { name: string; inFlight: number; runs: number; budget: Budget }[
     inFlight: 32,
     runs: 640,
     budget: {
-      inserted: 27,
-      updated: 10.5,
-      // Seven rows of the journal, until each step of a run writes one.
-      deleted: 8.5,
-      walRecords: 170,
-      walBytes: 38_500,
-      buffers: 640,
-      foreignKeyChecks: 24,
+      inserted: 10,
+      updated: 2,
+      deleted: 4,
+      walRecords: 50,
+      walBytes: 14 * 1024,
+      buffers: 200,
+      foreignKeyChecks: 1,
     },
   },
   {
     name: 'one alone',
     inFlight: 1,
     runs: 60,
-    budget: { walRecords: 180, buffers: 700 },
+    budget: { walRecords: 60, buffers: 350 },
   },
 ]
 
