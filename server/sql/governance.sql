@@ -90,6 +90,10 @@ begin
   if jsonb_array_length(counter_states) = 0 then
     return assessment;
   end if;
+  -- Nothing to correct: no counter is past a limit, and nothing was said to be.
+  if not counter_states @? '$[*] ? (@.over_limit == true || @.over_soft == true)' and not assessment->'policy_applied' @? '$[*] ? (@.outcome == "warning" || @.verdict == "blocked")' then
+    return assessment;
+  end if;
   select jsonb_agg(case
            when counter.value is null then result.value
            when result.value ? 'budget_id' then result.value || jsonb_build_object('outcome', case when (counter.value->>'over_soft')::boolean then 'warning' else 'pass' end)

@@ -85,9 +85,9 @@ begin
   return to_jsonb(results);
 end $$;
 
--- These errors fail the whole batch and do not mean that one input is refused.
+-- These errors (a deadlock, a shutdown, a lock held too long) fail the whole batch and do not mean that one input is refused.
 create or replace function is_batch_failure(state text) returns boolean language sql immutable as $$
-  select left(state, 2) in ('40', '53', '57')
+  select left(state, 2) in ('40', '53', '57') or state = '55P03'
 $$;
 
 -- Raises a refusal: an HTTP status, a reason, and the details that the response needs.

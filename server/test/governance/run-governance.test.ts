@@ -359,6 +359,8 @@ describe('budgets', () => {
 describe('approvals', () => {
   test('a run that needs an approval can be executed once after it is approved', async () => {
     const tenant = await richTenant(world)
+    // The events of a run are recorded for those who have subscribed.
+    await world.post('/api/webhooks', { url: 'https://example.com/hook', events: ['*'] }, tenant.headers)
     await policy(tenant.headers, { name: 'Ask first', constraints: { require_approval_above_usdc: 0.005 } })
     const pendingResponse = await run(world, tenant)
     expect(pendingResponse.body).toMatchObject({ error: 'policy_blocked', outcome: 'review_required' })

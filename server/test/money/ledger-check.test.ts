@@ -136,6 +136,11 @@ const tampering: { change: string; statement: string; reportedBy: string[] }[] =
     reportedBy: ['settlements', 'wallets', 'limits'],
   },
   {
+    change: 'a posting of a guest is moved to another account',
+    statement: `update ledger set accounts[2] = 'revenue:lane:other' where id = (select id from ledger where tenant_id is null and status = 'posted' and code = 'loop' limit 1)`,
+    reportedBy: ['runs'],
+  },
+  {
     change: 'a guard is switched off',
     statement: 'alter table ledger disable trigger ledger_immutable',
     reportedBy: ['guards'],

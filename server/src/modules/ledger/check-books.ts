@@ -44,7 +44,7 @@ const bookChecks: BookCheck[] = [
   },
   {
     name: 'runs',
-    holds: 'every finished run is posted or voided once, for its price, and every open one is pending',
+    holds: 'every finished run is posted or voided once, for its price and its lane, and every open one is pending',
     examined: sql`select count(*) from runs where admission is not null`,
     differences: sql`
       with entries as (
@@ -55,7 +55,10 @@ const bookChecks: BookCheck[] = [
         coalesce(entries.status || ' ' || entries.amount || case when entries.transactions > 1 then ' in ' || entries.transactions || ' transactions' else '' end, 'nothing') as found
       from (select * from runs where admission is not null) run full join entries on entries.ref = run.id
       where run.id is null or entries.ref is null or entries.transactions <> 1 or entries.amount <> run.price_micro
-        or entries.status <> case run.state when 'completed' then 'posted' when 'failed' then 'voided' else 'pending' end`,
+        or entries.status <> case run.state when 'completed' then 'posted' when 'failed' then 'voided' else 'pending' end
+      union all
+      select run.id, 'revenue of the lane ' || run.agent_id, entry.account from runs run join ledger_entries entry on entry.ref = run.id and entry.code = run.kind
+      where run.admission is not null and run.kind <> 'topup' and entry.account like 'revenue:%' and entry.account not in ('revenue:orchestration', 'revenue:lane:' || run.agent_id)`,
   },
   {
     name: 'settlements',
