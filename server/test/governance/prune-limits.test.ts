@@ -9,8 +9,6 @@ let database: Database
 beforeAll(async () => {
   scratch = await createTestDatabase()
   database = scratch.open()
-  // In a schema in which holds are rows of their own, counters are kept for them.
-  await database.pool.query('drop table if exists holds cascade')
 })
 afterAll(async () => {
   await database?.close()
