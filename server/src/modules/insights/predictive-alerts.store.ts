@@ -31,7 +31,7 @@ export async function findOrphanedPreauths(tx: Tx, limit: number) {
     .execute()
 }
 
-/** Settlements without an alert, and those whose alert is a warning but that have become critical since. */
+/** Unknown settlements, which are those of open runs, without an alert, and those whose alert is a warning but that have become critical since. */
 export async function findUnknownSettlements(tx: Tx, createdBefore: Date, criticalBefore: Date, limit: number) {
   const { rows } = await sql<{
     id: string
@@ -41,12 +41,12 @@ export async function findUnknownSettlements(tx: Tx, createdBefore: Date, critic
     attempts: number
     created_at: Date
   }>`
-    select id, tenant_id, run_id, amount_micro, attempts, created_at
-    from settlements settlement
-    where state = 'unknown' and tenant_id is not null and created_at <= ${createdBefore}
+    select settlement.id, tenant_id, run.id as run_id, price_micro as amount_micro, attempts, created_at
+    from open_runs run cross join lateral (select run.terms->>'settlement_id' as id) settlement
+    where payment_state = 'unknown' and tenant_id is not null and created_at <= ${createdBefore}
       and not exists (select 1 from alerts alert
-        where alert.tenant_id = settlement.tenant_id and alert.cause = 'settlement_unknown:' || settlement.id
-        and (alert.severity = 'critical' or settlement.created_at > ${criticalBefore}))
+        where alert.tenant_id = run.tenant_id and alert.cause = 'settlement_unknown:' || settlement.id
+        and (alert.severity = 'critical' or run.created_at > ${criticalBefore}))
     order by updated_at limit ${limit}
   `.execute(tx)
   return rows
