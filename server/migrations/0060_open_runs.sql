@@ -48,6 +48,8 @@ create table open_runs (
 );
 
 create index open_runs_of_tenant on open_runs (tenant_id, id);
+-- Payments that are due for a check, so that asking for them costs the same however many runs are open.
+create index open_runs_due on open_runs (next_attempt_at) where payment_state is not null and next_attempt_at is not null;
 
 insert into open_runs
 select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, run.state, run.outcome, run.request_hash, run.request,

@@ -68,7 +68,7 @@ end $$;
 create or replace function claim_settlements(at timestamptz, lease interval, max_rows int) returns setof open_runs language sql as $$
   update open_runs set next_attempt_at = at + lease
   where id in (
-    select id from open_runs where payment_state in ('pending', 'unknown') and next_attempt_at <= at
+    select id from open_runs where payment_state is not null and next_attempt_at <= at
     order by next_attempt_at limit max_rows for update skip locked
   )
   returning *

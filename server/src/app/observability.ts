@@ -78,6 +78,7 @@ export function composeObservability(
           createRunTotals({ clock, costs }),
           balances,
         ],
+        shortLivedTables: ['open_runs'],
       }),
       audit.headsTask,
     ],

@@ -55,6 +55,8 @@ export class BatchTooLargeError extends Error {
 export type JournalDeps = {
   log: Pick<Log, 'error' | 'debug'>
   consumers: readonly JournalConsumer[]
+  /** Other tables whose rows live for seconds; they are vacuumed with the journal. */
+  shortLivedTables?: readonly string[]
   batchSize?: number
 }
 
@@ -75,7 +77,12 @@ const MAX_BACKOFF_MS = 30_000
  * also deletes the rows. A consumer that fails is left out for a while and its column stays in the journal, so that
  * a damaged log does not hold up webhooks, nor the other way round.
  */
-export function createJournalTask({ log, consumers, batchSize = BATCH_SIZE }: JournalDeps): SequencedTask {
+export function createJournalTask({
+  log,
+  consumers,
+  shortLivedTables = [],
+  batchSize = BATCH_SIZE,
+}: JournalDeps): SequencedTask {
   const backoffs = new Map<JournalColumn, { until: number; delayMs: number }>()
   let limit = batchSize
   /** No row below it is looked for until the next full scan. */
@@ -151,9 +158,10 @@ export function createJournalTask({ log, consumers, batchSize = BATCH_SIZE }: Jo
       if (rowsSinceVacuum < ROWS_PER_VACUUM && !isQuiet) return
       rowsSinceVacuum = 0
       // Giving pages back to the system locks the table, so it waits until nothing is being written.
-      await sql`vacuum (truncate ${sql.lit(isQuiet)}) journal`
-        .execute(db)
-        .catch((error) => log.debug({ err: error }, 'the journal could not be vacuumed; autovacuum will do it'))
+      for (const table of ['journal', ...shortLivedTables])
+        await sql`vacuum (truncate ${sql.lit(isQuiet)}) ${sql.table(table)}`
+          .execute(db)
+          .catch((error) => log.debug({ err: error, table }, 'a table could not be vacuumed; autovacuum will do it'))
     },
   }
 
