@@ -60,7 +60,7 @@ with counted as (
   union all
   select lane.agent_id, lane.bucket, lane.runs, lane.completed, lane.failed from sum_lanes((select coalesce(jsonb_agg(ended), '[]') from journal where id > 0 and ended is not null)) lane
   union all
-  select run.agent_id, -1, count(*), 0, 0 from runs run where run.state in ('executing', 'settling') group by run.agent_id
+  select run.agent_id, -1, count(*), 0, 0 from open_runs run where run.state in ('executing', 'settling') group by run.agent_id
 ), buckets as (
   select agent_id, bucket, sum(runs) as runs from counted where bucket >= 0 group by agent_id, bucket having sum(runs) > 0
 ), ranked as (

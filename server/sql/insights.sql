@@ -51,7 +51,7 @@ language sql stable as $$
   union all
   -- Runs that have not ended are few at any time and are counted directly.
   select date_trunc('hour', run.created_at, 'UTC'), run.agent_id, count(*), 0, 0, 0, 0, 0
-  from runs run
+  from open_runs run
   where run.tenant_id = tenant and run.outcome in ('pending', 'approved', 'escalated') and run.kind in ('run', 'loop')
     and run.state in ('pending_approval', 'approved', 'executing', 'settling') and run.created_at >= since and run.created_at < until
   group by 1, 2

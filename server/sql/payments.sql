@@ -31,14 +31,20 @@ create or replace function tenant_settlements(tenant text, before text, only_sta
      from settlement_records settlement where settlement.tenant_id = tenant and (before is null or settlement.id < before) and (only_state is null or settlement.state = only_state)
      order by settlement.id desc limit max_rows)
     union all
-    (select settlement.* from ended_runs run join settlements settlement on settlement.run_id = run.id
+    (select run.terms->>'settlement_id', run.id, run.tenant_id, 'wallet', case run.state when 'completed' then 'settled' else 'failed' end, 'eip155:8453', run.terms->>'asset', run.payer, run.terms->>'pay_to',
+            run.price_micro, run.terms->>'settlement_id', 0::bigint, null::jsonb, null, false, null::bigint, run.result->>'reason', 0, null::timestamptz, run.created_at, run.finished_at, run.wallet_id
+     from ended_runs run
      where run.tenant_id = tenant and run.wallet_id is not null and run.kind <> 'topup' and (before is null or run.id < 'run_' || substr(before, 5))
        and (only_state is null or run.state = case only_state when 'settled' then 'completed' else only_state end)
      order by run.id desc limit max_rows)
     union all
-    (select settlement.* from settlements settlement join open_runs run on run.id = settlement.run_id
-     where run.tenant_id = tenant and (before is null or settlement.id < before) and (only_state is null or settlement.state = only_state)
-     order by settlement.id desc limit max_rows)
+    (select run.terms->>'settlement_id', run.id, run.tenant_id, case when run.payment is null then 'wallet' else 'x402' end, coalesce(run.payment_state, 'pending'),
+            coalesce(run.payment#>>'{terms,network}', 'eip155:8453'), run.terms->>'asset', run.payer, run.terms->>'pay_to', run.price_micro,
+            coalesce(run.payment#>>'{authorization,nonce}', run.terms->>'settlement_id'), coalesce((run.payment#>>'{authorization,validBefore}')::bigint, 0), run.payment, null, false, null::bigint, run.reason,
+            run.attempts, run.next_attempt_at, run.created_at, run.updated_at, run.wallet_id
+     from open_runs run
+     where run.tenant_id = tenant and run.accounts is not null and (before is null or run.terms->>'settlement_id' < before) and (only_state is null or coalesce(run.payment_state, 'pending') = only_state)
+     order by run.terms->>'settlement_id' desc limit max_rows)
   ) settlement order by settlement.id desc limit max_rows
 $$;
 

@@ -156,7 +156,7 @@ begin
                             answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
     select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
            -- The answer of a completed run tells these; a failed run may still need them for a refund.
-           case final_state when 'completed' then run.terms - '{locks,route,pricing,pending_id,input_hash,request_id,escrow_id}'::text[] else run.terms end,
+           case final_state when 'completed' then jsonb_strip_nulls(run.terms - '{locks,route,pricing,pending_id,input_hash,request_id,escrow_id}'::text[]) else run.terms end,
            run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.admission, run.created_at,
            run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id
     from open run order by run.id
@@ -169,7 +169,7 @@ begin
 end $$;
 
 -- Transaction C. The request or the reconciler, whichever comes first, stores the response; the other reads it.
--- item: {run_id, admission?, at, transaction?, block?, shared, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, receipt, memory?, events[], audit}
+-- item: {run_id, admission?, at, transaction?, block?, shared, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, cost_usd?, latency_ms?, receipt, memory?, events[], audit}
 create or replace function complete_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
   ended ended_run[] := move_to_ended(items, 'completed');
@@ -194,7 +194,7 @@ begin
 end $$;
 
 -- Ends runs that failed before money moved: nothing is charged, everything held is released.
--- item: {run_id, at, reason, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, receipt, events[], audit}
+-- item: {run_id, at, reason, escrow?, ledger_id, answer: {status, packed, receipt_at}, result, cost_usd?, latency_ms?, receipt, events[], audit}
 create or replace function abandon_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
   ended ended_run[] := move_to_ended(items, 'failed');
@@ -244,7 +244,7 @@ create or replace function write_journal(ended ended_run[], items jsonb[], final
   select run.tenant_id, (item->>'at')::timestamptz, case when exists (select 1 from webhook_subscriptions subscription where subscription.tenant_id = run.tenant_id and subscription.deleted_at is null) then item->'events' end,
          case when run.tenant_id is not null then jsonb_build_array(item->'audit') end, item#>>'{receipt,id}', case when run.tenant_id is not null and final_state = 'completed' then item->>'ledger_id' end, jsonb_build_object(
            'kind', run.kind, 'agent_id', run.agent_id, 'state', final_state, 'created_at', run.created_at, 'price_micro', run.price_micro,
-           'cost_usd', item#>'{result,execution,usage,cost_usd}', 'latency_ms', item#>'{result,execution,latency_ms}')
+           'cost_usd', item->'cost_usd', 'latency_ms', item->'latency_ms')
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id order by run.id
 $$;
 

@@ -72,10 +72,11 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
     batches += 1
     const locks = batch.flatMap((item) => item.locks)
     for (const lock of locks) locksInUse.add(lock)
-    await runBatch(batch, false)
-    for (const lock of locks) locksInUse.delete(lock)
-    batches -= 1
-    startBatches()
+    await runBatch(batch, false, () => {
+      for (const lock of locks) locksInUse.delete(lock)
+      batches -= 1
+      startBatches()
+    })
   }
 
   /** One batch at a time for each lock, and the locks in turn. */
@@ -88,24 +89,30 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
       waitingForLock.delete(name)
       if (items.length > 0) waitingForLock.set(name, items)
       locksInWait.add(name)
-      await runBatch(batch, true)
-      locksInWait.delete(name)
+      await runBatch(batch, true, () => void locksInWait.delete(name))
     }
   }
 
-  const runBatch = async (batch: WaitingItem[], wait: boolean) => {
+  /** `onEnd` is called before any caller hears of its result, so that the database works on the next batch meanwhile. */
+  const runBatch = async (batch: WaitingItem[], wait: boolean, onEnd: () => void) => {
     for (const [name, count] of countSteps(batch)) metrics?.batchSize.observe({ step: name }, count)
+    const outcomes = await readOutcomes(batch, wait)
+    onEnd()
+    for (const settle of outcomes) settle()
+  }
+
+  /** The result of each input, as a function that tells its caller. */
+  const readOutcomes = async (batch: WaitingItem[], wait: boolean): Promise<(() => void)[]> => {
     try {
       const results = await callSteps(batch, wait)
-      for (const [index, item] of batch.entries()) settle(item, results[index]!)
+      return batch.map((item, index) => () => settle(item, results[index]!))
     } catch (error) {
       // A lost connection fails every input at once; those who may repeat their step do so, again as a batch.
-      if (batch.length === 1 || isUnavailable(error)) {
-        for (const item of batch) item.reject(error)
-        return
-      }
+      if (batch.length === 1 || isUnavailable(error)) return batch.map((item) => () => item.reject(error))
       // A deadlock or an error like it says nothing about any single input, so each is tried once more alone.
-      for (const item of batch) await runBatch([{ ...item, repeated: true }], wait)
+      const outcomes: (() => void)[] = []
+      for (const item of batch) outcomes.push(...(await readOutcomes([{ ...item, repeated: true }], wait)))
+      return outcomes
     }
   }
 

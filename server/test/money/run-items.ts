@@ -77,6 +77,8 @@ const buildEnd = ({ id, tenantId }: RunItem, kind: 'run' | 'topup' | 'failure') 
   escrow: null,
   answer: { status: 200, packed: '', receipt_at: 11 },
   result: {},
+  cost_usd: null,
+  latency_ms: null,
   receipt: {
     id: `rcp_${id}`,
     run_id: id,

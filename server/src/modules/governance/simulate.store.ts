@@ -104,7 +104,7 @@ async function readPastRuns(
         network: servicePayee.network,
         sessionId: (row.request as { session_id?: string }).session_id ?? null,
         at: new Date(assessment.decided_at ?? row.created_at),
-        preauthorised: assessment.preauth_id !== null,
+        preauthorised: (assessment.preauth_id ?? null) !== null,
       },
       keyId: assessment.asked_by ?? null,
       decidedSeq: row.decided_seq!,
@@ -118,9 +118,10 @@ async function readPastRuns(
             : null,
       outcome: row.outcome,
       results: assessment.policy_applied,
-      approvalId: assessment.approval_id,
-      overrideId: assessment.override_id,
-      preauthId: assessment.preauth_id,
+      // Members that are null are left out of an ended run.
+      approvalId: assessment.approval_id ?? null,
+      overrideId: assessment.override_id ?? null,
+      preauthId: assessment.preauth_id ?? null,
     }
   })
 }

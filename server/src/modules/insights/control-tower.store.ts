@@ -19,13 +19,13 @@ export type PendingWork = {
 export async function readPendingWork(tx: Tx, tenantId: string): Promise<PendingWork> {
   const { rows } = await sql<PendingWork>`
     select
-      (select count(*)::int from runs where tenant_id = ${tenantId} and outcome = 'pending' and state in ('executing', 'settling')) as executing,
-      (select count(*)::int from runs where tenant_id = ${tenantId} and outcome = 'escalated') as escalated_runs,
+      (select count(*)::int from open_runs where tenant_id = ${tenantId} and outcome = 'pending' and state in ('executing', 'settling')) as executing,
+      (select count(*)::int from open_runs where tenant_id = ${tenantId} and outcome = 'escalated') as escalated_runs,
       (select count(*)::int from approvals where tenant_id = ${tenantId} and status = 'pending') as approvals_pending,
       (select count(*)::int from preauths where tenant_id = ${tenantId} and status in ('open', 'in_use')) as preauths_open,
       (select count(*)::int from preauths where tenant_id = ${tenantId} and status = 'escalated') as preauths_escalated,
       (select min(created_at) from preauths where tenant_id = ${tenantId} and status in ('open', 'in_use')) as oldest_preauth,
-      (select count(*)::int from settlements where tenant_id = ${tenantId} and state = 'unknown') as settlements_unknown,
+      (select count(*)::int from open_runs where tenant_id = ${tenantId} and payment_state = 'unknown') as settlements_unknown,
       (select count(*)::int from webhook_subscriptions where tenant_id = ${tenantId} and deleted_at is null and is_active) as webhooks_active,
       (select count(*)::int from webhook_subscriptions where tenant_id = ${tenantId} and deleted_at is null
         and (failing_since is not null or disabled_reason is not null)) as webhooks_failing,

@@ -20,6 +20,7 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
     body,
     signed,
     summary,
+    figures,
     event: mainEvent,
   } = unit.kind === 'topup'
     ? buildTopUpCompletion(deps, unit, result, settlement)
@@ -43,6 +44,7 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
       ledger_id: deps.ids.next('ltx'),
       answer: { status: 200, packed: packAnswer(answer.text), receipt_at: answer.receiptAt },
       result: summary,
+      ...figures,
       receipt: signed.row,
       memory: unit.kind === 'topup' ? null : toMemory(deps, unit, result as RunResult),
       events: [
@@ -77,8 +79,8 @@ function buildRunCompletion(deps: RunDeps, run: Run, result: RunResult, settleme
       output_hash,
       issued_at,
       verification: { grade: verification.grade },
-      execution: { latency_ms, usage: { cost_usd: usage.cost_usd } },
     },
+    figures: { cost_usd: usage.cost_usd, latency_ms },
     event: {
       type: 'run.completed',
       data: { run_id, agent_id, amount: priceMicro.toString(), receipt_id: result.receipt_id },
@@ -128,6 +130,8 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
       ledger_id: unit.pendingId,
       answer: { status: 500, packed: packAnswer(answer.text), receipt_at: answer.receiptAt },
       result: { reason: failure.reason },
+      cost_usd: null,
+      latency_ms: null,
       receipt: signed.row,
       events: [
         ...(unit.kind === 'topup' ? [] : [event('run.failed', failureData)]),

@@ -1,6 +1,6 @@
 import { Type } from 'typebox'
 import { AuditInput, EventInput, JournalAudit, JournalEvent } from '../../platform/outbox.steps.ts'
-import { nullable, nullableText, timestamp } from '../../platform/schema.ts'
+import { nullable, nullableNumber, nullableText, timestamp } from '../../platform/schema.ts'
 import { defineSetStep, defineStep, type StepInput } from '../../platform/sql-step.ts'
 import type { AssessmentSummary } from '../governance/assessment.ts'
 import { EscrowEndInput, EscrowHoldInput, LedgerInput, PayoutEndInput, PayoutInput } from '../ledger/ledger.steps.ts'
@@ -105,6 +105,9 @@ const RunEnd = {
   answer: Type.Object({ status: Type.Integer(), packed: Type.String(), receipt_at: Type.Integer() }),
   /** What lists show of the result. */
   result: stored,
+  /** For the sums of the tenant and the lane. */
+  cost_usd: nullableNumber,
+  latency_ms: nullableNumber,
   receipt: issueReceiptStep.input,
   events: Type.Array(JournalEvent),
   audit: JournalAudit,

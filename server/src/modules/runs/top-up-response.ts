@@ -27,6 +27,7 @@ export function buildTopUpCompletion(
       after: { receipt_url: `/api/receipts/${receipt_id}` },
     },
     summary: { issued_at },
+    figures: { cost_usd: null, latency_ms: null },
     event: { type: 'wallet.topped_up', data: { ...credit, run_id: topUp.id, receipt_id } },
   }
 }
