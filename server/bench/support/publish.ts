@@ -54,7 +54,7 @@ function drawPlots(parts: PublishedPart[]): Record<string, string> {
     ...(withBar.length > 0 && { targets: plotTargets(withBar) }),
     ...(growth.length > 0 && {
       growth: plotBars(
-        'Buffers touched at a million runs against ten thousand',
+        'Buffers touched with many runs against few',
         growth.map((row) => ({
           label: row.name,
           segments: [{ value: growthOf(row), colour: growthOf(row) > 1.3 ? 'b' : 'a' }],
@@ -198,12 +198,16 @@ function writePage(parts: PublishedPart[]) {
         ]),
       ),
     ),
-    growth: table(
-      ['Buffers of a request', 'few runs', 'many runs', 'ratio'],
-      parts.flatMap(({ growth = [] }) =>
-        growth.map((row) => [row.name, ...[row.few, row.many, growthOf(row)].map(formatFigure)]),
+    growth: withPlot(
+      'growth',
+      table(
+        ['Buffers of a request', 'few runs', 'many runs', 'ratio'],
+        parts.flatMap(({ growth = [] }) =>
+          growth.map((row) => [row.name, ...[row.few, row.many, growthOf(row)].map(formatFigure)]),
+        ),
       ),
     ),
+    memory: withPlot('memory', parts.some(({ part }) => part === 'memory') ? '' : NOT_MEASURED),
     context: table(
       ['Figure', 'Measured', 'How'],
       parts.flatMap(({ figures }) =>
@@ -221,9 +225,14 @@ function writePage(parts: PublishedPart[]) {
   writeFileSync(PAGE, written)
 }
 
+const NOT_MEASURED = 'Not measured yet.'
+
+const withPlot = (name: string, text: string) =>
+  text === NOT_MEASURED ? text : `![${name}](performance/${name}.svg)\n\n${text}`.trim()
+
 const table = (head: string[], rows: string[][]): string =>
   rows.length === 0
-    ? 'Not measured yet.'
+    ? NOT_MEASURED
     : [head, head.map(() => '---'), ...rows].map((row) => `| ${row.join(' | ')} |`).join('\n')
 
 const describeBar = ({ bar }: Figure) => ('atLeast' in bar! ? `≥ ${bar.atLeast}` : `≤ ${bar!.atMost}`)
