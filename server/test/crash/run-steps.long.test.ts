@@ -52,7 +52,7 @@ type RunState = { run: string; settlement: string; reason: string | null; transa
 /** The run for this body, its settlement and its ledger amounts; undefined when nothing was written. */
 async function readRun(body: { task: string }) {
   const { rows } = await database.pool.query<RunState & StoredAnswer & { id: string }>(
-    `select run.id, run.state as run, run.answer_body, run.answer_receipt_at, run.receipt_id,
+    `select run.id, run.state as run, run.answer_body, run.answer, run.answer_receipt_at, run.receipt_id,
        settlement.state as settlement, settlement.reason, settlement.transaction
      from runs run join settlements settlement on settlement.run_id = run.id where run.request->>'task' = $1`,
     [body.task],
