@@ -63,5 +63,5 @@ export async function signIn({ page, open }: TestPage, apiKey: string): Promise<
 }
 
 /** Waits until the text is visible; options of a closed select do not count. */
-export const waitForText = (page: Page, text: string): Promise<void> =>
+export const waitForText = (page: Page, text: string | RegExp): Promise<void> =>
   page.locator('main').getByText(text).filter({ visible: true }).first().waitFor()

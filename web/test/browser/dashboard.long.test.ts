@@ -20,10 +20,11 @@ afterAll(async () => {
   await service?.close()
 })
 
-const publicPages: [hash: string, heading: string, text: string][] = [
+const publicPages: [hash: string, heading: string, text: string | RegExp][] = [
   ['', 'Overview', 'comedian-v1'],
   ['overview', 'Overview', 'Signature valid; no entry was removed or changed.'],
-  ['receipts', 'Receipts', '#1'],
+  // A place in the log; which one depends on when the head of an audit chain, which is not listed, got its own.
+  ['receipts', 'Receipts', /^#\d+/],
   ['receipts?kind=loop', 'Receipts', 'No receipt matches this filter.'],
   ['verify', 'Verify', 'Trusted keys'],
   ['basis', 'Basis board', 'AAPLx'],
