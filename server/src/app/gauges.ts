@@ -78,10 +78,10 @@ function createOverspentReader(db: AppContext['db']) {
       where (scope, period) > (${position.scope}, ${position.period}) order by scope, period limit ${COUNTERS_PER_SCRAPE}
     `.execute(db)
     foundInPass += rows.filter(({ overspent }) => overspent).length
-    const found = Math.max(foundInPass, foundInLastPass)
+    const overspentCount = Math.max(foundInPass, foundInLastPass)
     if (rows.length === COUNTERS_PER_SCRAPE) {
       position = rows.at(-1)!
-      return found
+      return overspentCount
     }
     position = { scope: '', period: '' }
     foundInLastPass = foundInPass

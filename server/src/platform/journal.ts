@@ -88,7 +88,7 @@ export function createJournalTask({
   /** No row below it is looked for until the next full scan. */
   let floor = 0n
   /** The highest id taken so far and when, oldest first: what was taken long enough ago becomes the floor. */
-  const taken: { id: bigint; at: number }[] = []
+  const batchEnds: { id: bigint; at: number }[] = []
   let scannedAt = Number.NEGATIVE_INFINITY
   let rowsSinceVacuum = 0
   let tookAt = 0
@@ -96,8 +96,8 @@ export function createJournalTask({
   const isActive = ({ column }: JournalConsumer) => (backoffs.get(column)?.until ?? 0) <= performance.now()
 
   const raiseFloor = (now: number) => {
-    while (taken[0] && taken[0].at < now - LATE_COMMIT_MS) {
-      const { id } = taken.shift()!
+    while (batchEnds[0] && batchEnds[0].at < now - LATE_COMMIT_MS) {
+      const { id } = batchEnds.shift()!
       if (id > floor) floor = id
     }
   }
@@ -147,7 +147,7 @@ export function createJournalTask({
       limit = Math.min(batchSize, limit * 2)
       if (rows.length > 0) {
         tookAt = performance.now()
-        taken.push({ id: rows.at(-1)!.id, at: tookAt })
+        batchEnds.push({ id: rows.at(-1)!.id, at: tookAt })
         rowsSinceVacuum += rows.length
       }
       return isFull

@@ -215,10 +215,10 @@ async function admit(transfers: OpenTransfer[]) {
 
 /** Ends runs and top-ups in one call. `repeated` ones have ended before, or are twice in the batch: nothing happens to them. */
 async function endRuns(transfers: OpenTransfer[], succeeds: boolean, shuffle: number) {
-  const seen = new Set(endedRuns.map(({ id }) => id))
+  const endedIds = new Set(endedRuns.map(({ id }) => id))
   const expected = transfers.map(({ kind, id, wallet, amount }) => {
-    if (seen.has(id)) return { first: false }
-    seen.add(id)
+    if (endedIds.has(id)) return { first: false }
+    endedIds.add(id)
     const model = walletModels.get(wallet)!
     if (kind === 'topup') model.incoming -= amount
     else model.reserved -= amount

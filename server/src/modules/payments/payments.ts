@@ -14,7 +14,7 @@ import {
 import type { Quotes } from './quote.ts'
 import { NETWORK, type ReceivedPayment } from './x402.ts'
 
-export { findSettlementOf, type SettlementRow } from './settlements.store.ts'
+export { findRunOfNonce, findSettlementOf, type SettlementRow } from './settlements.store.ts'
 
 export type PaymentsDeps = {
   facilitator: Facilitator

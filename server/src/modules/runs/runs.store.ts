@@ -7,7 +7,7 @@ import { isUnavailable, type Tx, type WithNotNull } from '../../platform/db.ts'
 import type { OpenRuns, Runs, SettlementRecords } from '../../platform/generated/db.ts'
 import type { Metrics } from '../../platform/metrics.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
-import { findSettlementOf, type SettlementRow } from '../payments/payments.ts'
+import { findRunOfNonce, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
 import {
   abandonRunsStep,
   admitRunsStep,
@@ -79,14 +79,9 @@ function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result>
 
 /** The settlement and the run that used this nonce. */
 export async function findByNonce(tx: Tx, payer: string, nonce: string) {
-  const claim = await tx
-    .selectFrom('nonces')
-    .select('run_id')
-    .where('payer', '=', payer)
-    .where('nonce', '=', nonce)
-    .executeTakeFirst()
-  if (!claim) return undefined
-  const [run, settlement] = await Promise.all([findRun(tx, claim.run_id), findSettlementOf(tx, claim.run_id)])
+  const runId = await findRunOfNonce(tx, payer, nonce)
+  if (runId === undefined) return undefined
+  const [run, settlement] = await Promise.all([findRun(tx, runId), findSettlementOf(tx, runId)])
   return { run, settlement }
 }
 
