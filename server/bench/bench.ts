@@ -2,7 +2,7 @@
 import { spawnSync } from 'node:child_process'
 import { join } from 'node:path'
 
-const benchmarks = ['run-cost', 'targets', 'group-commit', 'settlement', 'basis', 'log']
+const benchmarks = ['run-cost', 'targets', 'group-commit', 'settlement', 'basis', 'log', 'neighbours']
 const selectedNames = process.argv.slice(2).filter((argument) => !argument.startsWith('--'))
 /** Flags are for the benchmark: `npm run bench run-cost -- --verbose`. */
 const flags = process.argv.slice(2).filter((argument) => argument.startsWith('--'))
