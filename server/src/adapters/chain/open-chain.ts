@@ -117,6 +117,7 @@ async function openEmbeddedChain({
     asset: USDC,
     privateKeys: [privateKey],
     receiptTimeoutMs: EMBEDDED_RECEIPT_MS,
+    hasMempool: false,
     clock,
     log,
   })

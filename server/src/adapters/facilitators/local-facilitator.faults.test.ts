@@ -230,6 +230,21 @@ test('settling fails while the sender lacks gas money, and works once it has som
   expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'settled' })
 })
 
+test('a refused retry is unknown, because the earlier attempt may still be mined', async () => {
+  const { facilitator, createFacilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
+  const payment = await signFundedPayment(0n)
+  expect(await facilitator.settle(payment, terms, true)).toMatchObject({
+    state: 'unknown',
+    reason: 'invalid_exact_evm_insufficient_balance',
+  })
+  expect(await facilitator.settle(payment, terms)).toMatchObject({ state: 'failed' })
+  setInterference(async (method, _params, pass) => {
+    if (isSend(method)) throw new RpcError(-32000, 'insufficient funds for gas * price + value')
+    return pass()
+  })
+  expect(await createFacilitator().settle(await signFundedPayment(), terms, true)).toMatchObject({ state: 'unknown' })
+})
+
 test('a stale transaction count is read again', async () => {
   const { facilitator, terms, signFundedPayment, setInterference } = await openFacilitator()
   await facilitator.settle(await signFundedPayment(), terms)

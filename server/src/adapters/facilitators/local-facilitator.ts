@@ -55,6 +55,8 @@ export type LocalFacilitatorDeps = {
   log?: { info(fields: object, message: string): void; warn(fields: object, message: string): void }
   receiptTimeoutMs?: number
   maxBatch?: number
+  /** Whether a transaction can wait for a block: the embedded chain mines at once. */
+  hasMempool?: boolean
   /** EIP-6492: factories that may deploy a wallet that does not exist yet. */
   allowedFactories?: string[]
 }
@@ -70,7 +72,7 @@ const MAX_SIMULATED = 16
 
 export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator {
   const { request, network, asset, privateKeys, clock, allowedFactories = [] } = deps
-  const { receiptTimeoutMs = DEFAULT_RECEIPT_TIMEOUT_MS, maxBatch = DEFAULT_MAX_BATCH } = deps
+  const { receiptTimeoutMs = DEFAULT_RECEIPT_TIMEOUT_MS, maxBatch = DEFAULT_MAX_BATCH, hasMempool = true } = deps
   const chainId = parseChainId(network)
   if (chainId === undefined) throw new Error(`${network} is not an EVM network.`)
   if (privateKeys.length === 0) throw new Error('A facilitator needs at least one key to send with.')
@@ -186,11 +188,14 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
     })
   }
 
-  const settle = async (payment: ExactPayment, terms: PaymentTerms): Promise<SettleResult> => {
+  const settle = async (payment: ExactPayment, terms: PaymentTerms, isRetry = false): Promise<SettleResult> => {
     try {
       const preparedPayment = await prepare(payment, terms)
-      if (!('refusal' in preparedPayment))
-        return await settleOnce(preparedPayment.digest, () => submit(preparedPayment.job, payment, terms))
+      if (!('refusal' in preparedPayment)) {
+        const { job, digest } = preparedPayment
+        const result = await settleOnce(digest, () => submit(job, payment, terms))
+        return isRetry && hasMempool ? keepOpen(result) : result
+      }
       const { refusal } = preparedPayment
       return refusal.reason === REASON.validBefore
         ? await settleExpired(payment, refusal)
@@ -218,6 +223,10 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
       block,
     }
   }
+
+  /** An earlier attempt, perhaps of another account, may wait for a block: a refusal of this one proves nothing. */
+  const keepOpen = (result: SettleResult): SettleResult =>
+    result.state === 'failed' && result.reason !== REASON.nonceUsed ? { ...result, state: 'unknown' } : result
 
   /** Too late to send. An earlier attempt may have been in time, or may still be mined until the chain's clock passes. */
   const settleExpired = async (payment: ExactPayment, refusal: Refusal): Promise<SettleResult> => {
