@@ -71,8 +71,8 @@ begin
 end $$;
 
 -- Claims open runs whose payment is due for a check, for one reconciler until its lease ends; other reconcilers skip them.
-create or replace function claim_settlements(at timestamptz, lease interval, max_rows int) returns setof open_runs language sql as $$
-  update open_runs set next_attempt_at = at + lease
+create or replace function claim_settlements(claimant text, at timestamptz, lease interval, max_rows int) returns setof open_runs language sql as $$
+  update open_runs set next_attempt_at = at + lease, instance = claimant
   where id in (
     select id from open_runs where payment_state is not null and next_attempt_at <= at
     order by next_attempt_at limit max_rows for update skip locked

@@ -2,9 +2,17 @@ import { abandonRun, finishRun } from './finish-run.ts'
 import type { RunResponse, UnitResult } from './paid-unit.ts'
 import { toOpenSettlement, toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
-import { claimDueSettlements, deleteExpiredKeys, findOpenRun, findOrphanedRuns, type OpenRunRow } from './runs.store.ts'
+import {
+  claimDueSettlements,
+  deleteExpiredKeys,
+  findOpenRun,
+  findOrphanedRuns,
+  type OpenRunRow,
+  releaseOrphanedSettlements,
+} from './runs.store.ts'
 
 const BATCH_SIZE = 50
+const MAX_RELEASED = 1_000
 const KEYS_BATCH_SIZE = 5_000
 
 /**
@@ -37,13 +45,17 @@ export function createReconciler(deps: RunDeps) {
   return {
     /** Settlements that are due for a check. Several processes may sweep at once: each row is claimed by one. */
     async sweepSettlements(): Promise<number> {
-      const rows = await claimDueSettlements(deps.db, deps.clock.now(), BATCH_SIZE)
+      const rows = await claimDueSettlements(deps.db, deps.instance, deps.clock.now(), BATCH_SIZE)
       await Promise.all(rows.map(finishOrLog))
       return rows.length
     },
 
-    /** Runs whose process has died, and runs past their deadline. */
+    /**
+     * Ends runs whose process has died before it stored a result, and runs past their deadline. A run with a result is
+     * left to `sweepSettlements`, which is told that it is due.
+     */
     async sweepOrphans(): Promise<number> {
+      await releaseOrphanedSettlements(deps.db, deps.instance, deps.clock.now(), MAX_RELEASED)
       const rows = await findOrphanedRuns(deps.db, deps.instance, deps.clock.now(), BATCH_SIZE)
       await Promise.all(rows.map(finishOrLog))
       return rows.length

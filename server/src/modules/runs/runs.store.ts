@@ -135,9 +135,12 @@ export async function readAnswerBody(
   return insertReceipt({ text: unpackAnswer(run.answer), receiptAt: run.answer_receipt_at }, body)
 }
 
-export async function claimDueSettlements(tx: Tx, at: Date, maxRows: number): Promise<OpenRunRow[]> {
+/** Claims for this process: the others leave these runs to it for 30 seconds, or until it is seen dead. */
+export async function claimDueSettlements(tx: Tx, instance: string, at: Date, maxRows: number): Promise<OpenRunRow[]> {
   const { rows } =
-    await sql<OpenRunRow>`select * from claim_settlements(${at}, interval '30 seconds', ${maxRows})`.execute(tx)
+    await sql<OpenRunRow>`select * from claim_settlements(${instance}, ${at}, interval '30 seconds', ${maxRows})`.execute(
+      tx,
+    )
   return rows
 }
 
@@ -158,19 +161,34 @@ export const scheduleChainCheck = (tx: Tx, settlementId: string, at: Date | null
     .where('state', '=', 'failed')
     .execute()
 
-/** Runs past their deadline, and runs of dead processes: the database drops the advisory lock of a process with its connection. */
+/** The processes that left open runs in these states and have died: the database drops a process's advisory lock with its connection. */
+const deadInstances = (instance: string, state: 'executing' | 'settling') => sql`
+  select instance from (select distinct instance from open_runs where state = ${state} and instance <> ${instance}) i
+  where not exists (
+    select 1 from pg_locks where locktype = 'advisory' and granted
+      and ((classid::bigint << 32) | objid::bigint) = hashtextextended('instance:' || instance, 0))`
+
+/** Runs without a stored result that are past their deadline, or whose process has died. */
 export async function findOrphanedRuns(tx: Tx, instance: string, at: Date, maxRows: number): Promise<OpenRunRow[]> {
   const { rows } = await sql<OpenRunRow>`
-    with dead as materialized (
-      select instance from (select distinct instance from open_runs where state in ('executing', 'settling') and instance <> ${instance}) i
-      where not exists (
-        select 1 from pg_locks where locktype = 'advisory' and granted
-          and ((classid::bigint << 32) | objid::bigint) = hashtextextended('instance:' || instance, 0))
-    )
-    select * from open_runs where state in ('executing', 'settling')
-      and (instance in (select instance from dead) or (state = 'executing' and deadline_at < ${at}))
+    with dead as materialized (${deadInstances(instance, 'executing')})
+    select * from open_runs where state = 'executing' and (instance in (select instance from dead) or deadline_at < ${at})
     order by id limit ${maxRows}`.execute(tx)
   return rows
+}
+
+/**
+ * Makes settlements that died with their process due now, once: the run then belongs to this process, and later attempts
+ * follow its lease and back-off. One whose outcome is already known to be unknown keeps its back-off.
+ */
+export async function releaseOrphanedSettlements(tx: Tx, instance: string, at: Date, maxRows: number): Promise<void> {
+  await sql`
+    with dead as materialized (${deadInstances(instance, 'settling')})
+    update open_runs set instance = ${instance}, next_attempt_at = ${at}
+    where id in (
+      select id from open_runs
+      where state = 'settling' and payment_state = 'pending' and next_attempt_at > ${at} and instance in (select instance from dead)
+      order by id limit ${maxRows} for update skip locked)`.execute(tx)
 }
 
 export async function listLoops(
