@@ -270,6 +270,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const reconciler = createReconciler(runDeps)
     const settlements = createSettlements({
       db,
+      asset: chain.asset,
       drive: reconciler.settleNow,
       runOfPreauth: async (tenantId, preauthId) => (await findPreauth(db, tenantId, preauthId))?.run_id,
     })

@@ -10,6 +10,7 @@ export type ProblemCode =
   | 'not_found'
   | 'method_not_allowed'
   | 'conflict'
+  | 'payment_used'
   | 'expired'
   | 'too_large'
   | 'unsupported_media_type'

@@ -1,6 +1,7 @@
 import { type Selectable, sql } from 'kysely'
 import type { Tx, WithNotNull } from '../../platform/db.ts'
 import type { Settlements } from '../../platform/generated/db.ts'
+import type { PaymentNonce } from './x402.ts'
 
 export type SettlementRow = WithNotNull<
   Selectable<Settlements>,
@@ -40,12 +41,18 @@ export async function findRunOfSettlement(tx: Tx, settlementId: string): Promise
   return rows[0]?.run_id
 }
 
-export async function findRunOfNonce(tx: Tx, payer: string, nonce: string): Promise<string | undefined> {
+export async function findRunOfNonce(
+  tx: Tx,
+  { payer, nonce, network, asset }: PaymentNonce,
+): Promise<string | undefined> {
   const row = await tx
     .selectFrom('nonces')
     .select('run_id')
     .where('payer', '=', payer)
     .where('nonce', '=', nonce)
+    .where('network', '=', network)
+    // The address of a token may be written in either case.
+    .where(sql<boolean>`lower(asset) = ${asset.toLowerCase()}`)
     .executeTakeFirst()
   return row?.run_id
 }

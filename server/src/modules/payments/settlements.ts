@@ -3,6 +3,7 @@ import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { toPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import type { Hex } from './facilitator.ts'
 import {
   findRunOfNonce,
   findRunOfSettlement,
@@ -10,10 +11,12 @@ import {
   listSettlements,
   type SettlementWithPayout,
 } from './settlements.store.ts'
-import { readPayload } from './x402.ts'
+import { NETWORK, readPayload, toPaymentNonce } from './x402.ts'
 
 export type SettlementsDeps = {
   db: Db
+  /** The token of a version 1 payment, which does not name it. */
+  asset: Hex
   /** Finishes the open settlement of a run the way the run would; provided by the runs module. */
   drive(runId: string): Promise<void>
   /** The run that a tenant's pre-authorisation was used for; provided by governance. */
@@ -28,24 +31,24 @@ type SettlementSelector = {
 }
 type ListQuery = { limit?: number; cursor?: string; state?: string; run_id?: string }
 
-export function createSettlements({ db, drive, runOfPreauth }: SettlementsDeps) {
+export function createSettlements({ db, asset, drive, runOfPreauth }: SettlementsDeps) {
   /** A guest's settlement is found by its unguessable id alone; a tenant's only by that tenant. */
   const findSettlement = async (caller: Caller, selector: SettlementSelector): Promise<SettlementWithPayout> => {
-    const payment = selector.payment_payload && readPayload(selector.payment_payload)?.payment
-    if (selector.payment_payload && !payment)
+    const received = selector.payment_payload && readPayload(selector.payment_payload)
+    if (selector.payment_payload && !received)
       throw invalid('body/payment_payload is not an x402 payment of the scheme exact.')
     const runIds = new Set<string | undefined>()
     if (selector.settlement_id !== undefined) runIds.add(await findRunOfSettlement(db, selector.settlement_id))
     if (selector.run_id !== undefined) runIds.add(selector.run_id)
     if (selector.preauth_id !== undefined) runIds.add(await findRunId(caller, selector.preauth_id))
-    if (payment && runIds.size === 0)
-      runIds.add(await findRunOfNonce(db, payment.authorization.from, payment.authorization.nonce))
+    if (received && runIds.size === 0)
+      runIds.add(await findRunOfNonce(db, toPaymentNonce(received, { network: NETWORK, asset })))
     // Selectors that name different runs name no settlement.
     const [runId] = runIds.size === 1 ? runIds : []
     const row = runId === undefined ? undefined : await findSettlementWithPayout(db, runId)
     const isVisible = row && (row.tenant_id === null || (caller.kind === 'tenant' && caller.tenantId === row.tenant_id))
     if (!isVisible) throw notFound('settlement')
-    if (payment && (row.payment as { signature?: string } | null)?.signature !== payment.signature)
+    if (received && (row.payment as { signature?: string } | null)?.signature !== received.payment.signature)
       throw conflict('The payment does not belong to this settlement; it was not used.')
     return row
   }

@@ -15,6 +15,20 @@ export type ReceivedPayment = {
   accepted: { scheme?: string; network?: string; asset?: string; amount?: string; payTo?: string; quote?: string }
 }
 
+/** What identifies a payment on a chain: a payer may use the same nonce once for each token. */
+export type PaymentNonce = { payer: string; nonce: string; network: string; asset: string }
+
+/** A version 1 payment does not name the token; it can only be meant for ours. */
+export const toPaymentNonce = (
+  { payment: { authorization }, accepted }: ReceivedPayment,
+  ours: Pick<PaymentTerms, 'network' | 'asset'>,
+): PaymentNonce => ({
+  payer: authorization.from,
+  nonce: authorization.nonce,
+  network: accepted.network ?? ours.network,
+  asset: accepted.asset ?? ours.asset,
+})
+
 export const NETWORK = 'eip155:8453'
 const V1_NETWORK = 'base'
 

@@ -1,6 +1,8 @@
+import type { Caller } from '../../platform/auth-context.ts'
 import type { StepRefused } from '../../platform/batch.ts'
 import { differentBody, stillInFlight } from '../../platform/idempotency.ts'
 import { conflict } from '../../platform/problem.ts'
+import { toPaymentNonce } from '../payments/x402.ts'
 import type { RequestIdentity } from './paid-request.ts'
 import type { RunResponse, RunTerms } from './paid-unit.ts'
 import { replayHeaders } from './response-headers.ts'
@@ -16,7 +18,9 @@ import {
 } from './runs.store.ts'
 import { settlementUnknownResponse } from './settlement-unknown.ts'
 
-type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl'>
+type StoredResponseDeps = Pick<RunDeps, 'db' | 'clock' | 'offerReceipt' | 'publicUrl'> & {
+  payments: Pick<RunDeps['payments'], 'termsFor'>
+}
 
 /** The response to the same payment or the same idempotency key, if it was used before. */
 export async function findStoredResponse(
@@ -24,11 +28,12 @@ export async function findStoredResponse(
   request: RequestIdentity,
 ): Promise<RunResponse | undefined> {
   if (request.paid) {
-    const { from, nonce } = request.paid.payment.authorization
-    const existingRun = await findByNonce(deps.db, from, nonce)
+    const existingRun = await findByNonce(deps.db, toPaymentNonce(request.paid, deps.payments.termsFor(0n)))
     if (existingRun) {
       const { signature } = existingRun.settlement.payment as { signature?: string }
-      if (signature !== request.paid.payment.signature || existingRun.run.request_hash !== request.requestHash)
+      const isSamePayment = signature === request.paid.payment.signature
+      if (!mayReadResponse(request.caller, existingRun.run, isSamePayment)) throw paymentUsed()
+      if (!isSamePayment || existingRun.run.request_hash !== request.requestHash)
         throw conflict('This payment was used for another request. It was not charged again.')
       return replayResponse(deps, existingRun.run, existingRun.settlement)
     }
@@ -40,6 +45,17 @@ export async function findStoredResponse(
   if (existingRun.bodyHash !== request.bodyHash) throw differentBody()
   return replayResponse(deps, existingRun.run, existingRun.settlement)
 }
+
+/**
+ * A stored response belongs to its tenant. A guest's belongs to whoever has the payment. The payment alone would not do
+ * for a tenant's: its signature is public once it is in a transaction, and the task may be guessed.
+ */
+const mayReadResponse = (caller: Caller, run: RunRow, isSamePayment: boolean): boolean =>
+  run.tenant_id === null ? isSamePayment : caller.kind === 'tenant' && caller.tenantId === run.tenant_id
+
+/** The same words whatever the payment was used for, so that they tell nothing about it. */
+const paymentUsed = () =>
+  conflict('This payment has been used. Nothing was charged for this request.', { code: 'payment_used' })
 
 /** The response to the request that came first, when a step was refused because it used the same payment or key. */
 export async function findResponseToFirstRequest(

@@ -8,6 +8,7 @@ import type { OpenRuns, Runs, SettlementRecords } from '../../platform/generated
 import type { Metrics } from '../../platform/metrics.ts'
 import { noteUnknownStep } from '../payments/payments.steps.ts'
 import { findRunOfNonce, findSettlementOf, type SettlementRow } from '../payments/payments.ts'
+import type { PaymentNonce } from '../payments/x402.ts'
 import {
   abandonRunsStep,
   admitRunsStep,
@@ -78,8 +79,8 @@ function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result>
 }
 
 /** The settlement and the run that used this nonce. */
-export async function findByNonce(tx: Tx, payer: string, nonce: string) {
-  const runId = await findRunOfNonce(tx, payer, nonce)
+export async function findByNonce(tx: Tx, paymentNonce: PaymentNonce) {
+  const runId = await findRunOfNonce(tx, paymentNonce)
   if (runId === undefined) return undefined
   const [run, settlement] = await Promise.all([findRun(tx, runId), findSettlementOf(tx, runId)])
   return { run, settlement }
