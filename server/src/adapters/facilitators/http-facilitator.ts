@@ -14,6 +14,7 @@ import type {
 import { FacilitatorUnavailable } from '../../modules/payments/facilitator.ts'
 import { createCircuitBreaker } from '../../platform/circuit-breaker.ts'
 import type { Clock } from '../../platform/clock.ts'
+import { toStorableText } from '../../platform/storable-text.ts'
 import { networkForVersion, networkFromWire, parseChainId } from '../../platform/x402-wire.ts'
 import { toHex } from '../chain/codec.ts'
 import { authorizationDigest, parseSignature, recoverSigner } from './authorization.ts'
@@ -219,7 +220,7 @@ const isPayer = (value: unknown, { authorization }: ExactPayment) =>
   (typeof value === 'string' && value.toLowerCase() === authorization.from.toLowerCase())
 
 const textOrDefault = (value: unknown, fallback: string) =>
-  typeof value === 'string' && value !== '' ? value.slice(0, 500) : fallback
+  typeof value === 'string' && value !== '' ? toStorableText(value.slice(0, 500)) : fallback
 
 /** Undefined when the response is unusable: then the next facilitator is asked. */
 function readVerify(body: Json, payment: ExactPayment): VerifyResult | undefined {

@@ -1,5 +1,6 @@
 import type { LanguageModel } from 'ai'
 import type { LaneTask, LaneUsage } from '../../modules/runs/lane.ts'
+import { isStorableText } from '../../platform/storable-text.ts'
 import { readOutputFormat } from './offline/brief.ts'
 import type { LaneTuning, ProviderSettings } from './settings.ts'
 
@@ -123,6 +124,7 @@ function toOutcome(text: string, reason: string, usage: LaneUsage, task: LaneTas
   if (reason === 'content-filter')
     return { ok: false, reason: 'refused', message: 'The model refused the task.', retryable: false }
   if (reason !== 'stop' && reason !== 'length') return invalidOutput('The response ended early.')
+  if (!isStorableText(text)) return invalidOutput('The model returned characters that are not text.')
   if (!/[\p{L}\p{N}]/u.test(text)) return invalidOutput('The model returned no text.')
   if (readOutputFormat(task.task).form !== 'json') return { ok: true, text, usage }
   const json = extractJson(text)

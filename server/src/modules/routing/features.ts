@@ -1,3 +1,4 @@
+import { toStorableText } from '../../platform/storable-text.ts'
 import { stripPromptInjection } from './strip-prompt-injection.ts'
 
 /**
@@ -77,7 +78,8 @@ export function extractFeatures(task: string): FeatureVector {
 /** The name of a feature's origin, as shown to callers. */
 export function describeOrigin(vector: FeatureVector, origin: number): string {
   if (origin < 0) return vector.shapes[-1 - origin]!
-  const token = vector.tokens[origin]!
+  // A long token is cut, possibly within a surrogate pair.
+  const token = toStorableText(vector.tokens[origin]!)
   return token === ANY_NUMBER ? 'numbers' : `“${token}”`
 }
 

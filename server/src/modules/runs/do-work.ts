@@ -1,4 +1,5 @@
 import { sha256 } from '../../platform/canonical.ts'
+import { isStorableText } from '../../platform/storable-text.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
 import type { Lane, LaneResult } from './lane.ts'
 import type { Failure, Run, RunResult } from './paid-unit.ts'
@@ -89,9 +90,20 @@ function internalFailure(deps: RunDeps, run: Run, error: unknown): Failure {
 
 async function callLane(deps: RunDeps, task: Parameters<Lane['execute']>[0]): Promise<LaneResult> {
   try {
-    return await deps.lane.execute(task)
+    return rejectUnstorable(await deps.lane.execute(task))
   } catch (error) {
     deps.log.error({ err: error, run_id: task.runId }, 'a lane failed with an internal error')
     return { ok: false, reason: 'unavailable', message: 'The lane failed.', retryable: true }
   }
 }
+
+/** An output that cannot be stored is the lane's fault, and is noticed before the result is kept. */
+const rejectUnstorable = (result: LaneResult): LaneResult =>
+  !result.ok || isStorableText(result.output)
+    ? result
+    : {
+        ok: false,
+        reason: 'invalid_output',
+        message: 'The lane returned characters that are not text.',
+        retryable: true,
+      }

@@ -4,7 +4,7 @@ import type { AllowedAssessment, AssessmentRequest } from '../governance/assessm
 import { doWork } from './do-work.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
 import { findResponseToFirstRequest, findStoredResponse, readStoredResponse } from './find-stored-response.ts'
-import { abandonRun, finishFromWallet, finishRun, toKeepItem } from './finish-run.ts'
+import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { Failure, Run, RunResponse, RunResult } from './paid-unit.ts'
@@ -63,7 +63,8 @@ export const createExecuteRun = (deps: RunDeps) => {
     if (run.terms.escrow_id && !result.verification.verified) return abandonRun(deps, run, verificationFailure(result))
     if (paymentMethod.method === 'wallet') return finishFromWallet(deps, run, result)
 
-    if (!(await keepResult(deps, run, result))) return readStoredResponse(deps, run.id)
+    const responseInstead = await keepResult(deps, run, result)
+    if (responseInstead) return responseInstead
     deps.afterStep('keep')
 
     const outcome = await deps.payments.settle(paymentMethod.settlement)
@@ -128,14 +129,16 @@ async function admitRun(
   }
 }
 
-/** Transaction B. False when the reconciler has already ended this run because its process seemed dead. */
-async function keepResult(deps: RunDeps, run: Run, result: RunResult): Promise<boolean> {
+/**
+ * Transaction B. Returns a response when the run must not be settled: the reconciler has ended it because its process
+ * seemed dead, or its result cannot be stored.
+ */
+async function keepResult(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse | undefined> {
   try {
     await deps.steps.keep(toKeepItem(deps, run, result), [`run:${run.id}`])
-    return true
+    return undefined
   } catch (error) {
-    if (error instanceof StepRefused) return false
-    throw error
+    return error instanceof StepRefused ? readStoredResponse(deps, run.id) : giveUpRun(deps, run, error)
   }
 }
 

@@ -1,4 +1,5 @@
 import { StepRefused } from '../../platform/batch.ts'
+import { isUnavailable } from '../../platform/db.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import { readStoredResponse } from './find-stored-response.ts'
 import type { Failure, PaidUnit, Run, RunResponse, RunResult, UnitResult } from './paid-unit.ts'
@@ -40,14 +41,30 @@ export async function finishRun(
 
 /** Transactions B and C in one: the price was set aside when the run was admitted, and no chain is involved. */
 export async function finishFromWallet(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse> {
-  const { item, response } = buildCompletion(deps, run, result, 'wallet')
   try {
+    const { item, response } = buildCompletion(deps, run, result, 'wallet')
     const { first } = await deps.steps.complete({ ...item, admission: run.admission }, run.locks)
-    return toCompletedResponse(deps, run, first, response)
+    return await toCompletedResponse(deps, run, first, response)
   } catch (error) {
     if (error instanceof StepRefused) return readStoredResponse(deps, run.id)
-    throw error
+    return giveUpRun(deps, run, error)
   }
+}
+
+/**
+ * Ends a run whose result the database does not take, before any money has moved, so that its caller is not left with a
+ * reserved payment. If the process dies before this is done, the orphan sweep of another process does it. While the
+ * database cannot be reached at all, nothing can be written: then the sweep ends the run after its deadline.
+ */
+export async function giveUpRun(deps: RunDeps, run: Run, error: unknown): Promise<RunResponse> {
+  if (isUnavailable(error)) throw error
+  deps.log.error({ err: error, run_id: run.id }, 'the result of a run could not be stored')
+  return abandonRun(deps, run, {
+    stage: 'execute',
+    reason: 'result_not_stored',
+    message: 'The result could not be stored.',
+    retryable: true,
+  })
 }
 
 /** Ends a unit without a charge: voids the pending money, releases the limits and signs a receipt with `charged: false`. */

@@ -1,3 +1,5 @@
+import { isStorableText, toStorableText } from '../../platform/storable-text.ts'
+
 /**
  * Verifies a lane's output by checks that anyone can repeat: against the task and, for offline lanes, against a second
  * run. It reads the requested format by itself and shares no code with the lanes, so that it does not share their mistakes.
@@ -90,7 +92,7 @@ function checkLength(output: string): OutputCheck {
   const fault =
     output.length > MAX_OUTPUT
       ? `The output has ${output.length} characters, over the limit of ${MAX_OUTPUT}.`
-      : output.includes('\0') || !output.isWellFormed()
+      : !isStorableText(output)
         ? 'The output holds characters that are not text.'
         : undefined
   return {
@@ -262,7 +264,7 @@ function checkQuotes(input: VerifyOutputInput): OutputCheck {
     reason:
       inventedQuotes.length === 0
         ? `All ${quotes.length} quoted passages stand in the input.`
-        : `${inventedQuotes.length} of ${quotes.length} quoted passages are not in the input, for example “${inventedQuotes[0]!.slice(0, 80)}”.`,
+        : `${inventedQuotes.length} of ${quotes.length} quoted passages are not in the input, for example “${toStorableText(inventedQuotes[0]!.slice(0, 80))}”.`,
     weight: 3,
   }
 }
@@ -305,7 +307,7 @@ async function askModelJudge(input: VerifyOutputInput): Promise<JudgeOpinion | u
     const share = Number.isFinite(score) ? Math.min(1, Math.max(0, score)) : 0
     return {
       score: share,
-      check: { name: 'model_judge', passed: share >= JUDGE_PASSES_FROM, reason: reason.slice(0, 300), weight: 4 },
+      check: { name: 'model_judge', passed: share >= JUDGE_PASSES_FROM, reason: toStorableText(reason.slice(0, 300)), weight: 4 },
     }
   } catch {
     // A judge that does not answer must neither pass nor fail the output.

@@ -1,3 +1,4 @@
+import { toStorableText } from '../../../platform/storable-text.ts'
 import type { OutputFormat } from './brief.ts'
 import { clip } from './text.ts'
 
@@ -22,7 +23,10 @@ export type Section = {
 
 export const OUTPUT_LIMIT = 12_000
 
-export function renderReport(report: Report, format: OutputFormat): string {
+/** Texts in a report are cut by length, so what is left of a cut surrogate pair is removed here, once for all lanes. */
+export const renderReport = (report: Report, format: OutputFormat): string => toStorableText(render(report, format))
+
+function render(report: Report, format: OutputFormat): string {
   if (format.form === 'json') return renderJson(report)
   const sections = format.form === 'list' ? report.sections.map(toListSection) : report.sections
   const text = format.maxWords ? renderWithinWords(report, sections, format.maxWords) : renderMarkdown(report, sections)
@@ -76,10 +80,13 @@ function renderJson(report: Report): string {
   for (let sectionCount = report.sections.length; sectionCount > 0; sectionCount--) {
     const text = JSON.stringify(
       { ...report, sections: report.sections.slice(0, sectionCount), truncated: sectionCount < report.sections.length },
-      null,
+      storableValue,
       2,
     )
     if (text.length <= OUTPUT_LIMIT) return text
   }
-  return JSON.stringify({ ...report, summary: clip(report.summary, 4000), sections: [], truncated: true }, null, 2)
+  return JSON.stringify({ ...report, summary: clip(report.summary, 4000), sections: [], truncated: true }, storableValue, 2)
 }
+
+/** JSON would escape half a surrogate pair instead of showing it. */
+const storableValue = (_key: string, value: unknown) => (typeof value === 'string' ? toStorableText(value) : value)
