@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest'
 import { createTestClock } from '../../test/clock.ts'
-import { createCircuitBreaker } from './circuit-breaker.ts'
+import { type CircuitBreaker, createCircuitBreaker } from './circuit-breaker.ts'
 
 const openBreaker = (options: { probeTimeoutMs?: number } = {}) => {
   const clock = createTestClock()
@@ -21,12 +21,37 @@ test('it opens after the threshold of failures in a row, and a success starts th
   expect(breaker.allowsCall()).toBe(false)
 })
 
-test('after the cool-down exactly one probe is allowed', () => {
+const callTimes = (breaker: CircuitBreaker, count: number) => Array.from({ length: count }, () => breaker.allowsCall())
+
+test('after the cool-down two probes are allowed and no third', () => {
   const { breaker, clock } = openBreaker()
   clock.advance(9_999)
   expect(breaker.allowsCall()).toBe(false)
   clock.advance(1)
-  expect([breaker.allowsCall(), breaker.allowsCall()]).toEqual([true, false])
+  expect(callTimes(breaker, 3)).toEqual([true, true, false])
+})
+
+test('after the cool-down one probe is allowed for every ten calls that were refused, and 32 at most', () => {
+  for (const [refused, probes] of [
+    [45, 5],
+    [100, 10],
+    [10_000, 32],
+  ] as const) {
+    const { breaker, clock } = openBreaker()
+    expect(callTimes(breaker, refused)).not.toContain(true)
+    clock.advance(10_000)
+    expect(callTimes(breaker, probes)).not.toContain(false)
+    expect(breaker.allowsCall()).toBe(false)
+  }
+})
+
+test('one probe that gets no answer does not keep the breaker open', () => {
+  const { breaker, clock } = openBreaker()
+  clock.advance(10_000)
+  // The first one hangs.
+  expect(callTimes(breaker, 2)).toEqual([true, true])
+  breaker.recordSuccess()
+  expect(callTimes(breaker, 5)).not.toContain(false)
 })
 
 test('a probe that succeeds closes the breaker', () => {
@@ -52,23 +77,23 @@ test('a probe that fails opens the breaker for another cool-down', () => {
 test('an abandoned probe lets the next call probe at once', () => {
   const { breaker, clock } = openBreaker()
   clock.advance(10_000)
-  breaker.allowsCall()
+  callTimes(breaker, 2)
   breaker.abandonProbe()
-  expect([breaker.allowsCall(), breaker.allowsCall()]).toEqual([true, false])
+  expect(callTimes(breaker, 2)).toEqual([true, false])
 })
 
 test('a probe without an outcome blocks others until its timeout, or indefinitely without a timeout', () => {
   const timed = openBreaker({ probeTimeoutMs: 10_000 })
   timed.clock.advance(10_000)
-  timed.breaker.allowsCall()
+  callTimes(timed.breaker, 2)
   timed.clock.advance(9_999)
   expect(timed.breaker.allowsCall()).toBe(false)
   timed.clock.advance(1)
-  expect([timed.breaker.allowsCall(), timed.breaker.allowsCall()]).toEqual([true, false])
+  expect(callTimes(timed.breaker, 3)).toEqual([true, true, false])
 
   const untimed = openBreaker()
   untimed.clock.advance(10_000)
-  untimed.breaker.allowsCall()
+  callTimes(untimed.breaker, 2)
   untimed.clock.advance(24 * 3_600_000)
   expect(untimed.breaker.allowsCall()).toBe(false)
 })

@@ -82,22 +82,28 @@ test('emoji that a limit of length cuts in half do not fail a route, a 402 or a 
 test.each([
   ['NUL', 'A joke.\0'],
   ['half an emoji', `A joke ${HALF}.`],
-])('an output with %s fails the run as invalid_output at once, uncharged, and releases the money', async (_name, output) => {
-  world.setLane(answer(output))
-  const before = await world.balanceOf(tenant)
-  const run = await fromWallet('Tell a joke about clocks.')
-  expect(run.body).toMatchObject({ status: 'failed', charged: false, stage: 'execute', receipt: { charged: false } })
-  expect(run.body.receipt.settlement.reason).toBe('invalid_output')
-  expect(run.status).toBe(500)
-  expect(await world.balanceOf(tenant)).toEqual(before)
+])(
+  'an output with %s fails the run as invalid_output at once, uncharged, and releases the money',
+  async (_name, output) => {
+    world.setLane(answer(output))
+    const before = await world.balanceOf(tenant)
+    const run = await fromWallet('Tell a joke about clocks.')
+    expect(run.body).toMatchObject({ status: 'failed', charged: false, stage: 'execute', receipt: { charged: false } })
+    expect(run.body.receipt.settlement.reason).toBe('invalid_output')
+    expect(run.status).toBe(500)
+    expect(await world.balanceOf(tenant)).toEqual(before)
 
-  const payer = await world.payer(1)
-  const { payment, answer: paid } = await world.pay(payer, '/api/run', { task: 'Tell a joke.', agent_id: 'comedian-v1' })
-  expect(paid.body).toMatchObject({ status: 'failed', charged: false })
-  const again = await world.post('/api/run', { task: 'Tell a joke.', agent_id: 'comedian-v1' }, payment)
-  expect([again.status, again.text]).toEqual([500, paid.text])
-  expect(await world.balance(payer.address)).toBe(1_000_000n)
-})
+    const payer = await world.payer(1)
+    const { payment, answer: paid } = await world.pay(payer, '/api/run', {
+      task: 'Tell a joke.',
+      agent_id: 'comedian-v1',
+    })
+    expect(paid.body).toMatchObject({ status: 'failed', charged: false })
+    const again = await world.post('/api/run', { task: 'Tell a joke.', agent_id: 'comedian-v1' }, payment)
+    expect([again.status, again.text]).toEqual([500, paid.text])
+    expect(await world.balance(payer.address)).toBe(1_000_000n)
+  },
+)
 
 /** Makes the database refuse to store a result, as it would a value that no column can hold. */
 async function refuseResults<T>(work: () => Promise<T>): Promise<T> {

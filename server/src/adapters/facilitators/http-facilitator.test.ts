@@ -257,6 +257,17 @@ test('a facilitator that keeps failing is skipped for a while, then tried again'
   expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: true })
 })
 
+test('answers of 400 that cannot be read are the payment’s doing and do not close the facilitator to others', async () => {
+  let odd = true
+  const { facilitator, terms, payment, servers } = await startFacilitators({
+    verify: (_body, response) => (odd ? void response.writeHead(400).end('{}') : { isValid: true }),
+  })
+  for (let attempt = 0; attempt < 5; attempt++) await facilitator.verify(payment, terms).catch(() => undefined)
+  odd = false
+  expect(await facilitator.verify(payment, terms)).toMatchObject({ valid: true })
+  expect(servers[0]!.calls.verify).toBe(6)
+})
+
 test('supported kinds are fetched once, and a payment of another kind goes to the next facilitator', async () => {
   const otherKinds = { kinds: [{ x402Version: 2, scheme: 'exact', network: 'eip155:84532' }] }
   const { facilitator, terms, payment, servers } = await startFacilitators(

@@ -84,8 +84,11 @@ export function createHttpFacilitator(deps: HttpFacilitatorDeps): Facilitator & 
   type Server = (typeof servers)[number]
 
   const recordResult = (server: Server, response: HttpResult, isReadable: boolean) => {
-    if (response.kind === 'response' && response.status < 500 && isReadable) return server.breaker.recordSuccess()
-    server.breaker.recordFailure()
+    const isFault = response.kind !== 'response' || response.status >= 500
+    if (!isFault && isReadable) return server.breaker.recordSuccess()
+    // An answer below 500 that cannot be read may be brought about by the payment it answers.
+    if (isFault) server.breaker.recordFailure()
+    else server.breaker.abandonProbe()
     const { url } = server
     deps.log?.warn(
       { facilitator: url, ...(response.kind === 'response' ? { status: response.status } : response) },

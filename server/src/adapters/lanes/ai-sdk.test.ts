@@ -420,6 +420,35 @@ describe('circuit breaker', () => {
     clock.advance(1001)
     expect(await run()).toMatchObject({ ok: true, output: 'Back.', fallbacks: [] })
   })
+
+  const breakerAfter = async (reply: Reply, laneTask: Partial<LaneTask> = {}) => {
+    const server = await startModelServer(...Array.from({ length: 6 }, () => reply), respondOpenAi(['A joke.']))
+    const lane = createTestLane([provider(server.url)], { breaker: { failureThreshold: 2, coolDownMs: 60_000 } })
+    for (let i = 0; i < 6; i++) expect(await lane.execute(task(laneTask))).toMatchObject({ ok: false })
+    return { result: await lane.execute(task()), calls: server.seen.length }
+  }
+
+  test.each<[string, Reply, Partial<LaneTask>]>([
+    ['an output without a letter', respondOpenAi(['...']), {}],
+    ['an output with a NUL', respondOpenAi(['A\0joke']), {}],
+    ['an output with half an emoji', respondOpenAi(['A joke \ud83d']), {}],
+    ['an output over the limit', respondOpenAi(Array.from({ length: 70 }, () => 'x'.repeat(1000))), {}],
+    ['an output that is not the JSON asked for', respondOpenAi(['Sure!']), { task: 'Name a river. Return JSON only.' }],
+    ['an output cut for its content', respondOpenAi(['I'], 'content_filter'), {}],
+    ['a task that the provider refuses', respondStatus(400), {}],
+    ['a flood that the provider answers with 429', respondStatus(429), {}],
+  ])('%s fails its own run and leaves the provider open to others', async (_name, reply, laneTask) => {
+    expect(await breakerAfter(reply, laneTask)).toMatchObject({ result: { ok: true, output: 'A joke.' }, calls: 7 })
+  })
+
+  test.each<[string, Reply]>([
+    ['no connection', closeConnection],
+    ['no answer in time', neverRespond],
+    ['an answer of 503', respondStatus(503)],
+    ['half an answer', respondOpenAi(['Half an ans'], null)],
+  ])('%s is a fault of the provider, and after two of them it is skipped', async (_name, reply) => {
+    expect(await breakerAfter(reply)).toMatchObject({ result: { ok: false }, calls: 2 })
+  })
 })
 
 describe('settings from the environment', () => {

@@ -101,11 +101,16 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
   return { name: 'live', mode: 'live', execute }
 }
 
-/** Timeouts, errors and invalid outputs count as failures of the provider; a refused task or an aborted run does not. */
+/**
+ * Only faults of the provider open its breaker. A refused task or an output that is no use shows that the provider works,
+ * however many of them a tenant asks for; a 429 or rejected credentials show neither.
+ */
 function recordOutcome(breaker: CircuitBreaker, outcome: CallOutcome, runAborted: boolean): void {
-  if (outcome.ok || outcome.reason === 'refused') breaker.recordSuccess()
+  if (outcome.ok) breaker.recordSuccess()
   else if (runAborted) breaker.abandonProbe()
-  else breaker.recordFailure()
+  else if (outcome.providerFault) breaker.recordFailure()
+  else if (outcome.reason === 'refused' || outcome.reason === 'invalid_output') breaker.recordSuccess()
+  else breaker.abandonProbe()
 }
 
 const resolveTuning = (settings: LaneProviderSettings, agentId: string): LaneTuning => ({

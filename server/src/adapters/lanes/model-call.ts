@@ -15,6 +15,8 @@ export type CallOutcome =
       /** Whether a retry at the same provider may succeed. */
       retryable: boolean
       retryAfterMs?: number
+      /** Whether the provider failed: not reached, cut off, 5xx or too slow. An output that is no use is not its fault. */
+      providerFault?: boolean
     }
 
 export type CallLimits = { attemptTimeoutMs: number; stallTimeoutMs: number }
@@ -73,7 +75,7 @@ export async function callModel(
         return toOutcome(text, part.finishReason, toUsage(part.totalUsage, provider, task, text), task)
       }
     }
-    return invalidOutput('The response ended early.')
+    return brokenResponse('The response ended early.')
   } catch (error) {
     return attempt.signal.aborted ? toTimeout(task, timeouts.reason()) : toFailure(error)
   } finally {
@@ -154,10 +156,25 @@ const invalidOutput = (message: string): CallOutcome => ({
   retryable: true,
 })
 
+/** The provider stopped within its answer, so nothing a caller wrote has brought it about. */
+const brokenResponse = (message: string): CallOutcome => ({
+  ok: false,
+  reason: 'invalid_output',
+  message,
+  retryable: true,
+  providerFault: true,
+})
+
 const toTimeout = (task: LaneTask, reason: string): CallOutcome =>
   task.signal.aborted
     ? { ok: false, reason: 'timeout', message: 'The run reached its deadline.', retryable: false }
-    : { ok: false, reason: 'timeout', message: reason || 'The attempt was stopped.', retryable: true }
+    : {
+        ok: false,
+        reason: 'timeout',
+        message: reason || 'The attempt was stopped.',
+        retryable: true,
+        providerFault: true,
+      }
 
 type ProviderError = { name?: string; statusCode?: number; responseHeaders?: Record<string, string> }
 
@@ -172,8 +189,14 @@ function toFailure(error: unknown): CallOutcome {
       name === 'AI_TypeValidationError' ||
       name === 'AI_NoOutputGeneratedError'
     return isInvalidResponse
-      ? invalidOutput('The response ended early or could not be read.')
-      : { ok: false, reason: 'unavailable', message: 'The model provider could not be reached.', retryable: true }
+      ? brokenResponse('The response ended early or could not be read.')
+      : {
+          ok: false,
+          reason: 'unavailable',
+          message: 'The model provider could not be reached.',
+          retryable: true,
+          providerFault: true,
+        }
   }
   if (statusCode === 429 || statusCode === 408 || statusCode >= 500) {
     const retryAfterMs = parseRetryAfterMs(responseHeaders?.['retry-after'])
@@ -183,6 +206,7 @@ function toFailure(error: unknown): CallOutcome {
       message: `The model provider answered ${statusCode}.`,
       retryable: true,
       ...(retryAfterMs === undefined ? {} : { retryAfterMs }),
+      providerFault: statusCode !== 429,
     }
   }
   if (statusCode === 401 || statusCode === 403 || statusCode === 404) {

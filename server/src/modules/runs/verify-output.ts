@@ -307,7 +307,12 @@ async function askModelJudge(input: VerifyOutputInput): Promise<JudgeOpinion | u
     const share = Number.isFinite(score) ? Math.min(1, Math.max(0, score)) : 0
     return {
       score: share,
-      check: { name: 'model_judge', passed: share >= JUDGE_PASSES_FROM, reason: toStorableText(reason.slice(0, 300)), weight: 4 },
+      check: {
+        name: 'model_judge',
+        passed: share >= JUDGE_PASSES_FROM,
+        reason: toStorableText(reason.slice(0, 300)),
+        weight: 4,
+      },
     }
   } catch {
     // A judge that does not answer must neither pass nor fail the output.

@@ -85,7 +85,11 @@ function renderJson(report: Report): string {
     )
     if (text.length <= OUTPUT_LIMIT) return text
   }
-  return JSON.stringify({ ...report, summary: clip(report.summary, 4000), sections: [], truncated: true }, storableValue, 2)
+  return JSON.stringify(
+    { ...report, summary: clip(report.summary, 4000), sections: [], truncated: true },
+    storableValue,
+    2,
+  )
 }
 
 /** JSON would escape half a surrogate pair instead of showing it. */
