@@ -24,7 +24,7 @@ import {
   type RpcReceipt,
   type RpcTransaction,
 } from './rpc.ts'
-import { isAllowed, isTimeSensitive, limitParams, stateAvailability } from './rpc-methods.ts'
+import { isAllowed, isTimeSensitive, limitParams, pinToHead, stateAvailability } from './rpc-methods.ts'
 import { readTokenEffects } from './token-effects.ts'
 
 export type EmbeddedChain = {
@@ -183,8 +183,7 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
 
   /** Block time advances even when no transaction is sent: a block is mined when a caller reads the head. */
   const mineIfBehind = async () => {
-    const isBehind = async () => now() > (await getEvm()).headTime
-    if (!(await lock.read(isBehind))) return
+    if (now() <= (await getEvm()).headTime) return
     await lock.write(async () => {
       const evm = await getEvm()
       if (now() > evm.headTime) await mine(evm, () => evm.send('evm_mine'), null)
@@ -196,14 +195,18 @@ export async function createEmbeddedChain({ journal, clock, log }: Deps): Promis
     if (method === 'eth_sendRawTransaction') return sendRaw(params[0])
     if (method === 'eth_gasPrice' || method === 'eth_maxPriorityFeePerGas') return '0x0'
     if (isTimeSensitive(method, params)) await mineIfBehind()
-    return lock.read(async () => {
-      const evm = await getEvm()
-      if (stateAvailability(method, params, evm.firstBlock) === 'too_old') {
-        throw new RpcError(-32000, `The state of blocks before ${evm.firstBlock} is not available.`)
-      }
-      const journalAnswer = await answerFromJournal(journal, evm, method, params)
-      return journalAnswer === undefined ? evm.send(method, limitParams(method, params)) : journalAnswer
-    })
+    const evm = await getEvm()
+    // The state of the newest journalled block is read by its number, so this need not wait for the block being mined.
+    const pinnedParams = pinToHead(method, params, evm.headNumber)
+    return pinnedParams ? read(evm, method, pinnedParams) : lock.read(async () => read(await getEvm(), method, params))
+  }
+
+  const read = async (evm: RunningEvm, method: string, params: readonly unknown[]) => {
+    if (stateAvailability(method, params, evm.firstBlock) === 'too_old') {
+      throw new RpcError(-32000, `The state of blocks before ${evm.firstBlock} is not available.`)
+    }
+    const journalAnswer = await answerFromJournal(journal, evm, method, params)
+    return journalAnswer === undefined ? evm.send(method, limitParams(method, params)) : journalAnswer
   }
 
   const mint = (to: Hex, amountMicro: bigint) =>

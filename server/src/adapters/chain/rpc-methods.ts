@@ -52,6 +52,13 @@ export function isTimeSensitive(method: string, params: readonly unknown[]): boo
   return method === 'eth_getBlockByNumber' && isHeadTag(params[0])
 }
 
+/** The request with the number of `head` where it reads the newest state, or undefined when it does not. */
+export function pinToHead(method: string, params: readonly unknown[], head: bigint): readonly unknown[] | undefined {
+  const index = BLOCK_PARAMETER[method]
+  if (index === undefined || !isHeadTag(params[index])) return undefined
+  return Array.from({ length: index + 1 }, (_, position) => (position === index ? toQuantity(head) : params[position]))
+}
+
 export function stateAvailability(method: string, params: readonly unknown[], firstBlock: bigint): 'kept' | 'too_old' {
   const index = BLOCK_PARAMETER[method]
   const tag = index === undefined ? undefined : params[index]
