@@ -27,6 +27,13 @@ export function createResponseChecker(document: OpenApiDocument) {
     .map((path) => ({ path, pattern: toPattern(path), parameterCount: path.split('{').length }))
     .sort((a, b) => a.parameterCount - b.parameterCount)
 
+  const validators = new Map<string, ReturnType<typeof ajv.compile>>()
+  const compile = ($ref: string) => {
+    const validator = validators.get($ref) ?? ajv.compile({ $ref })
+    validators.set($ref, validator)
+    return validator
+  }
+
   /** What in a response is not as described; empty when everything is. */
   const findDeviations = (method: string, path: string, response: TestResponse): string[] => {
     const pathname = path.split('?')[0]!
@@ -44,7 +51,7 @@ export function createResponseChecker(document: OpenApiDocument) {
     if (!schema) return [`${label} is not described as ${type}`]
     if (type !== 'application/json') return []
     const keys = ['paths', match.path, name, 'responses', String(response.status), 'content', type, 'schema']
-    const valid = ajv.compile({ $ref: `description#/${keys.map(escapeKey).join('/')}` })
+    const valid = compile(`description#/${keys.map(escapeKey).join('/')}`)
     if (!valid(response.body))
       return valid.errors!.slice(0, 3).map(({ instancePath, message }) => `${label}: ${instancePath} ${message}`)
     return [...new Set(unknownMembers(schema, response.body))].map((member) => `${label}: ${member} is not described`)

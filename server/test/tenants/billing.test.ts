@@ -99,6 +99,15 @@ test('a customer unknown here or at the provider is 404; a missing credential is
   expect(response.status).toBe(404)
 })
 
+test('a billing customer of one tenant is refused to another', async () => {
+  const { tenant_id } = await onboard(node)
+  await onboardWithCustomer('cus_taken')
+  const change = { billing_customer_id: 'cus_taken' }
+  const refused = await sendRequest(node, `PATCH /api/admin/tenants/${tenant_id}`, change, { admin: true })
+  expect([refused.status, refused.body.error]).toEqual([400, 'invalid_request'])
+  expect(refused.body.message).toContain('belongs to another tenant')
+})
+
 test('a failing or unconfigured provider is 503, without revealing its key', async () => {
   const failure = await sendRequest(node, 'POST /api/billing/portal', undefined, {
     key: await onboardWithCustomer('cus_failing'),

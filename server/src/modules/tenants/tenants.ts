@@ -213,7 +213,7 @@ export function createTenants(deps: TenantsDeps) {
     async changeTenant(id: string, change: store.TenantChange) {
       const at = deps.clock.now()
       const row = await deps.db.transaction().execute(async (tx) => {
-        const changedRow = await store.changeTenant(tx, id, change, at)
+        const changedRow = await store.changeTenant(tx, id, change, at).catch(refuseTakenCustomer)
         if (!changedRow) throw notFound('tenant')
         await deps.audit(tx, {
           tenantId: id,
@@ -338,6 +338,13 @@ function parseExpiry(input: NewKey, now: Date): Date | null {
 function monthBounds(now: Date) {
   const at = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
   return { since: at(0), until: at(1) }
+}
+
+/** Two tenants with one billing customer would see each other's portal; the column is unique. */
+function refuseTakenCustomer(error: unknown): never {
+  if ((error as { code?: string }).code === '23505')
+    throw invalid('body/billing_customer_id belongs to another tenant.')
+  throw error
 }
 
 const toTenantResponse = (row: store.TenantRow) => ({
