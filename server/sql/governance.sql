@@ -132,6 +132,30 @@ begin
   end if;
 end $$;
 
+-- Rows made before traces had a limit may repeat whole lists: of a large one the first results are shown, without lists.
+create or replace function bounded_trace(results jsonb) returns jsonb language sql immutable as $$
+  select case when octet_length(results::text) <= 131072 then results
+    else (
+      select jsonb_agg(
+        case when jsonb_typeof(result->'limit') = 'array' then result || jsonb_build_object('limit', jsonb_build_object('entries', jsonb_array_length(result->'limit'))) else result end
+          #- '{smallest_change,from}' #- '{smallest_change,to}' order by place)
+      from jsonb_array_elements(jsonb_path_query_array(results, '$[0 to 99]')) with ordinality as listed(result, place))
+    end
+$$;
+
+-- The results of a decision: from the traces, or as rows made before there were traces have them.
+create or replace function trace_of(tenant text, trace_hash text, results jsonb) returns jsonb language sql stable as $$
+  select coalesce((select trace.results from rule_traces trace where trace.tenant_id = tenant and trace.hash = trace_hash), bounded_trace(results))
+$$;
+
+-- What a simulation needs of a recorded ruling: the different outcomes, and which of them are those of the replaced policy.
+create or replace function recorded_outcomes(tenant text, ruling jsonb, replaced text) returns jsonb language sql stable as $$
+  select coalesce(jsonb_agg(distinct jsonb_build_object('policy_id', case when result->>'policy_id' = replaced then replaced end,
+    'outcome', result->'outcome', 'verdict', result->'verdict', 'mode', result->'mode')), '[]')
+  from jsonb_array_elements(case when ruling->>'trace_hash' is null then ruling->'policy_applied'
+    else (select trace.results from rule_traces trace where trace.tenant_id = tenant and trace.hash = ruling->>'trace_hash') end) as result
+$$;
+
 -- Records a tenant's refusal: its row, the decision, the approval it asks for, audit and events.
 -- input: {run?, preauth?, decision, approval?, needs[], rules_version, audit, events[], asked_event?}
 -- The same action, requested again while its approval is pending, gets that approval.
@@ -179,9 +203,11 @@ begin
   if preauth <> 'null' then
     perform insert_preauth(preauth || jsonb_build_object('status', case when approval <> 'null' then 'pending_approval' else 'rejected' end, 'approval_id', approval->>'id'));
   end if;
-  insert into decisions (id, tenant_id, kind, run_id, preauth_id, agent_id, merchant, amount_micro, outcome, error, message, overridable, results, action_hash, asked_by, created_at)
+  insert into rule_traces (tenant_id, hash, results, created_at) values (decision->>'tenant_id', decision->>'trace_hash', decision->'results', at)
+  on conflict (tenant_id, hash) do nothing;
+  insert into decisions (id, tenant_id, kind, run_id, preauth_id, agent_id, merchant, amount_micro, outcome, error, message, overridable, results, trace_hash, action_hash, asked_by, created_at)
   values (decision->>'id', decision->>'tenant_id', decision->>'kind', decision->>'run_id', decision->>'preauth_id', decision->>'agent_id', decision->>'merchant', (decision->>'amount_micro')::bigint, decision->>'outcome',
-          decision->>'error', decision->>'message', (decision->>'overridable')::boolean, decision->'results', decision->>'action_hash', decision->>'asked_by', at);
+          decision->>'error', decision->>'message', (decision->>'overridable')::boolean, '[]', decision->>'trace_hash', decision->>'action_hash', decision->>'asked_by', at);
   if approval <> 'null' then
     insert into approvals (id, tenant_id, kind, status, action, agent_id, run_id, preauth_id, decision_id, requested_by, reason, amount_micro, merchant,
                            risk_summary, action_hash, approvals_required, separate_approver, expires_at, created_at)

@@ -1210,7 +1210,7 @@ export interface paths {
         put?: never;
         /**
          * Create a policy, in the legacy or the spend-policy shape
-         * @description Deny wins over review, review over allow. `warn` lets pass and warns, `shadow` only records. It is in force for everything admitted after the answer.
+         * @description Deny wins over review, review over allow. `warn` lets pass and warns, `shadow` only records. It is in force for everything admitted after the answer. 409 when all policies together would have more than 2,000 rules and constraints, 1 MiB of JSON, or more than 64 counters for one action.
          */
         post: operations["createPolicy"];
         delete?: never;
@@ -12451,6 +12451,15 @@ export interface operations {
             };
             /** @description No such record. */
             404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            409: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -25,3 +25,34 @@ export function toPage<Row extends { id: string }>(
   const has_more = rows.length > limit
   return { rows: page, has_more, next_cursor: has_more && last ? cursorOf(last) : null }
 }
+
+/** A page of a list whose rows may be large ends early, so that the answer stays below about so many bytes. */
+export const MAX_PAGE_BYTES = 1024 * 1024
+const FIRST_ROWS = 20
+
+/**
+ * Reads a page of at most `limit` rows and about `MAX_PAGE_BYTES`, at least one row. Rows are read in parts, so that large
+ * ones are not read in vain. `read` returns the next rows after a row, or the first ones.
+ */
+export async function readPage<Row>(
+  limit: number,
+  read: (count: number, after: Row | undefined) => Promise<readonly Row[]>,
+  cursorOf: (row: Row) => string,
+): Promise<Page<Row>> {
+  const rows: Row[] = []
+  let bytes = 0
+  let count = Math.min(limit + 1, FIRST_ROWS)
+  for (;;) {
+    const part = await read(count, rows.at(-1))
+    for (const row of part) {
+      const size = JSON.stringify(row, (_, value) => (typeof value === 'bigint' ? String(value) : value)).length
+      if (rows.length === limit || (rows.length > 0 && bytes + size > MAX_PAGE_BYTES))
+        return { rows, has_more: true, next_cursor: cursorOf(rows.at(-1)!) }
+      rows.push(row)
+      bytes += size
+    }
+    if (part.length < count) return { rows, has_more: false, next_cursor: null }
+    const fitting = Math.ceil((MAX_PAGE_BYTES - bytes) / Math.max(1, bytes / rows.length))
+    count = Math.max(1, Math.min(limit + 1 - rows.length, fitting))
+  }
+}

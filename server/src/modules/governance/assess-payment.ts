@@ -16,12 +16,13 @@ import {
   requiredReview,
 } from './assessment-outcome.ts'
 import { requireOverrideMatches } from './authorize.ts'
+import { boundTrace } from './bound-trace.ts'
 import type { Mandate } from './evaluate-mandate.ts'
 import { evaluateRules } from './evaluate-rules.ts'
 import type { OverrideRow } from './grants.store.ts'
 import { readCounters } from './limit-counters.store.ts'
 import type { PaymentFacts } from './payment-facts.ts'
-import { type RuleResult, worstOutcome } from './rule-result.ts'
+import { policyIds, type RuleResult, worstOutcome } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
 
 /** A payment that is made outside this service, with the grants sent along. */
@@ -39,7 +40,9 @@ export type PaymentDeps = { ids: Ids; rulesCache: RulesCache }
 
 export type AllowedPayment = {
   refused: false
+  /** The listed results: `boundTrace`. */
   results: RuleResult[]
+  policyIds: string[]
   policyHash: string | null
   holds: Hold[]
   rulesVersion: bigint
@@ -76,7 +79,8 @@ export async function assessPayment(
     const overrideId = overrideUsed ? override.id : null
     return {
       refused: false,
-      results,
+      results: boundTrace(results),
+      policyIds: policyIds(results),
       policyHash: hash,
       holds: requiredHolds(evaluation, results, deps.ids),
       rulesVersion: rules.version,
@@ -87,7 +91,7 @@ export async function assessPayment(
   const summary: AssessmentSummary = {
     decision: outcome,
     budget_outcome: 'pass',
-    policy_applied: results,
+    policy_applied: boundTrace(results),
     policy_hash: hash,
     mandate_id: mandate?.id ?? null,
     preauth_id: null,
@@ -102,7 +106,8 @@ export async function assessPayment(
     error: refusalError(decidingResult),
     message: refusalMessage(decidingResult),
     outcome,
-    results,
+    results: boundTrace(results),
+    policyIds: policyIds(results),
     decided_by: decidingResult,
     facts,
     actionHash,

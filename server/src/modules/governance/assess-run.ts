@@ -29,6 +29,7 @@ import {
   requiredReview,
 } from './assessment-outcome.ts'
 import { requireOverrideMatches } from './authorize.ts'
+import { boundTrace } from './bound-trace.ts'
 import { type Grants, readGrants, requirePreauthMatches } from './check-grants.ts'
 import { spendsFrom } from './evaluate-budget.ts'
 import { evaluateRules, type RequestedPolicies, type RulesEvaluation } from './evaluate-rules.ts'
@@ -36,7 +37,7 @@ import { isWaitingToRun } from './grants.store.ts'
 import type { ReadCounters } from './limit-counters.store.ts'
 import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { evaluateRequestBudget } from './request-budget.ts'
-import { type RuleResult, worstOutcome } from './rule-result.ts'
+import { policyIds, type RuleResult, worstOutcome } from './rule-result.ts'
 import type { TenantRules } from './rules-cache.store.ts'
 import type { RulesCache } from './rules-cache.ts'
 
@@ -122,7 +123,7 @@ function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferredOffe
       overrideUsed: false,
     }
   }
-  const rules: TenantRules = { version: 0n, policies: [], budgets: [], keyIds: new Set() }
+  const rules: TenantRules = { version: 0n, policies: [], budgets: [], keyIds: new Set(), bytes: 0 }
   const laneAssessment = assessGuestLane(preferredOffer)
   const cheaper = mayDowngrade(rules, request, laneAssessment)
     ? cheaperLanes(preferredOffer)
@@ -275,7 +276,7 @@ function toSummary(
   return {
     decision,
     budget_outcome: budget,
-    policy_applied: results,
+    policy_applied: boundTrace(results),
     policy_hash: policyHash(evaluation),
     mandate_id: preauth?.mandate_id ?? null,
     preauth_id: preauth?.id ?? null,
@@ -305,6 +306,7 @@ function toAssessment(
     refused: false,
     offer: laneAssessment.offer,
     summary: toSummary(request, grants, laneAssessment, decision, budget),
+    policyIds: policyIds(laneAssessment.results),
     holds: requiredHolds(laneAssessment.evaluation, laneAssessment.results, deps.ids),
     ...consumedGrants(request, rules, grants, laneAssessment),
   }
@@ -352,7 +354,8 @@ function toRefusal(
     error: refusalError(decidingResult),
     message: refusalMessage(decidingResult),
     outcome,
-    results: laneAssessment.results,
+    results: boundTrace(laneAssessment.results),
+    policyIds: policyIds(laneAssessment.results),
     decided_by: decidingResult,
     facts: laneAssessment.evaluation.facts,
     actionHash: laneAssessment.actionHash,
@@ -378,7 +381,8 @@ function toRejection(
     error: 'policy_blocked',
     message: `The approval ${approval.id} ${resolution}.`,
     outcome: 'rejected',
-    results: laneAssessment.results,
+    results: boundTrace(laneAssessment.results),
+    policyIds: policyIds(laneAssessment.results),
     decided_by: null,
     facts: laneAssessment.evaluation.facts,
     actionHash: laneAssessment.actionHash,

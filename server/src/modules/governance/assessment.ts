@@ -56,6 +56,7 @@ export type Hold = {
 export type AssessmentSummary = {
   decision: string
   budget_outcome: string
+  /** The listed results: `boundTrace`. */
   policy_applied: RuleResult[]
   policy_hash: string | null
   mandate_id: string | null
@@ -72,6 +73,8 @@ export type AllowedAssessment = {
   refused: false
   offer: Offer
   summary: AssessmentSummary
+  /** The policies that applied, also those whose results are not listed in the summary. */
+  policyIds: string[]
   holds: Hold[]
   /** The approval, override and pre-authorisation that this run consumes; read by SQL `consume_grants`. */
   grants: Record<string, unknown>
@@ -89,7 +92,9 @@ export type RefusedAssessment = {
   error: 'budget_exceeded' | 'policy_blocked'
   message: string
   outcome: 'rejected' | 'blocked' | 'review_required'
+  /** The listed results: `boundTrace`. */
   results: RuleResult[]
+  policyIds: string[]
   decided_by: RuleResult | null
   facts: PaymentFacts
   actionHash: string

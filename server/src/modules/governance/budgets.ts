@@ -6,12 +6,13 @@ import type { Idempotency, IdempotentResponse } from '../../platform/idempotency
 import type { Ids } from '../../platform/ids.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
-import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import { invalid, notFound } from '../../platform/problem.ts'
 import { type BudgetRow, countBudgets, findBudget, listBudgets, removeBudget, writeBudget } from './budgets.store.ts'
 import { type BudgetScope, budgetCounter, type OnBreach } from './evaluate-budget.ts'
 import { findMandate } from './grants.store.ts'
 import { defineLimit, lockCounter, markRulesChanged, readCounters, removeLimits } from './limit-counters.store.ts'
 import { usedOf } from './limit-counters.ts'
+import { lockRules, requireRoomForBudget, withCounterLimit } from './rule-limits.ts'
 import type { RulesCache } from './rules-cache.ts'
 import { type BudgetWindow, endOf, periodOf } from './windows.ts'
 
@@ -36,7 +37,6 @@ export type BudgetInput = {
   idempotency_key?: string
 }
 
-const MAX_BUDGETS = 200
 const counterWindow = (window: BudgetWindow) => (window === 'run' ? 'total' : window)
 
 export type Budgets = ReturnType<typeof createBudgets>
@@ -90,11 +90,11 @@ export function createBudgets(deps: BudgetsDeps) {
         const at = deps.clock.now()
         const budgetId = input.budget_id ?? deps.ids.next('bud')
         const counter = budgetCounter(tenantId, budgetId)
+        await lockRules(tx, tenantId)
         // While the counter is locked, nothing is held or settled in it until this commits.
         await lockCounter(tx, counter)
         const existingBudget = await findBudget(tx, tenantId, budgetId)
-        if (!existingBudget && (await countBudgets(tx, tenantId)) >= MAX_BUDGETS)
-          throw conflict(`A tenant has at most ${MAX_BUDGETS} budgets; delete one first.`)
+        if (!existingBudget) requireRoomForBudget(await countBudgets(tx, tenantId))
         const budget = await readBudget(tx, tenantId, input, existingBudget)
         await requireRoom(tx, counter, budget, at)
         const subject = {
@@ -112,7 +112,9 @@ export function createBudgets(deps: BudgetsDeps) {
           subject,
         })
         const version = (existingBudget?.version ?? 0) + 1
-        await writeBudget(tx, { tenantId, budgetId, counter, ...budget, version, at })
+        await withCounterLimit(tx, tenantId, () =>
+          writeBudget(tx, { tenantId, budgetId, counter, ...budget, version, at }),
+        )
         await markRulesChanged(tx, tenantId)
         await deps.outbox.audit(tx, {
           tenantId,

@@ -1,10 +1,14 @@
 import type { Clock } from '../../platform/clock.ts'
 import { microFromUsdc } from '../../platform/money.ts'
+import { boundTrace } from './bound-trace.ts'
 import { evaluateRules } from './evaluate-rules.ts'
 import type { ReadCounters } from './limit-counters.store.ts'
 import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import { worstOutcome } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
+
+/** How many objections an action lists; a loop may propose many actions. */
+const MAX_OBJECTIONS = 20
 
 export type ActionsDeps = {
   clock: Clock
@@ -40,7 +44,11 @@ export const createEvaluateActions =
       }
       const { results } = await evaluateRules(deps.readCounters, input)
       const objections = results.filter((result) => result.verdict !== 'pass')
-      evaluatedActions.push({ ...action, decision: worstOutcome(results), policy_results: objections })
+      evaluatedActions.push({
+        ...action,
+        decision: worstOutcome(results),
+        policy_results: boundTrace(objections, MAX_OBJECTIONS),
+      })
     }
     return evaluatedActions
   }

@@ -286,10 +286,11 @@ function evaluateAmountRange(amountMicro: bigint, minMicro: bigint, maxMicro: bi
 }
 
 function evaluatePayees(merchants: readonly string[], allowed: readonly Payee[]): Finding {
-  const names = allowed.flatMap(payeeNames)
-  const common = { asked: merchants[0], limit: names }
-  if (merchants.some((merchant) => names.includes(normalizeName(merchant))))
-    return { verdict: 'pass', reason: `'${merchants[0]}' is an allowed payee.`, ...common }
+  const names = new Set(allowed.flatMap(payeeNames))
+  const common = { asked: merchants[0], limit: { entries: allowed.length } }
+  const matched = merchants.find((merchant) => names.has(normalizeName(merchant)))
+  if (matched !== undefined)
+    return { verdict: 'pass', reason: `'${merchants[0]}' is an allowed payee.`, ...common, matched }
   return {
     verdict: 'blocked',
     reason: `'${merchants[0]}' is not an allowed payee.`,

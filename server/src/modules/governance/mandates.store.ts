@@ -17,10 +17,7 @@ export async function listMandates(
   let select = tx.selectFrom('mandates').selectAll().where('tenant_id', '=', tenantId)
   if (query.status !== undefined) select = select.where('status', '=', query.status)
   if (query.cursor !== undefined) select = select.where('id', '<', query.cursor)
-  return select
-    .orderBy('id', 'desc')
-    .limit(query.limit + 1)
-    .execute()
+  return select.orderBy('id', 'desc').limit(query.limit).execute()
 }
 
 /** Undefined when the mandate is already revoked. */

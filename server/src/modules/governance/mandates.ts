@@ -7,13 +7,14 @@ import type { Ids } from '../../platform/ids.ts'
 import type { Keys } from '../../platform/keys.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import type { Outbox } from '../../platform/outbox.ts'
-import { toPage } from '../../platform/paging.ts'
+import { readPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound } from '../../platform/problem.ts'
 import { checkMandateConstraints, type MandateConstraint, mandateLimits } from './evaluate-mandate.ts'
 import { findMandate, type MandateRow } from './grants.store.ts'
 import { defineLimit, markRulesChanged, readCounters } from './limit-counters.store.ts'
 import { type CounterState, usedOf } from './limit-counters.ts'
 import { insertMandate, listMandates, revokeMandate } from './mandates.store.ts'
+import { lockRules, requireRoomForMandate } from './rule-limits.ts'
 import { readKeys } from './rules-cache.store.ts'
 import type { RulesCache } from './rules-cache.ts'
 import { endOf, periodOf } from './windows.ts'
@@ -62,6 +63,8 @@ export function createMandates(deps: MandatesDeps) {
       const request = { scope: `tenant:${tenantId}`, route: 'POST /api/mandates', key: idempotencyKey, body: input }
       return deps.idempotency.once(request, async (tx) => {
         const at = deps.clock.now()
+        await lockRules(tx, tenantId)
+        await requireRoomForMandate(tx, tenantId, input.constraints, at)
         const { starts_at, expires_at } = readValidity(input, at)
         const holderKeyId = input.holder_key_id ?? null
         if (holderKeyId !== null && !(await readKeys(tx, tenantId)).some((key) => key.id === holderKeyId))
@@ -103,8 +106,9 @@ export function createMandates(deps: MandatesDeps) {
     },
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string }) {
-      const limit = query.limit ?? 50
-      const { rows, ...paging } = toPage(await listMandates(deps.db, tenant.tenantId, { ...query, limit }), limit)
+      const readRows = (limit: number, after: MandateRow | undefined) =>
+        listMandates(deps.db, tenant.tenantId, { ...query, limit, cursor: after?.id ?? query.cursor })
+      const { rows, ...paging } = await readPage(query.limit ?? 50, readRows, (row) => row.id)
       return { mandates: rows.map(toMandateRecord), ...paging }
     },
 

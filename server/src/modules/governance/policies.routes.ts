@@ -33,7 +33,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
         tags,
         summary: 'Create a policy, in the legacy or the spend-policy shape',
         description:
-          'Deny wins over review, review over allow. `warn` lets pass and warns, `shadow` only records. It is in force for everything admitted after the answer.',
+          'Deny wins over review, review over allow. `warn` lets pass and warns, `shadow` only records. It is in force for everything admitted after the answer. 409 when all policies together would have more than 2,000 rules and constraints, 1 MiB of JSON, or more than 64 counters for one action.',
         body: schema.PolicyCreate,
         response: { 201: schema.Policy, 409: ErrorResponse },
       },
@@ -99,7 +99,7 @@ export function policiesRoutes(app: App, { policies, simulate }: Pick<Governance
         summary: 'Change a policy; the change is a new version',
         params: schema.PolicyParams,
         body: schema.PolicyUpdate,
-        response: { 200: schema.Policy },
+        response: { 200: schema.Policy, 409: ErrorResponse },
       },
       config: { auth: 'tenant', scope: 'control' },
     },

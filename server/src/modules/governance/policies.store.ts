@@ -31,20 +31,7 @@ export async function listPolicies(
 ): Promise<PolicyRow[]> {
   let query = tx.selectFrom('policies').selectAll().where('tenant_id', '=', tenantId).where('status', '<>', 'deleted')
   if (page.cursor !== undefined) query = query.where('id', '<', page.cursor)
-  return query
-    .orderBy('id', 'desc')
-    .limit(page.limit + 1)
-    .execute()
-}
-
-export async function countPolicies(tx: Tx, tenantId: string): Promise<number> {
-  const { n } = await tx
-    .selectFrom('policies')
-    .select((on) => on.fn.countAll().as('n'))
-    .where('tenant_id', '=', tenantId)
-    .where('status', '<>', 'deleted')
-    .executeTakeFirstOrThrow()
-  return Number(n)
+  return query.orderBy('id', 'desc').limit(page.limit).execute()
 }
 
 type PolicyVersion = {
@@ -96,8 +83,5 @@ export async function writePolicy(
 export async function listVersions(tx: Tx, policyId: string, page: { limit: number; before?: number }) {
   let query = tx.selectFrom('policy_versions').selectAll().where('policy_id', '=', policyId)
   if (page.before !== undefined) query = query.where('version', '<', page.before)
-  return query
-    .orderBy('version', 'desc')
-    .limit(page.limit + 1)
-    .execute()
+  return query.orderBy('version', 'desc').limit(page.limit).execute()
 }

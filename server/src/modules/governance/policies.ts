@@ -4,19 +4,11 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import type { Outbox } from '../../platform/outbox.ts'
-import { toPage } from '../../platform/paging.ts'
-import { conflict, invalid, notFound } from '../../platform/problem.ts'
+import { readPage } from '../../platform/paging.ts'
+import { invalid, notFound } from '../../platform/problem.ts'
 import { contentHash, type IdentityType, type PolicyContent, velocityOf, velocityScope } from './evaluate-policy.ts'
 import { defineLimit, markRulesChanged, removeLimits } from './limit-counters.store.ts'
-import {
-  countPolicies,
-  findPolicy,
-  listPolicies,
-  listVersions,
-  lockPolicy,
-  type PolicyRow,
-  writePolicy,
-} from './policies.store.ts'
+import { findPolicy, listPolicies, listVersions, lockPolicy, type PolicyRow, writePolicy } from './policies.store.ts'
 import {
   type Constraints,
   checkConstraints,
@@ -24,6 +16,7 @@ import {
   velocityConstraints,
 } from './policy-constraints.ts'
 import { type Rule, type RuleInput, readRule } from './policy-rules.ts'
+import { lockRules, requireRoomForPolicy, withCounterLimit } from './rule-limits.ts'
 import type { Mode } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
 
@@ -57,8 +50,6 @@ export type PolicyChange = Pick<
   'name' | 'rules' | 'audit_trail_required' | 'mode' | 'status' | 'constraints'
 >
 
-const MAX_POLICIES = 200
-
 export type Policies = ReturnType<typeof createPolicies>
 
 export function createPolicies(deps: PoliciesDeps) {
@@ -70,8 +61,11 @@ export function createPolicies(deps: PoliciesDeps) {
   ): Promise<PolicyRow> => {
     const at = deps.clock.now()
     const hash = contentHash(policy.content)
-    const row = await writePolicy(tx, { ...policy, tenantId: tenant.tenantId, hash, by: tenant.keyId, at })
-    await defineVelocity(tx, tenant.tenantId, policy)
+    if (type !== 'deleted') await requireRoomForPolicy(tx, tenant.tenantId, { id: policy.id, ...policy.content })
+    const row = await withCounterLimit(tx, tenant.tenantId, async () => {
+      await defineVelocity(tx, tenant.tenantId, policy)
+      return writePolicy(tx, { ...policy, tenantId: tenant.tenantId, hash, by: tenant.keyId, at })
+    })
     await markRulesChanged(tx, tenant.tenantId)
     const data = {
       policy_id: row.id,
@@ -123,8 +117,7 @@ export function createPolicies(deps: PoliciesDeps) {
         body: input,
       }
       const response = await deps.idempotency.once(request, async (tx) => {
-        if ((await countPolicies(tx, tenant.tenantId)) >= MAX_POLICIES)
-          throw conflict(`A tenant has at most ${MAX_POLICIES} policies; delete one first.`)
+        await lockRules(tx, tenant.tenantId)
         const policy = { id: deps.ids.next('pol'), version: 1, status: input.status ?? 'active', content }
         return { status: 201, body: toPolicyRecord(await writeVersion(tx, tenant, policy, 'created')) }
       })
@@ -133,10 +126,9 @@ export function createPolicies(deps: PoliciesDeps) {
     },
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string }) {
-      const { rows, ...paging } = toPage(
-        await listPolicies(deps.db, tenant.tenantId, { limit: query.limit ?? 100, cursor: query.cursor }),
-        query.limit ?? 100,
-      )
+      const readRows = (limit: number, after: PolicyRow | undefined) =>
+        listPolicies(deps.db, tenant.tenantId, { limit, cursor: after?.id ?? query.cursor })
+      const { rows, ...paging } = await readPage(query.limit ?? 100, readRows, (row) => row.id)
       return { policies: rows.map(toPolicyRecord), ...paging }
     },
 
@@ -155,12 +147,9 @@ export function createPolicies(deps: PoliciesDeps) {
     /** The content of each version: the data behind the content hash in a receipt. */
     async versions(tenant: TenantCaller, id: string, query: { limit?: number; cursor?: number }) {
       if (!(await findPolicy(deps.db, tenant.tenantId, id))) throw notFound('policy')
-      const limit = query.limit ?? 50
-      const { rows, ...paging } = toPage(
-        await listVersions(deps.db, id, { limit, before: query.cursor }),
-        limit,
-        (row) => String(row.version),
-      )
+      const readRows = (limit: number, after: { version: number } | undefined) =>
+        listVersions(deps.db, id, { limit, before: after?.version ?? query.cursor })
+      const { rows, ...paging } = await readPage(query.limit ?? 50, readRows, (row) => String(row.version))
       const versions = rows.map((row) => {
         const { key_id: _, ...content } = row.content as Record<string, unknown>
         const { version, content_hash, changed_by } = row
@@ -174,6 +163,7 @@ export function createPolicies(deps: PoliciesDeps) {
       if (change.constraints) checkConstraints(change.constraints)
       const rules = change.rules?.map(readRule)
       const row = await deps.db.transaction().execute(async (tx) => {
+        await lockRules(tx, tenant.tenantId)
         const existingPolicy = await lockTenantPolicy(tx, tenant, id)
         const current = toContent(existingPolicy)
         const content: PolicyContent = {
@@ -197,6 +187,7 @@ export function createPolicies(deps: PoliciesDeps) {
 
     async remove(tenant: TenantCaller, id: string) {
       const row = await deps.db.transaction().execute(async (tx) => {
+        await lockRules(tx, tenant.tenantId)
         const existingPolicy = await lockTenantPolicy(tx, tenant, id)
         return writeVersion(
           tx,

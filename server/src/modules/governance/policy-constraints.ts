@@ -1,7 +1,8 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
-import { normalizeName, type PaymentFacts } from './payment-facts.ts'
+import { findName } from './name-list.ts'
+import type { PaymentFacts } from './payment-facts.ts'
 import type { Finding, SmallestChange } from './rule-result.ts'
 import type { Window } from './windows.ts'
 
@@ -184,42 +185,32 @@ function evaluateLeverage(asked: number, limit: number): Finding {
 
 function evaluateAllowList(name: string, noun: string, names: readonly string[], allowed: readonly string[]): Finding {
   const first = names[0]!
-  if (names.some((candidate) => includesName(allowed, candidate)))
-    return { verdict: 'pass', reason: `The ${noun} '${first}' is in ${name}.`, asked: first, limit: allowed }
+  const matched = findName(allowed, names)
+  const common = { asked: first, limit: { entries: allowed.length } }
+  if (matched !== undefined)
+    return { verdict: 'pass', reason: `The ${noun} '${first}' is in ${name}.`, ...common, matched }
   return {
     verdict: 'blocked',
     reason: `The ${noun} '${first}' is not in ${name}.`,
-    asked: first,
-    limit: allowed,
-    smallest_change: {
-      text: `Add '${first}' to ${name}.`,
-      path: `constraints.${name}`,
-      from: allowed,
-      to: [...allowed, first],
-    },
+    ...common,
+    smallest_change: { text: `Add '${first}' to ${name}.`, path: `constraints.${name}`, add: first },
   }
 }
 
 function evaluateDenyList(name: string, noun: string, names: readonly string[], denied: readonly string[]): Finding {
-  const deniedName = names.find((candidate) => includesName(denied, candidate))
-  if (deniedName === undefined)
-    return { verdict: 'pass', reason: `The ${noun} '${names[0]}' is not in ${name}.`, asked: names[0], limit: denied }
+  const matched = findName(denied, names)
+  const limit = { entries: denied.length }
+  if (matched === undefined)
+    return { verdict: 'pass', reason: `The ${noun} '${names[0]}' is not in ${name}.`, asked: names[0], limit }
   return {
     verdict: 'blocked',
-    reason: `The ${noun} '${deniedName}' is in ${name}.`,
-    asked: deniedName,
-    limit: denied,
-    smallest_change: {
-      text: `Remove '${deniedName}' from ${name}.`,
-      path: `constraints.${name}`,
-      from: denied,
-      to: denied.filter((entry) => !includesName([entry], deniedName)),
-    },
+    reason: `The ${noun} '${matched}' is in ${name}.`,
+    asked: matched,
+    limit,
+    matched,
+    smallest_change: { text: `Remove '${matched}' from ${name}.`, path: `constraints.${name}`, remove: matched },
   }
 }
-
-const includesName = (list: readonly string[], name: string) =>
-  list.some((entry) => normalizeName(entry) === normalizeName(name))
 
 function evaluateHours(hours: Hours, at: Date): Finding {
   const asked = at.getUTCHours()

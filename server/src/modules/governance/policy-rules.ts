@@ -34,15 +34,18 @@ const opAliases = {
   nin: 'not_in',
 } as const
 
+/** The value or values of a rule in the form in which they are compared. */
+type Compiled = { first: Comparable; all: ReadonlySet<Comparable> }
+
 const ops = {
-  eq: (actual: Comparable, [value]: Comparable[]) => actual === value,
-  ne: (actual: Comparable, [value]: Comparable[]) => actual !== value,
-  gt: (actual: Comparable, [value]: Comparable[]) => actual > value!,
-  gte: (actual: Comparable, [value]: Comparable[]) => actual >= value!,
-  lt: (actual: Comparable, [value]: Comparable[]) => actual < value!,
-  lte: (actual: Comparable, [value]: Comparable[]) => actual <= value!,
-  in: (actual: Comparable, values: Comparable[]) => values.includes(actual),
-  not_in: (actual: Comparable, values: Comparable[]) => !values.includes(actual),
+  eq: (actual: Comparable, { first }: Compiled) => actual === first,
+  ne: (actual: Comparable, { first }: Compiled) => actual !== first,
+  gt: (actual: Comparable, { first }: Compiled) => actual > first,
+  gte: (actual: Comparable, { first }: Compiled) => actual >= first,
+  lt: (actual: Comparable, { first }: Compiled) => actual < first,
+  lte: (actual: Comparable, { first }: Compiled) => actual <= first,
+  in: (actual: Comparable, { all }: Compiled) => all.has(actual),
+  not_in: (actual: Comparable, { all }: Compiled) => !all.has(actual),
 } as const
 
 type Op = keyof typeof ops
@@ -116,18 +119,50 @@ export function readRule(rule: RuleInput, index: number): Rule {
   return { ...rule, field, op }
 }
 
+/** Rules are cached, so the values of a rule are compiled once per version of its policy. */
+const compiledRules = new WeakMap<Rule, Compiled>()
+
+function compileRule(rule: Rule): Compiled {
+  const existing = compiledRules.get(rule)
+  if (existing) return existing
+  const { type } = fields[rule.field]
+  const values = [rule.value]
+    .flat()
+    .map(
+      (value): Comparable =>
+        type === 'name' ? normalizeName(value as string) : type === 'money' ? microFromUsdc(value as number)! : value,
+    )
+  const compiled = { first: values[0]!, all: new Set(values) }
+  compiledRules.set(rule, compiled)
+  return compiled
+}
+
 /** A merchant has several names: it equals a value when any of its names does, and differs when all of them do. */
-const matches = ({ field, op, value }: Rule, facts: PaymentFacts): boolean => {
+const matches = (rule: Rule, facts: PaymentFacts): boolean => {
+  const { field, op } = rule
   const { type, read } = fields[field]
   const actual = read(facts)
   if (actual === undefined) return false
-  const values = [value].flat()
+  const values = compileRule(rule)
   if (type === 'name') {
-    const names = values.map((name) => normalizeName(name as string))
-    const matchesName = (name: string) => ops[op](normalizeName(name), names)
+    const matchesName = (name: string) => ops[op](normalizeName(name), values)
     return op === 'ne' || op === 'not_in' ? facts.merchants.every(matchesName) : facts.merchants.some(matchesName)
   }
-  return ops[op](actual as Comparable, type === 'money' ? values.map((usdc) => microFromUsdc(usdc as number)!) : values)
+  return ops[op](actual as Comparable, values)
+}
+
+/** What the trace says of a rule: its value, or of a list the number of entries and the one that matched. */
+function traceOf(rule: Rule, facts: PaymentFacts): Pick<Finding, 'asked' | 'limit' | 'matched'> {
+  const asked = readFieldForDisplay(rule.field, facts)
+  if (!Array.isArray(rule.value)) return { asked, limit: rule.value }
+  const { all } = compileRule(rule)
+  const matched =
+    fields[rule.field].type === 'name'
+      ? facts.merchants.find((name) => all.has(normalizeName(name)))
+      : all.has(fields[rule.field].read(facts) as Comparable)
+        ? String(asked)
+        : undefined
+  return { asked, limit: { entries: rule.value.length }, ...(matched !== undefined && { matched }) }
 }
 
 type RuleFinding = { rule: string; finding: Finding }
@@ -139,7 +174,7 @@ export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): R
     if (rule.effect === 'allow') return []
     const isMatch = matches(rule, facts)
     const condition = describeCondition(rule)
-    const common = { asked: readFieldForDisplay(rule.field, facts), limit: rule.value }
+    const common = traceOf(rule, facts)
     if (!isMatch)
       return [
         {
@@ -175,15 +210,13 @@ function evaluateAllowRules(allows: readonly Rule[], facts: PaymentFacts): Findi
     return {
       verdict: 'pass',
       reason: matchingRule.reason ?? `Allowed: ${describeCondition(matchingRule)}.`,
-      asked: readFieldForDisplay(matchingRule.field, facts),
-      limit: matchingRule.value,
+      ...traceOf(matchingRule, facts),
     }
   const first = allows[0]!
   return {
     verdict: 'blocked',
     reason: 'No allow rule of this policy matches.',
-    asked: readFieldForDisplay(first.field, facts),
-    limit: first.value,
+    ...traceOf(first, facts),
     smallest_change: {
       text: `Change the request so that this holds: ${describeCondition(first)}. Or add an allow rule.`,
       path: 'rules',
@@ -192,7 +225,11 @@ function evaluateAllowRules(allows: readonly Rule[], facts: PaymentFacts): Findi
 }
 
 const describeCondition = ({ field, op, value }: Rule) =>
-  `${field} ${opWords[op]} ${Array.isArray(value) ? value.join(', ') : value}`
+  `${field} ${opWords[op]} ${Array.isArray(value) ? describeList(value) : value}`
+
+/** A trace does not repeat a list: the policy has it. */
+const describeList = (values: readonly unknown[]) =>
+  values.length === 1 ? values[0] : `${values.length} listed values`
 
 function readFieldForDisplay(field: FieldName, facts: PaymentFacts): unknown {
   const value = field === 'merchant' ? facts.merchants[0] : fields[field].read(facts)

@@ -8,10 +8,7 @@ export async function listPreauths(tx: Tx, tenantId: string, query: PreauthsQuer
   if (query.status !== undefined) select = select.where('status', '=', query.status)
   if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
   if (query.cursor !== undefined) select = select.where('id', '<', query.cursor)
-  return select
-    .orderBy('id', 'desc')
-    .limit(query.limit + 1)
-    .execute()
+  return select.orderBy('id', 'desc').limit(query.limit).execute()
 }
 
 /** Pre-authorisations past their `close_by`. The index covers open rows only, so the cost depends on those alone. */

@@ -3,7 +3,7 @@ import { callStepWithLocks, StepRefused } from '../../platform/batch.ts'
 import type { Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import { toPage } from '../../platform/paging.ts'
+import { readPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound, Problem, unavailable } from '../../platform/problem.ts'
 import { type AllowedPayment, assessPayment } from './assess-payment.ts'
 import type { AssessDeps } from './assess-run.ts'
@@ -26,7 +26,6 @@ import {
   refusalFields,
   refusalLocks,
 } from './refusals.ts'
-import { policyIds } from './rule-result.ts'
 
 export type PreauthsDeps = Omit<AssessDeps, 'readCounters'> &
   Pick<RefusalDeps, 'approvalWindowSeconds'> & {
@@ -121,8 +120,9 @@ export function createPreauths(deps: PreauthsDeps) {
     },
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string; agent_id?: string }) {
-      const limit = query.limit ?? 50
-      const { rows, ...paging } = toPage(await listPreauths(deps.db, tenant.tenantId, { ...query, limit }), limit)
+      const readRows = (limit: number, after: PreauthRow | undefined) =>
+        listPreauths(deps.db, tenant.tenantId, { ...query, limit, cursor: after?.id ?? query.cursor })
+      const { rows, ...paging } = await readPage(query.limit ?? 50, readRows, (row) => row.id)
       return { preauths: rows.map((row) => toPreauthRecord(deps, tenant, row)), ...paging }
     },
 
@@ -244,7 +244,7 @@ function draftOpenPreauth(
       actor: row.asked_by,
       subject: row.id,
       decision: 'approved',
-      policy_ids: policyIds(assessment.results),
+      policy_ids: assessment.policyIds,
       input_hash: row.action_hash,
       data: { ...eventData, ...(assessment.overrideId && { override_id: assessment.overrideId }) },
     },

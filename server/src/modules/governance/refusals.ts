@@ -1,5 +1,6 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Step } from '../../platform/batch.ts'
+import { hashJson } from '../../platform/canonical.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
@@ -8,7 +9,6 @@ import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
 import { smallestChanges } from './assessment-outcome.ts'
 import { shouldAssessAgain } from './assessment-retry.ts'
 import type { recordRefusalStep } from './governance.steps.ts'
-import { policyIds } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
 
 export type RefusalDeps = {
@@ -66,6 +66,7 @@ export function draftRefusal(
   const runId = 'run' in subject ? deps.ids.next('run') : subject.preauth.run_id
   const decisionId = deps.ids.next('dec')
   const approvalId = review ? deps.ids.next('apr') : null
+  const traceHash = hashJson(results)
   const expiresAt = new Date(at.getTime() + deps.approvalWindowSeconds * 1000).toISOString()
   const amount = facts.amountMicro.toString()
   const eventData = {
@@ -98,7 +99,8 @@ export function draftRefusal(
             loop_id: deps.ids.next('loop'),
             request_hash: subject.run.requestHash,
             request: subject.run.request,
-            terms: { ruling: assessment.summary },
+            // The trace is stored once, with the decision.
+            terms: { ruling: { ...assessment.summary, policy_applied: [], trace_hash: traceHash } },
           }
         : null,
     preauth: 'preauth' in subject ? { ...subject.preauth, decision_id: decisionId } : null,
@@ -116,6 +118,7 @@ export function draftRefusal(
       message: assessment.message,
       overridable: assessment.overridable,
       results,
+      trace_hash: traceHash,
       action_hash: assessment.actionHash,
       asked_by: tenant.keyId,
       created_at: at.toISOString(),
@@ -140,7 +143,7 @@ export function draftRefusal(
       actor: tenant.keyId,
       subject: 'preauth' in subject ? subject.preauth.id : runId,
       decision: assessment.outcome,
-      policy_ids: policyIds(results),
+      policy_ids: assessment.policyIds,
       input_hash: assessment.actionHash,
       data: eventData,
     },

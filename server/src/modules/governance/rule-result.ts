@@ -4,15 +4,26 @@ export type Verdict = 'pass' | 'blocked' | 'review_required'
 /** The result after the mode is applied: `warn` turns a refusal into a warning, `shadow` into a pass. */
 export type Outcome = Verdict | 'warning'
 
-/** The smallest change with which the rule would pass. */
-export type SmallestChange = { text: string; path?: string; from?: unknown; to?: unknown; retry_at?: string }
+/** The smallest change with which the rule would pass. A list is changed by one entry: `add` or `remove`. */
+export type SmallestChange = {
+  text: string
+  path?: string
+  from?: unknown
+  to?: unknown
+  add?: string
+  remove?: string
+  retry_at?: string
+}
 
 /** The verdict of one rule, with the requested value, the limit, and the change that would pass. */
 export type Finding = {
   verdict: Verdict
   reason: string
   asked?: unknown
+  /** Of a list only the number of its entries. */
   limit?: unknown
+  /** The entry of a list that the payment matched. */
+  matched?: string
   used?: unknown
   smallest_change?: SmallestChange
 }
@@ -31,6 +42,8 @@ export type RuleResult = Finding & {
   counter?: string
   /** The approval or override that allowed it to pass. */
   granted_by?: string
+  /** How many results this one stands for, when not all of them are listed. */
+  count?: number
 }
 
 export function applyMode(verdict: Verdict, mode: Mode): Outcome {

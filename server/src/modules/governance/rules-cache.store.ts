@@ -15,6 +15,8 @@ export type TenantRules = {
   budgets: readonly Budget[]
   /** The tenant's keys at that version. A newer key may be the rotated successor of a key that a policy is for. */
   keyIds: ReadonlySet<string>
+  /** About how much memory they take. */
+  bytes: number
 }
 
 /** The version is read first: if the rules change in between, the stale version makes admission fail and retry. */
@@ -40,6 +42,7 @@ export async function readRules(tx: Tx, tenantId: string): Promise<TenantRules> 
     policies: policies.map((row) => toPolicy(row, keys)),
     budgets,
     keyIds: new Set(keys.map((key) => key.id)),
+    bytes: policies.reduce((sum, { constraints, rules }) => sum + JSON.stringify([constraints, rules]).length, 1_000),
   }
 }
 

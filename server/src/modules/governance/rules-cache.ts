@@ -4,6 +4,8 @@ import { readRules, type TenantRules } from './rules-cache.store.ts'
 
 const RULES_CHANNEL = 'governance'
 const MAX_TENANTS = 20_000
+/** Rules of so many bytes of JSON are kept, whoever has them. */
+const MAX_BYTES = 64 * 1024 * 1024
 
 /**
  * Caches each tenant's rules in this process, so that an assessment costs no round trip. Changes arrive through
@@ -11,17 +13,39 @@ const MAX_TENANTS = 20_000
  */
 export function createRulesCache({ db, notifications }: { db: Db; notifications: Pick<Notifications, 'listen'> }) {
   const entries = new Map<string, Promise<TenantRules>>()
-  const invalidate = (tenantId: string | undefined) =>
-    tenantId === undefined ? entries.clear() : entries.delete(tenantId)
+  const sizes = new Map<Promise<TenantRules>, number>()
+  let totalBytes = 0
+  const forget = (tenantId: string) => {
+    const entry = entries.get(tenantId)
+    if (!entry) return
+    entries.delete(tenantId)
+    totalBytes -= sizes.get(entry) ?? 0
+    sizes.delete(entry)
+  }
+  const forgetOldest = () => forget(entries.keys().next().value!)
+  const invalidate = (tenantId: string | undefined) => {
+    if (tenantId !== undefined) return forget(tenantId)
+    entries.clear()
+    sizes.clear()
+    totalBytes = 0
+  }
   notifications.listen(RULES_CHANNEL, invalidate)
 
   const load = (tenantId: string, tx: Tx): Promise<TenantRules> => {
     const cached = entries.get(tenantId)
     if (cached) return cached
     const loading = readRules(tx, tenantId)
-    if (entries.size >= MAX_TENANTS) entries.delete(entries.keys().next().value!)
+    if (entries.size >= MAX_TENANTS) forgetOldest()
     entries.set(tenantId, loading)
-    loading.catch(() => entries.get(tenantId) === loading && entries.delete(tenantId))
+    loading.then(
+      ({ bytes }) => {
+        if (entries.get(tenantId) !== loading) return
+        sizes.set(loading, bytes)
+        totalBytes += bytes
+        while (totalBytes > MAX_BYTES && entries.size > 1) forgetOldest()
+      },
+      () => entries.get(tenantId) === loading && forget(tenantId),
+    )
     return loading
   }
 

@@ -1,3 +1,5 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
+import { boundTrace, MAX_TRACE_RESULTS } from './bound-trace.ts'
 import { appliesTo, evaluatePolicy, type Policy, policyDemands } from './evaluate-policy.ts'
 import type { CounterDemand } from './limit-counters.ts'
 import { applyMode, type Outcome, type RuleResult, worstOutcome } from './rule-result.ts'
@@ -7,12 +9,19 @@ export type Change = 'none' | 'newly_blocked' | 'newly_review' | 'newly_allowed'
 
 export type ReplayedDecision = {
   decision: PastDecision
+  /** The listed results: `boundTrace`. */
   results: RuleResult[]
   /** The outcome of the draft, before approvals and overrides. */
   outcome: Outcome
   wouldRun: boolean
   change: Change
 }
+
+/** How many results the whole answer lists, and each decision at least. */
+const MAX_LISTED = 1_000
+const MIN_LISTED = 4
+/** Other requests are served after so many rules. */
+const RULES_PER_TURN = 2_000
 
 type ReplayHold = { key: string; demand: CounterDemand }
 
@@ -21,11 +30,12 @@ type ReplayHold = { key: string; demand: CounterDemand }
  * draft would have refused are not counted, failed payments are released when they failed, and payments allowed by a
  * grant are not counted in the counter that refused them, as in production.
  */
-export function replayDecisions(
+export async function replayDecisions(
   draft: Policy,
   past: readonly PastDecision[],
   replaces: string | null,
-): ReplayedDecision[] {
+): Promise<ReplayedDecision[]> {
+  const listedResults = Math.max(MIN_LISTED, Math.min(MAX_TRACE_RESULTS, Math.floor(MAX_LISTED / past.length)))
   const usedByCounter = new Map<string, bigint>()
   const holds = new Map<string, ReplayHold[]>()
   const addToCounter = (key: string, amount: bigint) => usedByCounter.set(key, (usedByCounter.get(key) ?? 0n) + amount)
@@ -64,7 +74,13 @@ export function replayDecisions(
         newDemands.map((demand) => ({ key: counterKey(demand), demand })),
       )
     }
-    return { decision, results, outcome, wouldRun, change: changeOf(decision.ran, wouldRun, outcome) }
+    return {
+      decision,
+      results: boundTrace(results, listedResults),
+      outcome,
+      wouldRun,
+      change: changeOf(decision.ran, wouldRun, outcome),
+    }
   }
 
   const settle = (decision: PastDecision) => {
@@ -80,9 +96,15 @@ export function replayDecisions(
   }
 
   const replayedById = new Map<string, ReplayedDecision>()
+  const rulesOfDraft = Object.keys(draft.constraints).length + draft.rules.length
+  let evaluatedRules = 0
   for (const { decision, isEnd } of toTimeline(past)) {
     if (isEnd) settle(decision)
     else replayedById.set(decision.id, decide(decision))
+    evaluatedRules += rulesOfDraft + 1
+    if (evaluatedRules < RULES_PER_TURN) continue
+    evaluatedRules = 0
+    await nextTurn()
   }
   return past.map((decision) => replayedById.get(decision.id)!)
 }

@@ -1,9 +1,11 @@
-import type { NotNull } from 'kysely'
+import { type NotNull, sql } from 'kysely'
 import type { Tx } from '../../platform/db.ts'
 import { toPage } from '../../platform/paging.ts'
 import type { AssessmentSummary } from './assessment.ts'
 import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 import type { RuleResult } from './rule-result.ts'
+
+export type RecordedOutcome = Pick<RuleResult, 'policy_id' | 'outcome' | 'verdict' | 'mode'>
 
 /** A past decision: its payment, its position in the order of decisions, its rule results and its end. */
 export type PastDecision = {
@@ -18,14 +20,16 @@ export type PastDecision = {
   /** The result of the payment; null while it has not ended. */
   end: { success: boolean; chargedMicro: bigint } | null
   outcome: string
-  results: RuleResult[]
+  /** The different outcomes of its rules; `policy_id` is null unless it is the replaced policy. */
+  results: RecordedOutcome[]
   approvalId: string | null
   overrideId: string | null
   /** The pre-authorisation whose holds the run took over. */
   preauthId: string | null
 }
 
-export type PastDecisionsQuery = { since?: Date; until?: Date; limit: number }
+/** `replaces`: the policy whose own outcomes are told apart from those of the others. */
+export type PastDecisionsQuery = { since?: Date; until?: Date; limit: number; replaces: string | null }
 
 /** The network and address that this service is paid on; rules can match the address too. */
 export type ServicePayee = { network: string; payTo: string }
@@ -52,7 +56,7 @@ const sortableTime = (id: string) => id.slice(id.indexOf('_') + 1)
 async function readPastRuns(
   tx: Tx,
   tenantId: string,
-  { since, until, limit }: PastDecisionsQuery,
+  { since, until, limit, replaces }: PastDecisionsQuery,
   servicePayee: ServicePayee,
 ): Promise<PastDecision[]> {
   let query = tx
@@ -64,12 +68,16 @@ async function readPastRuns(
       'agent_id',
       'state',
       'outcome',
-      'request',
-      'terms',
       'price_micro',
       'created_at',
       'decided_seq',
       'ended_seq',
+    ])
+    // Without the trace and the task, which may be large.
+    .select([
+      sql<Omit<AssessmentSummary, 'policy_applied'>>`(terms->'ruling') - 'policy_applied'`.as('ruling'),
+      sql<RecordedOutcome[]>`recorded_outcomes(tenant_id, terms->'ruling', ${replaces})`.as('results'),
+      sql<string | null>`request->>'session_id'`.as('session_id'),
     ])
     .where('tenant_id', '=', tenantId)
     .where('kind', 'in', ['run', 'loop'])
@@ -91,7 +99,7 @@ async function readPastRuns(
     .limit(limit + 1)
     .execute()
   return rows.map((row) => {
-    const assessment = (row.terms as { ruling: AssessmentSummary }).ruling
+    const assessment = row.ruling
     return {
       id: row.id,
       runId: row.id,
@@ -102,7 +110,7 @@ async function readPastRuns(
         amountMicro: row.price_micro,
         merchants: [assessment.merchant ?? OWN_MERCHANT, servicePayee.payTo.toLowerCase()],
         network: servicePayee.network,
-        sessionId: (row.request as { session_id?: string }).session_id ?? null,
+        sessionId: row.session_id,
         at: new Date(assessment.decided_at ?? row.created_at),
         preauthorised: (assessment.preauth_id ?? null) !== null,
       },
@@ -117,7 +125,7 @@ async function readPastRuns(
             ? { success: false, chargedMicro: 0n }
             : null,
       outcome: row.outcome,
-      results: assessment.policy_applied,
+      results: row.results,
       // Members that are null are left out of an ended run.
       approvalId: assessment.approval_id ?? null,
       overrideId: assessment.override_id ?? null,
@@ -129,9 +137,18 @@ async function readPastRuns(
 async function readPastPreauths(
   tx: Tx,
   tenantId: string,
-  { since, until, limit }: PastDecisionsQuery,
+  { since, until, limit, replaces }: PastDecisionsQuery,
 ): Promise<PastDecision[]> {
-  let query = tx.selectFrom('preauths').selectAll().where('tenant_id', '=', tenantId)
+  let query = tx
+    .selectFrom('preauths')
+    .select(['id', 'run_id', 'agent_id', 'amount_micro', 'merchant', 'network', 'issued_at', 'created_at', 'asked_by'])
+    .select(['decided_seq', 'ended_seq', 'status', 'close_outcome', 'charged_micro', 'approval_id', 'override_id'])
+    .select(
+      sql<
+        RecordedOutcome[]
+      >`recorded_outcomes(tenant_id, jsonb_build_object('policy_applied', policy_results), ${replaces})`.as('results'),
+    )
+    .where('tenant_id', '=', tenantId)
   if (since) query = query.where('created_at', '>=', since)
   if (until) query = query.where('created_at', '<=', until)
   const rows = await query
@@ -159,7 +176,7 @@ async function readPastPreauths(
     end:
       row.status === 'closed' ? { success: row.close_outcome === 'settled', chargedMicro: row.charged_micro! } : null,
     outcome: row.status,
-    results: row.policy_results as RuleResult[],
+    results: row.results,
     approvalId: row.approval_id,
     overrideId: row.override_id,
     preauthId: null,

@@ -38,10 +38,10 @@ export const createSimulate = (deps: SimulateDeps) => async (tenant: TenantCalle
   const { past, has_more } = await readPastDecisions(
     deps.db,
     tenant.tenantId,
-    { since, until, limit: input.limit ?? DEFAULT_LIMIT },
+    { since, until, limit: input.limit ?? DEFAULT_LIMIT, replaces },
     { network: deps.network, payTo: deps.payTo },
   )
-  const replayedDecisions = replayDecisions(policy, past, replaces)
+  const replayedDecisions = await replayDecisions(policy, past, replaces)
   const { key_id: _, ...publicContent } = content
   return {
     policy: { ...publicContent, content_hash: policy.content_hash },

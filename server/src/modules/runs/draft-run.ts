@@ -1,7 +1,6 @@
 import { sha256 } from '../../platform/canonical.ts'
 import type { AllowedAssessment, Hold } from '../governance/assessment.ts'
 import { toLimitHoldItem } from '../governance/limit-hold-item.ts'
-import { policyIds } from '../governance/rule-result.ts'
 import { accounts, buildEscrowHold, type LedgerEntry } from '../ledger/ledger.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { PaidUnit, Run, RunBody } from './paid-unit.ts'
@@ -110,7 +109,7 @@ export function buildAdmission(
       actor,
       subject: run.id,
       decision: assessment.summary.decision,
-      policy_ids: policyIds(assessment.summary.policy_applied),
+      policy_ids: assessment.policyIds,
       input_hash: run.requestHash,
       data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...usedGrants(run) },
     },

@@ -233,6 +233,7 @@ export type Decisions = {
   action_hash: string
   asked_by: string
   created_at: Date
+  trace_hash: string | null
 }
 
 export type EmbeddedChainOwner = {
@@ -881,6 +882,13 @@ export type RhTenants = {
   kill_reason: string | null
 }
 
+export type RuleTraces = {
+  tenant_id: string
+  hash: string
+  results: unknown
+  created_at: Date
+}
+
 export type RunHistory = {
   id: string | null
   tenant_id: string | null
@@ -1169,6 +1177,7 @@ export type DB = {
   rh_run_keys: RhRunKeys
   rh_runs: RhRuns
   rh_tenants: RhTenants
+  rule_traces: RuleTraces
   run_history: RunHistory
   run_hours: RunHours
   run_keys: RunKeys
