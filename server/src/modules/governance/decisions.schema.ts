@@ -17,7 +17,11 @@ export const Decision = Type.Object(
     error: Type.String(),
     message: Type.String(),
     overridable: Type.Boolean({ description: 'Whether POST /api/authorize may override it.' }),
-    policy_results: Type.Array(openObject('The result of one rule: asked, limit, matched, reason, smallest_change. At most 100; the last may count the others.')),
+    policy_results: Type.Array(
+      openObject(
+        'The result of one rule: asked, limit, matched, reason, smallest_change. At most 100; the last may count the others.',
+      ),
+    ),
     smallest_change: Type.Array(openObject('The least that would have to be different.')),
     action_hash: Type.String(),
     asked_by: Type.String(),
