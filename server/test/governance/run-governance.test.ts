@@ -74,6 +74,40 @@ describe('budget in the request', () => {
     expect(tooExpensive.status).toBe(429)
   })
 
+  test.each([
+    'Compute the mean, median and standard deviation of 3, 5, 8, 13 and 21.',
+    'Write a SQL query that sums orders by customer over the last 30 days.',
+    'Should we enter the German market next year? Compare the options and recommend a strategy.',
+  ])('a downgrade goes to the general lane before a lane of another trade, and says so: %s', async (task) => {
+    const tenant = await richTenant(world)
+    const advice = await world.post('/api/route', { task }, tenant.headers)
+    expect(advice.body.price_usdc).toBeGreaterThan(0.012)
+    const downgraded = await run(world, tenant, { task, agent_id: undefined, budget: { max_price_usdc: 0.012 } })
+    expect(downgraded.status, downgraded.text).toBe(200)
+    expect(downgraded.body).toMatchObject({ agent_id: 'default', decision: 'downgrade' })
+    expect(downgraded.body.route).toMatchObject({
+      agent_id: 'default',
+      downgraded_from: advice.body.recommended_agent_id,
+      reason: expect.stringContaining("'default', the general lane, takes it."),
+    })
+    expect(downgraded.body.route.confidence).toBeLessThan(advice.body.confidence)
+
+    const budgeted = await world.post('/api/route', { task, budget: { max_price_usdc: 0.012 } }, tenant.headers)
+    expect(budgeted.body).toMatchObject({
+      recommended_agent_id: 'default',
+      decision: 'downgrade',
+      posture: 'constrained',
+      reason: downgraded.body.route.reason,
+      confidence: downgraded.body.route.confidence,
+    })
+    expect(budgeted.body.alternatives.map(({ agent_id }: { agent_id: string }) => agent_id)).not.toContain('default')
+
+    const limited = await world.post('/api/route', { task, constraints: { max_cost_usdc: 0.012 } }, tenant.headers)
+    expect(limited.body).toMatchObject({ recommended_agent_id: 'default', posture: 'constrained' })
+    expect(limited.body.reason).toContain("'default' is the best that fits")
+    expect(limited.body.confidence).toBeLessThan(advice.body.confidence)
+  })
+
   test('a price above soft_max_price_usdc warns, and guests can set max_price_usdc too', async () => {
     const tenant = await richTenant(world)
     const withWarning = await run(world, tenant, { budget: { max_price_usdc: 0.02, soft_max_price_usdc: 0.005 } })

@@ -192,7 +192,7 @@ const cheaperLanes = (offer: Offer): Offer[] =>
     .map((lane) => ({
       ...offer,
       ...lane,
-      route: { ...offer.route, agent_id: lane.agentId, downgraded_from: offer.agentId },
+      route: { ...lane.route, downgraded_from: offer.agentId },
     }))
 
 const isRefused = ({ results }: LaneAssessment) => findDecidingResult(results) !== null

@@ -15,13 +15,15 @@ export type Offer = {
   explicit: boolean
   /** The price comes from a signed quote, so the run can only be allowed or refused, not downgraded. */
   quoted: boolean
-  /** Other lanes that can run the task, best first. */
+  /** Other lanes that can run the task, the fittest first. */
   alternatives: readonly {
     agentId: string
     basePriceMicro: bigint
     feeMicro: bigint
     priceMicro: bigint
     score: number
+    /** The record of the choice when this lane is used. */
+    route: Record<string, unknown>
   }[]
 }
 

@@ -27,7 +27,16 @@ type Explanation = {
   routingVersion: string
 }
 
-export type LaneChoice = Explanation & { agentId: string; priceMicro: bigint; posture: Posture }
+/** A lane that may do the task instead, when a budget rules the chosen one out. */
+export type Substitute = { agentId: string; score: number; confidence: number; reason: string }
+
+export type LaneChoice = Explanation & {
+  agentId: string
+  priceMicro: bigint
+  posture: Posture
+  /** In the order in which they fit the task: capable lanes, the general lane, lanes of another trade. */
+  substitutes: readonly Substitute[]
+}
 
 /** No lane can be used; `reason` says why. */
 export type NoLaneFits = Explanation & { agentId: null; problem: 'unknown_agent' | 'no_lane_fits' }
@@ -77,7 +86,7 @@ export function chooseLane(
 
   const available = candidates.filter((candidate) => !candidate.blockReason)
   const best = candidates.find((candidate) => candidate.score > 0)
-  const selected = selectCandidate(available, router.threshold, constraints)
+  const selected = selectCandidate(available, best?.score ?? 0, router.threshold, constraints)
   if (!selected) {
     return {
       ...explain(
@@ -98,7 +107,8 @@ export function chooseLane(
       : selected.score >= CONFIDENT_SCORE
         ? 'confident'
         : 'leaning'
-  const confidence = fallback ? (best?.score ?? 0) : selected.score
+  // For a vague task, the general lane reports how sure the best guess was.
+  const confidence = posture === 'fallback' ? (best?.score ?? 0) : selected.score
   return {
     ...explain(
       confidence,
@@ -109,8 +119,33 @@ export function chooseLane(
     agentId: selected.lane.agentId,
     priceMicro: selected.lane.priceMicro,
     posture,
+    substitutes: listSubstitutes(available, selected, best?.score ?? 0),
   }
 }
+
+/** Fitness comes first: a cheap lane of another trade is the last choice, after the general lane. */
+function listSubstitutes(available: readonly Candidate[], selected: Candidate, bestScore: number): Substitute[] {
+  const fitness = (candidate: Candidate) =>
+    isCapable(candidate, bestScore) ? 'capable' : candidate.lane.agentId === FALLBACK_LANE ? 'general' : 'other trade'
+  const groups = ['capable', 'general', 'other trade']
+  const reasons: Record<string, (agentId: string) => string> = {
+    capable: (agentId) => `'${agentId}' is likely able to do it.`,
+    general: (agentId) => `'${agentId}', the general lane, takes it.`,
+    'other trade': (agentId) => `'${agentId}' is made for other work, but it is the only lane left.`,
+  }
+  return available
+    .filter((candidate) => candidate !== selected)
+    .toSorted((a, b) => groups.indexOf(fitness(a)) - groups.indexOf(fitness(b)))
+    .map((candidate) => ({
+      agentId: candidate.lane.agentId,
+      score: candidate.score,
+      confidence: candidate.score,
+      reason: `'${selected.lane.agentId}' fits the task better but is over the budget. ${reasons[fitness(candidate)]!(candidate.lane.agentId)}`,
+    }))
+}
+
+const isCapable = (candidate: Candidate, bestScore: number) =>
+  candidate.score > 0 && candidate.score >= bestScore * CAPABLE_SHARE
 
 /** Uses the lane the caller named, unless it violates a limit that the caller also set. */
 function chooseRequestedLane(
@@ -150,6 +185,7 @@ function chooseRequestedLane(
     agentId,
     priceMicro: requested.lane.priceMicro,
     posture: 'explicit',
+    substitutes: [],
   }
 }
 
@@ -169,6 +205,7 @@ function findBlockReason(lane: RoutableLane, constraints: RouteConstraints): str
  */
 function selectCandidate(
   available: readonly Candidate[],
+  bestScore: number,
   threshold: number,
   constraints: RouteConstraints,
 ): Candidate | undefined {
@@ -176,8 +213,10 @@ function selectCandidate(
   const trainedLanes = available.filter((candidate) => candidate.lane.agentId !== FALLBACK_LANE)
   const likeliest = trainedLanes[0]
   if (!likeliest) return fallback
-  // A category is an explicit choice of the caller, so the best lane of it is used even below the threshold.
-  if (likeliest.score < threshold && constraints.category === undefined && fallback) return fallback
+  // When a limit excludes the lanes that can do the task, the general lane comes before lanes of another trade.
+  const isFit = likeliest.score >= threshold && isCapable(likeliest, bestScore)
+  // A category is an explicit choice of the caller, so the best lane of it is used even when it does not fit well.
+  if (!isFit && constraints.category === undefined && fallback) return fallback
   const capable = trainedLanes.filter((candidate) => candidate.score >= likeliest.score * CAPABLE_SHARE)
   const priority = constraints.priority ?? 'balanced'
   if (priority === 'cheapest') return minBy(capable, (candidate) => Number(candidate.lane.priceMicro))

@@ -3,8 +3,8 @@ import { canonicalJson, hashJson, sha256 } from '../../platform/canonical.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Lane } from '../catalog/price-list.ts'
-import type { LaneChoice, NoLaneFits } from './choose-lane.ts'
-import { type ConstraintsBody, type Routing, readConstraints, toRouteRecord } from './routing.ts'
+import type { LaneChoice, NoLaneFits, Substitute } from './choose-lane.ts'
+import { type ConstraintsBody, type Routing, readConstraints, toRouteRecord, toSubstituteRoutes } from './routing.ts'
 
 export type RouteBody = {
   task: string
@@ -40,11 +40,15 @@ export type Assess = (
     route: Record<string, unknown>
     explicit: boolean
     quoted: boolean
-    alternatives: readonly (PricedLane & { score: number })[]
+    alternatives: readonly (PricedLane & { score: number; route: Record<string, unknown> })[]
   },
 ) => Promise<
   | { refused: true; outcome: string; message: string }
-  | { refused: false; offer: { agentId: string; priceMicro: bigint }; summary: { decision: string } }
+  | {
+      refused: false
+      offer: { agentId: string; priceMicro: bigint; route: Record<string, unknown> }
+      summary: { decision: string }
+    }
 >
 
 /** Issues a signed quote of lane and price that a run honours until it expires. */
@@ -101,16 +105,15 @@ export function createRouteAdvice(deps: RouteAdviceDeps) {
         quote: null,
       }
     const { agentId, priceMicro } = assessment.offer
+    const substitute = choice.substitutes.find((lane) => lane.agentId === agentId)
+    const usedChoice = substitute ? replaceLane(choice, substitute) : choice
     return {
-      ...toExplanation(deps, body, choice),
+      ...toExplanation(deps, body, usedChoice),
       ...toPrice({ agentId, priceMicro }),
       decision: assessment.summary.decision,
-      decision_reason:
-        agentId === choice.agentId
-          ? null
-          : `'${choice.agentId}' is over the budget; '${agentId}' is the best lane that fits.`,
-      posture: choice.posture,
-      quote: issueQuoteFor(deps, body.task, { agentId, priceMicro }, choice),
+      decision_reason: substitute?.reason ?? null,
+      posture: usedChoice.posture,
+      quote: issueQuoteFor(deps, body.task, { agentId, priceMicro }, assessment.offer.route),
     }
   }
 
@@ -140,6 +143,18 @@ const toExplanation = (deps: RouteAdviceDeps, body: RouteBody, choice: LaneChoic
   routing_version: choice.routingVersion,
 })
 
+/** The choice as it reads when the substitute is used: the lane that was over the budget becomes an alternative. */
+function replaceLane(choice: LaneChoice, substitute: Substitute): LaneChoice {
+  const replaced = {
+    agent_id: choice.agentId,
+    score: choice.confidence,
+    price_usdc: usdcFromMicro(choice.priceMicro),
+    why_not: 'It is over the budget.',
+  }
+  const alternatives = [replaced, ...choice.alternatives.filter(({ agent_id }) => agent_id !== substitute.agentId)]
+  return { ...choice, ...substitute, alternatives, posture: 'constrained' }
+}
+
 const toPrice = (lane: { agentId: string; priceMicro: bigint }) => ({
   recommended_agent_id: lane.agentId,
   price_usdc: usdcFromMicro(lane.priceMicro),
@@ -167,16 +182,17 @@ function toOffer(deps: RouteAdviceDeps, choice: LaneChoice, explicit: boolean): 
     route: toRouteRecord(choice),
     explicit,
     quoted: false,
-    alternatives: choice.alternatives.flatMap(({ agent_id, score }) => {
-      const alternative = deps.catalog.find(agent_id)
+    alternatives: toSubstituteRoutes(choice).flatMap(({ agentId, score, route }) => {
+      const alternative = deps.catalog.find(agentId)
       return alternative?.status === 'active'
         ? [
             {
-              agentId: agent_id,
+              agentId,
               basePriceMicro: alternative.basePriceMicro,
               feeMicro: alternative.feeMicro,
               priceMicro: alternative.priceMicro,
               score,
+              route,
             },
           ]
         : []
@@ -188,7 +204,7 @@ function issueQuoteFor(
   deps: RouteAdviceDeps,
   task: string,
   lane: { agentId: string; priceMicro: bigint },
-  choice: LaneChoice,
+  route: Record<string, unknown>,
 ) {
   const { quote, token } = deps.issueQuote({
     bound_to: { task_hash: sha256(task) },
@@ -196,7 +212,7 @@ function issueQuoteFor(
     agent_id: lane.agentId,
     amount: lane.priceMicro.toString(),
     pricing_version: deps.catalog.version(),
-    route: { ...toRouteRecord(choice), agent_id: lane.agentId },
+    route,
   })
   return { quote_id: quote.quote_id, expires_at: quote.expires_at, signature: token }
 }

@@ -26,8 +26,8 @@ export type RunRoute = {
   agentId: string
   /** The record of the choice in the response and the receipt. */
   route: Record<string, unknown>
-  /** Lanes that may be used instead when the budget requires a cheaper one, most likely first. */
-  alternatives: { agentId: string; score: number }[]
+  /** Lanes that may be used instead when the budget requires a cheaper one, in the order in which they fit. */
+  alternatives: { agentId: string; score: number; route: Record<string, unknown> }[]
 }
 
 export type Routing = ReturnType<typeof createRouting>
@@ -60,12 +60,7 @@ export function createRouting(deps: RoutingDeps) {
       return {
         agentId: choice.agentId,
         route: toRouteRecord(choice),
-        alternatives: choice.alternatives
-          .filter(
-            (alternative) =>
-              limits.maxCostMicro === undefined || (microFromUsdc(alternative.price_usdc) ?? 0n) <= limits.maxCostMicro,
-          )
-          .map(({ agent_id, score }) => ({ agentId: agent_id, score })),
+        alternatives: toSubstituteRoutes(choice),
       }
     },
   }
@@ -79,6 +74,14 @@ export const toRouteRecord = (choice: LaneChoice): Record<string, unknown> => ({
   signals: choice.signals,
   routing_version: choice.routingVersion,
 })
+
+/** The lanes that may be used instead of the chosen one, each with the record of the choice as it would then read. */
+export const toSubstituteRoutes = (choice: LaneChoice): RunRoute['alternatives'] =>
+  choice.substitutes.map(({ agentId, score, confidence, reason }) => ({
+    agentId,
+    score,
+    route: { ...toRouteRecord(choice), agent_id: agentId, confidence, reason, posture: 'constrained' },
+  }))
 
 export function readConstraints(body: ConstraintsBody = {}): RouteConstraints {
   const maxCostMicro = body.max_cost_usdc === undefined ? undefined : microFromUsdc(body.max_cost_usdc)

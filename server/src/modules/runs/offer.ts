@@ -65,10 +65,10 @@ function routeTask(deps: RunDeps, request: PaidRequest): Offer {
     route: laneRoute.route,
     explicit: agent_id !== undefined,
     quoted: false,
-    alternatives: laneRoute.alternatives.flatMap(({ agentId, score }) => {
+    alternatives: laneRoute.alternatives.flatMap(({ agentId, score, route }) => {
       const alternative = deps.findLane(agentId)
       return alternative && alternative.status === 'active' && agentId !== lane.agentId
-        ? [{ ...priceOf(request.kind, alternative), score }]
+        ? [{ ...priceOf(request.kind, alternative), score, route }]
         : []
     }),
   }

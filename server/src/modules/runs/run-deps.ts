@@ -58,7 +58,7 @@ export type RunDeps = {
 export type LaneRoute = {
   agentId: string
   route: Record<string, unknown>
-  alternatives: readonly { agentId: string; score: number }[]
+  alternatives: readonly { agentId: string; score: number; route: Record<string, unknown> }[]
 }
 
 /** The x402 extension `offer-receipt`: signs the price in the 402 and the delivery in the response. */
