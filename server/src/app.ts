@@ -16,6 +16,7 @@ import { composeObservability } from './app/observability.ts'
 import { createOfferReceipts } from './app/offer-receipts.ts'
 import { openRateLimiter } from './app/rate-limiter.ts'
 import { createPruning } from './app/retention.ts'
+import { createSignedPayerFinder } from './app/signed-payer.ts'
 import { openTracing, traceRun } from './app/tracing.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
@@ -32,7 +33,7 @@ import { ledgerRoutes } from './modules/ledger/ledger.routes.ts'
 import { createLedger } from './modules/ledger/ledger.ts'
 import { createPayouts } from './modules/ledger/payouts.ts'
 import { createWallets } from './modules/ledger/wallets.ts'
-import { devRoutes } from './modules/payments/dev.routes.ts'
+import { developmentRoutes, facilitatorRoutes } from './modules/payments/dev.routes.ts'
 import { paymentsRoutes } from './modules/payments/payments.routes.ts'
 import { createPayments } from './modules/payments/payments.ts'
 import { createPayoutRail } from './modules/payments/payout-rail.ts'
@@ -302,6 +303,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       limiter,
       trustProxy: config.TRUST_PROXY,
       limits,
+      findSignedPayer: createSignedPayerFinder(asset),
       publicUrl,
       tracesRequests: tracing !== noTracing,
     })
@@ -336,12 +338,15 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       everyPath: true,
     })
     catalogRoutes(app, catalog, clock)
-    tenantsRoutes(app, tenants)
+    tenantsRoutes(app, tenants, {
+      perHour: limits.anonymousPerMinute === 0 ? 0 : config.RATE_LIMIT_ONBOARD_PER_HOUR,
+      invitation: config.ONBOARD_INVITATION,
+    })
     billingRoutes(app, { billing: createBilling({ db, portal: stripePortal(config), publicUrl }), tenants })
     runsRoutes(app, {
       runs: createRuns({ db }),
       executeRun,
-      limits: { payerPerMinute: limits.keyPerMinute, addressPerMinute: limits.anonymousPerMinute },
+      limits: { payerPerMinute: limits.keyPerMinute },
     })
     paymentsRoutes(app, settlements)
     ledgerRoutes(app, { ledger, wallets, escrow, payouts })
@@ -355,8 +360,11 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     basis.routes(app, tenants.authenticate, limits)
     brokerage.routes(app)
     aliasRoutes(app, { '/api/settlement': '/api/settle', '/api/onboarding': '/api/onboard' })
-    const mint = config.NODE_ENV === 'production' ? undefined : chain.dev?.mint
-    if (chain.dev) devRoutes(app, { ...chain.dev, mint, asset, network: 'eip155:8453' })
+    if (chain.dev) {
+      const { facilitator, ...development } = chain.dev
+      if (config.NODE_ENV !== 'production') developmentRoutes(app, { ...development, asset, network: 'eip155:8453' })
+      facilitatorRoutes(app, facilitator)
+    }
 
     return {
       app,
@@ -393,7 +401,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       /** Listens, starts the background work and returns the address. */
       async listen(): Promise<string> {
         address = (await parts.app.listen({ host: config.HOST, port: config.PORT })).replace('[::1]', '127.0.0.1')
-        await parts.chain.announce(address)
+        await parts.chain.announce()
         if (config.BACKGROUND_WORK === 'on') this.work()
         return address
       },

@@ -167,7 +167,7 @@ export interface paths {
         put?: never;
         /**
          * Become a tenant
-         * @description The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet.
+         * @description The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet. An address, and the network it is in, may make a limited number of tenants an hour (429). Where the operator asks for an invitation, a request without it is 403.
          */
         post: operations["onboard"];
         delete?: never;
@@ -2020,7 +2020,10 @@ export interface paths {
         };
         get?: never;
         put?: never;
-        /** JSON-RPC of the embedded chain */
+        /**
+         * JSON-RPC of the embedded chain
+         * @description One request or a batch of at most 50, each of which counts against the limit of the address. Unless limits are off, gas is bounded, eth_getLogs takes at most 2,000 blocks, and calls that take long wait for their turn (error -32005). Not in production.
+         */
         post: operations["devRpc"];
         delete?: never;
         options?: never;
@@ -3189,6 +3192,8 @@ export interface components {
             /** Format: email */
             email: string;
             use_case?: string;
+            /** @description The code of the operator, where onboarding takes one; ignored elsewhere. */
+            invitation?: string;
             idempotency_key?: string;
         };
         OnboardResponse: {
@@ -5688,6 +5693,15 @@ export interface operations {
             };
             /** @description The request is not valid. */
             400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The error as a stable code and a message. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16713,6 +16727,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
             /** @description Something went wrong on our side. */
             500: {
                 headers: {
@@ -16775,6 +16798,15 @@ export interface operations {
             };
             /** @description The body is not JSON. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
                 headers: {
                     [name: string]: unknown;
                 };
@@ -16851,6 +16883,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
             /** @description Something went wrong on our side. */
             500: {
                 headers: {
@@ -16920,6 +16961,15 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
             /** @description Something went wrong on our side. */
             500: {
                 headers: {
@@ -16956,6 +17006,15 @@ export interface operations {
                 };
                 content: {
                     "application/json": unknown;
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
             /** @description Something went wrong on our side. */

@@ -89,7 +89,7 @@ const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T |
 export const settings = {
   NODE_ENV: setting({
     group: 'server',
-    about: '`production` makes the settings marked so required and disables the faucet of the embedded chain',
+    about: '`production` makes the settings marked so required and disables the faucet and the RPC of the embedded chain',
     parse: oneOf('development', 'production', 'test'),
     fallback: 'development',
   }),
@@ -142,7 +142,8 @@ export const settings = {
   }),
   RATE_LIMIT_ANON_PER_MINUTE: setting({
     group: 'server',
-    about: 'requests a minute for an address without a key; 0 is off',
+    about:
+      'requests a minute for an address without a key; 0 is off, and so are then the limits of onboarding and of the development RPC',
     parse: integer(0, 10_000_000),
     fallback: 60,
   }),
@@ -151,6 +152,19 @@ export const settings = {
     about: 'requests a minute for a key or a payer; 0 is off',
     parse: integer(0, 10_000_000),
     fallback: 600,
+  }),
+  RATE_LIMIT_ONBOARD_PER_HOUR: setting({
+    group: 'server',
+    about:
+      'tenants that one address may make in an hour, and a fourth of what its network (/24 or /48) may make; off when RATE_LIMIT_ANON_PER_MINUTE is 0',
+    parse: integer(1, 1_000_000),
+    fallback: 20,
+  }),
+  ONBOARD_INVITATION: optional({
+    group: 'server',
+    about: 'code that POST /api/onboard takes in the field `invitation`; anybody may onboard when absent',
+    parse: longSecret(8),
+    secret: true,
   }),
   ADMIN_KEY: optional({
     group: 'admin',

@@ -15,7 +15,7 @@ declare module 'fastify' {
     /** `none` reads no credential; `optional` accepts a key; `tenant` and `admin` require one. */
     auth?: 'none' | 'optional' | 'tenant' | 'admin'
     scope?: KeyScope | readonly KeyScope[]
-    /** A paid route is rate-limited by payer after the payment's signature was checked, so not by address before that. */
+    /** A guest's request with a payment that its payer signed is limited by payer; any other one by address. */
     paid?: boolean
     /** No rate limit. */
     unmetered?: boolean
@@ -28,8 +28,10 @@ declare module 'fastify' {
     reply: FastifyReply
     /** From `performance.now()`. */
     startedAt: number
-    /** Counts this request against a subject (a key, a payer, an address); throws the 429. */
-    limitAs(subject: string, perMinute: number): Promise<void>
+    /** Counts this request against a subject (a key, a payer); throws the 429. The window is a minute unless it is given. */
+    limitAs(subject: string, limit: number, windowMs?: number): Promise<void>
+    /** Counts this request against the caller's address, once unless `again` is set; throws the 429. */
+    countAddress(options?: { again: boolean }): Promise<void>
   }
 }
 

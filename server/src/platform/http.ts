@@ -3,6 +3,7 @@ import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
 import fastify, { type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
 import { type Authenticate, type Caller, guest, type KeyScope, requireScope, requireTenant } from './auth-context.ts'
+import { limitedAddress } from './client-network.ts'
 import type { Clock } from './clock.ts'
 import { isUnavailable } from './db.ts'
 import type { App } from './http-app.ts'
@@ -25,6 +26,8 @@ export type HttpDeps = {
   authenticate: Authenticate
   limiter: RateLimiter
   limits: { anonymousPerMinute: number; keyPerMinute: number }
+  /** The payer whose signature the payment in the headers carries, checked without a chain; undefined without such a payment. */
+  findSignedPayer?: (headers: FastifyRequest['headers']) => string | undefined
   publicUrl: () => string
   /** Proxies whose X-Forwarded-For is trusted; none unless the operator names them. */
   trustProxy?: string[]
@@ -44,7 +47,6 @@ const singleHeaders = new Set([
   'x-payment',
   'x-tenant-id',
 ])
-const credentialHeaders = ['x-api-key', 'x-admin-key', 'authorization', 'cookie']
 const paymentHeaders = ['payment-signature', 'x-payment']
 
 export async function createHttp(deps: HttpDeps): Promise<App> {
@@ -75,8 +77,17 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   app.decorateRequest<Caller | null>('caller', null)
   app.decorateRequest<FastifyReply | null>('reply', null)
   app.decorateRequest('startedAt', 0)
-  app.decorateRequest('limitAs', async function (this: FastifyRequest, subject: string, perMinute: number) {
-    if (perMinute > 0) applyAllowance(this.reply, await deps.limiter.take(subject, perMinute))
+  app.decorateRequest(
+    'limitAs',
+    async function (this: FastifyRequest, subject: string, limit: number, windowMs?: number) {
+      if (limit > 0) applyAllowance(this.reply, await deps.limiter.take(subject, limit, windowMs))
+    },
+  )
+  const countedRequests = new WeakSet<FastifyRequest>()
+  app.decorateRequest('countAddress', async function (this: FastifyRequest, options?: { again: boolean }) {
+    if (countedRequests.has(this) && !options?.again) return
+    countedRequests.add(this)
+    await this.limitAs(`address:${limitedAddress(this.ip)}`, deps.limits.anonymousPerMinute)
   })
 
   // Callbacks instead of promises, so that routes without authentication and rate limit have no overhead.
@@ -95,7 +106,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     if (evidence) reply.header('access-control-allow-origin', '*')
     if (auth === 'none' && unmetered) return done()
     authenticate(deps, request)
-      .catch((error) => countFailedCredential(deps, request, error))
+      .catch((error) => countUnauthorized(request, error))
       .then(() => meter(deps, request, takenAllowance(request.raw)))
       .then(() => done(), done)
   })
@@ -219,11 +230,9 @@ async function authenticate(deps: HttpDeps, request: FastifyRequest) {
   else requireTenant(request.caller)
 }
 
-/** Failed credentials count against the caller's address; past the limit the response is 429 and not 401. */
-async function countFailedCredential(deps: HttpDeps, request: FastifyRequest, error: unknown): Promise<never> {
-  const isUnauthorized = error instanceof Problem && error.options.status === 401
-  if (isUnauthorized && credentialHeaders.some((name) => request.headers[name] !== undefined))
-    await request.limitAs(`credential:${request.ip}`, deps.limits.anonymousPerMinute)
+/** A 401 counts against the caller's address; past the limit the response is 429. */
+async function countUnauthorized(request: FastifyRequest, error: unknown): Promise<never> {
+  if (error instanceof Problem && error.options.status === 401) await request.countAddress()
   throw error
 }
 
@@ -242,19 +251,27 @@ async function meter(deps: HttpDeps, request: FastifyRequest, taken: Allowance |
   if (taken) return applyAllowance(request.reply, taken)
   if (unmetered) return
   if (request.caller.kind === 'tenant') return request.limitAs(`key:${request.caller.keyId}`, deps.limits.keyPerMinute)
-  if (paid && paymentHeaders.some((name) => request.headers[name] !== undefined)) return
-  return request.limitAs(`address:${request.ip}`, deps.limits.anonymousPerMinute)
+  const payer = paid && hasPayment(request) ? deps.findSignedPayer?.(request.headers) : undefined
+  // Signatures are public once they are settled: by payer alone, a stranger could use up the requests of somebody else.
+  if (payer) return request.limitAs(`payer:${payer}@${limitedAddress(request.ip)}`, deps.limits.keyPerMinute)
+  return request.countAddress()
 }
+
+const hasPayment = ({ headers }: FastifyRequest) => paymentHeaders.some((name) => headers[name] !== undefined)
 
 function applyAllowance(reply: FastifyReply, allowance: Allowance) {
   reply.headers(allowanceHeaders(allowance))
   if (allowance.allowed) return
-  throw new Problem('error', `Too many requests: ${allowance.limit} a minute are allowed.`, {
-    status: 429,
-    code: 'rate_limited',
-    retryable: true,
-    retryAfterSeconds: allowance.resetSeconds,
-  })
+  throw new Problem(
+    'error',
+    `Too many requests: ${allowance.limit} ${allowance.windowSeconds === 60 ? 'a minute' : 'an hour'} are allowed.`,
+    {
+      status: 429,
+      code: 'rate_limited',
+      retryable: true,
+      retryAfterSeconds: allowance.resetSeconds,
+    },
+  )
 }
 
 type FastifyErrorLike = {

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto'
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { FastifyReply, FastifyRequest } from 'fastify'
+import { limitedAddress } from './client-network.ts'
 import type { Clock } from './clock.ts'
 import type { App } from './http-app.ts'
 import type { Ids } from './ids.ts'
@@ -136,7 +137,10 @@ export function servePreparedResponses(
         takenAllowances.set(request, allowance)
         handle(request, reply)
       }
-      const allowance = deps.limiter.take(`address:${request.socket.remoteAddress}`, deps.anonymousPerMinute)
+      const allowance = deps.limiter.take(
+        `address:${limitedAddress(request.socket.remoteAddress ?? '')}`,
+        deps.anonymousPerMinute,
+      )
       if (allowance instanceof Promise) allowance.then(proceed, () => handle(request, reply))
       else proceed(allowance)
     })
@@ -145,10 +149,13 @@ export function servePreparedResponses(
 }
 
 /** The IETF `RateLimit` headers. */
-export const allowanceHeaders = ({ limit, remaining, resetSeconds }: Allowance) => ({
-  'ratelimit-policy': `"minute";q=${limit};w=60`,
-  ratelimit: `"minute";r=${remaining};t=${resetSeconds}`,
-})
+export const allowanceHeaders = ({ limit, remaining, resetSeconds, windowSeconds }: Allowance) => {
+  const policy = windowSeconds === 60 ? '"minute"' : '"hour"'
+  return {
+    'ratelimit-policy': `${policy};q=${limit};w=${windowSeconds}`,
+    ratelimit: `${policy};r=${remaining};t=${resetSeconds}`,
+  }
+}
 
 export type PreparedJson = ReturnType<typeof createPreparedJson>
 

@@ -2,28 +2,38 @@ import type { Clock } from './clock.ts'
 import type { Supervised } from './supervised.ts'
 
 /** The limiter's decision about one request; the numbers become the IETF `RateLimit` headers. */
-export type Allowance = { allowed: boolean; limit: number; remaining: number; resetSeconds: number }
-
-export type RateLimiter = { take(subject: string, perMinute: number): Promise<Allowance> | Allowance }
-
-export type LocalRateLimiter = {
-  take(subject: string, perMinute: number): Allowance
-  /** Counts requests that another process has admitted already. */
-  deduct(subject: string, perMinute: number, count: number): void
+export type Allowance = {
+  allowed: boolean
+  limit: number
+  remaining: number
+  resetSeconds: number
+  windowSeconds: number
 }
 
-const WINDOW_MS = 60_000
+/** The window is a minute unless it is given; a subject always has the same limit and window. */
+export type RateLimiter = {
+  take(subject: string, limit: number, windowMs?: number): Promise<Allowance> | Allowance
+}
+
+export type LocalRateLimiter = {
+  take(subject: string, limit: number, windowMs?: number): Allowance
+  /** Counts requests that another process has admitted already. */
+  deduct(subject: string, limit: number, windowMs: number, count: number): void
+}
+
+export const MINUTE_MS = 60_000
+export const HOUR_MS = 3_600_000
 const MAX_SUBJECTS = 100_000
 
-/** One token bucket per subject: `perMinute` at once, refilled evenly. The least recently used subjects are evicted. */
+/** One token bucket per subject: `limit` at once, refilled evenly over the window. The least recently used subjects are evicted. */
 export function createRateLimiter(clock: Clock): LocalRateLimiter {
   const buckets = new Map<string, { tokens: number; at: number }>()
 
-  const refillBucket = (subject: string, perMinute: number) => {
+  const refillBucket = (subject: string, limit: number, windowMs: number) => {
     const now = clock.now().getTime()
-    const bucket = buckets.get(subject) ?? { tokens: perMinute, at: now }
-    const refill = (Math.max(0, now - bucket.at) / WINDOW_MS) * perMinute
-    bucket.tokens = Math.min(perMinute, bucket.tokens + refill)
+    const bucket = buckets.get(subject) ?? { tokens: limit, at: now }
+    const refill = (Math.max(0, now - bucket.at) / windowMs) * limit
+    bucket.tokens = Math.min(limit, bucket.tokens + refill)
     bucket.at = now
     buckets.delete(subject)
     buckets.set(subject, bucket)
@@ -32,22 +42,27 @@ export function createRateLimiter(clock: Clock): LocalRateLimiter {
   }
 
   return {
-    deduct(subject, perMinute, count) {
-      const bucket = refillBucket(subject, perMinute)
+    deduct(subject, limit, windowMs, count) {
+      const bucket = refillBucket(subject, limit, windowMs)
       bucket.tokens = Math.max(0, bucket.tokens - count)
     },
-    take(subject, perMinute) {
-      const bucket = refillBucket(subject, perMinute)
+    take(subject, limit, windowMs = MINUTE_MS) {
+      const bucket = refillBucket(subject, limit, windowMs)
       const allowed = bucket.tokens >= 1
       if (allowed) bucket.tokens -= 1
-      const tokensToWait = allowed ? perMinute - bucket.tokens : 1 - bucket.tokens
-      return {
-        allowed,
-        limit: perMinute,
-        remaining: Math.floor(bucket.tokens),
-        resetSeconds: Math.max(1, Math.ceil(((tokensToWait / perMinute) * WINDOW_MS) / 1000)),
-      }
+      return toAllowance(allowed, limit, bucket.tokens, windowMs)
     },
+  }
+}
+
+export function toAllowance(allowed: boolean, limit: number, tokens: number, windowMs: number): Allowance {
+  const tokensToWait = allowed ? limit - tokens : 1 - tokens
+  return {
+    allowed,
+    limit,
+    remaining: Math.max(0, Math.floor(tokens)),
+    resetSeconds: Math.max(1, Math.ceil(((tokensToWait / limit) * windowMs) / 1000)),
+    windowSeconds: windowMs / 1000,
   }
 }
 
@@ -61,23 +76,25 @@ export function createSharedRateLimiter(
   local: LocalRateLimiter,
   channel: Pick<Supervised, 'sendAdmitted' | 'onAdmitted'>,
 ): RateLimiter & { close(): Promise<void> } {
-  const admitted = new Map<string, { perMinute: number; count: number }>()
+  const admitted = new Map<string, { limit: number; windowMs: number; count: number }>()
   channel.onAdmitted((requests) => {
-    for (const [subject, perMinute, count] of requests) local.deduct(subject, perMinute, count)
+    for (const [subject, limit, windowMs, count] of requests) local.deduct(subject, limit, windowMs, count)
   })
   const timer = setInterval(() => {
     if (admitted.size === 0) return
-    channel.sendAdmitted([...admitted].map(([subject, { perMinute, count }]) => [subject, perMinute, count]))
+    channel.sendAdmitted(
+      [...admitted].map(([subject, { limit, windowMs, count }]) => [subject, limit, windowMs, count]),
+    )
     admitted.clear()
   }, SHARE_MS).unref()
 
   return {
-    take(subject, perMinute) {
-      const allowance = local.take(subject, perMinute)
+    take(subject, limit, windowMs = MINUTE_MS) {
+      const allowance = local.take(subject, limit, windowMs)
       if (!allowance.allowed) return allowance
       const entry = admitted.get(subject)
       if (entry) entry.count += 1
-      else admitted.set(subject, { perMinute, count: 1 })
+      else admitted.set(subject, { limit, windowMs, count: 1 })
       return allowance
     },
     close: async () => clearInterval(timer),

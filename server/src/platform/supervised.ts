@@ -15,8 +15,8 @@ export type StartParameters = {
 }
 
 export type ProcessCounts = { workers: number; workers_ready: number; background: 'running' | 'restarting' | 'off' }
-/** Requests that a process admitted since its last message: subject, limit a minute, count. */
-export type AdmittedRequests = [subject: string, perMinute: number, count: number][]
+/** Requests that a process admitted since its last message, by subject with its limit and window. */
+export type AdmittedRequests = [subject: string, limit: number, windowMs: number, count: number][]
 export type MetricSeries = MetricObjectWithValues<MetricValue<string>>[]
 
 export type ToSupervisor =

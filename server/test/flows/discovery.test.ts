@@ -260,13 +260,13 @@ test('every metric has a finite value', async () => {
   expect(lines.filter((line: string) => !Number.isFinite(Number(line.split(' ')[1])))).toEqual([])
 })
 
-test('in production there is no faucet, and the chain RPC still answers', async () => {
+test('in production there is neither a faucet nor a chain RPC', async () => {
   const strictService = await startService({ env: { NODE_ENV: 'production' } })
   try {
     const address = '0x00000000000000000000000000000000000000aa'
     expect((await strictService.post('/api/dev/faucet', { address, amount_usdc: 1 })).status).toBe(404)
     const call = { jsonrpc: '2.0', id: 1, method: 'eth_chainId', params: [] }
-    expect((await strictService.post('/api/dev/rpc', call)).body).toMatchObject({ result: '0x2105' })
+    expect(await strictService.post('/api/dev/rpc', call)).toMatchObject({ status: 404, body: { code: 'not_found' } })
   } finally {
     await strictService.close()
   }

@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis'
 import type { Log } from '../../platform/log.ts'
-import type { Allowance, RateLimiter } from '../../platform/rate-limit.ts'
+import { type Allowance, MINUTE_MS, type RateLimiter, toAllowance } from '../../platform/rate-limit.ts'
 
 export type SharedRateLimiter = RateLimiter & {
   /** Reported by `/api/health`. */
@@ -8,7 +8,6 @@ export type SharedRateLimiter = RateLimiter & {
   close(): Promise<void>
 }
 
-const WINDOW_MS = 60_000
 const COMMAND_TIMEOUT_MS = 100
 const CONNECT_TIMEOUT_MS = 1_000
 const RETRY_DELAY_MS = 1_000
@@ -65,11 +64,11 @@ export function createRedisRateLimiter(deps: {
     disconnected = false
   })
 
-  const takeFromRedis = async (subject: string, perMinute: number): Promise<Allowance | undefined> => {
+  const takeFromRedis = async (subject: string, limit: number, windowMs: number): Promise<Allowance | undefined> => {
     if (redis.status !== 'ready' || performance.now() < skipUntil) return undefined
     try {
-      const reply = await (redis as unknown as TakeToken).takeToken(subject, perMinute, WINDOW_MS)
-      return parseReply(reply, perMinute)
+      const reply = await (redis as unknown as TakeToken).takeToken(subject, limit, windowMs)
+      return parseReply(reply, limit, windowMs)
     } catch {
       // Redis is skipped for a moment, so that requests do not wait for it.
       skipUntil = performance.now() + RETRY_DELAY_MS
@@ -78,10 +77,10 @@ export function createRedisRateLimiter(deps: {
   }
 
   return {
-    async take(subject, perMinute) {
-      const localAllowance = await deps.local.take(subject, perMinute)
+    async take(subject, limit, windowMs = MINUTE_MS) {
+      const localAllowance = await deps.local.take(subject, limit, windowMs)
       if (!localAllowance.allowed) return localAllowance
-      return (await takeFromRedis(subject, perMinute)) ?? localAllowance
+      return (await takeFromRedis(subject, limit, windowMs)) ?? localAllowance
     },
     async state() {
       try {
@@ -98,14 +97,8 @@ export function createRedisRateLimiter(deps: {
 }
 
 /** Undefined when the reply is malformed: it is then ignored. */
-function parseReply([allowed, text]: [number, string], limit: number): Allowance | undefined {
+function parseReply([allowed, text]: [number, string], limit: number, windowMs: number): Allowance | undefined {
   const tokens = Number(text)
   if ((allowed !== 0 && allowed !== 1) || !Number.isFinite(tokens)) return undefined
-  const missing = allowed ? limit - tokens : 1 - tokens
-  return {
-    allowed: allowed === 1,
-    limit,
-    remaining: Math.max(0, Math.floor(tokens)),
-    resetSeconds: Math.max(1, Math.ceil(((missing / limit) * WINDOW_MS) / 1000)),
-  }
+  return toAllowance(allowed === 1, limit, tokens, windowMs)
 }

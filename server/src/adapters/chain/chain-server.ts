@@ -1,4 +1,8 @@
-/** Offers the embedded chain of a process that has no API to the other processes of this machine. */
+/**
+ * Offers the embedded chain of this process to the other processes of this machine, apart from the API: without its
+ * limits, in production too, and only to those that read the address with its token in the database.
+ */
+import { randomBytes } from 'node:crypto'
 import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import type { Hex } from '../../modules/payments/facilitator.ts'
@@ -12,10 +16,11 @@ export async function serveChain(
   chain: Pick<SharedChain, 'request'> & { mint?: SharedChain['mint'] },
 ): Promise<{ url: string; close(): Promise<void> }> {
   const rpc = createPublicRpc(chain.request)
+  const base = `/${randomBytes(24).toString('base64url')}`
   const handlers: Record<string, (body: unknown) => Promise<unknown>> = {
-    '/api/dev/rpc': rpc,
+    [`${base}/api/dev/rpc`]: rpc,
     ...(chain.mint && {
-      '/api/dev/faucet': async (body: unknown) => {
+      [`${base}/api/dev/faucet`]: async (body: unknown) => {
         const { address, amount_usdc } = body as { address: Hex; amount_usdc: number }
         return { transaction: await chain.mint!(address, microFromUsdc(amount_usdc)!) }
       },
@@ -37,7 +42,7 @@ export async function serveChain(
     server.listen(0, '127.0.0.1', resolve)
   })
   return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
+    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}${base}`,
     close: () =>
       new Promise((resolve) => {
         server.close(() => resolve())

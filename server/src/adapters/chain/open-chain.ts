@@ -11,7 +11,9 @@ import { createHttpFacilitator } from '../facilitators/http-facilitator.ts'
 import { createLocalFacilitator } from '../facilitators/local-facilitator.ts'
 import { loadCurve } from '../facilitators/secp256k1.ts'
 import { createChainReader } from './chain-reader.ts'
+import { serveChain } from './chain-server.ts'
 import { USDC } from './edr.ts'
+import { limitPublicRequests } from './public-limits.ts'
 import { createPublicRpc } from './public-rpc.ts'
 import { createRemoteChain } from './remote-chain.ts'
 import type { ChainRequest } from './rpc.ts'
@@ -45,7 +47,8 @@ export type OpenChain = {
         facilitator: ReturnType<typeof createFacilitatorHandlers>
       }
     | undefined
-  announce(url: string): Promise<void>
+  /** Lets the other processes on this database reach the chain, when this process owns it. */
+  announce(): Promise<void>
   close(): Promise<void>
 }
 
@@ -121,6 +124,7 @@ async function openEmbeddedChain({
     clock,
     log,
   })
+  let server: Awaited<ReturnType<typeof serveChain>> | undefined
   return {
     facilitator,
     reader: createChainReader({ request: shared.request }),
@@ -128,10 +132,19 @@ async function openEmbeddedChain({
     payTo: config.PAY_TO_ADDRESS ?? loadCurve().addressOf(keys.evmKey('payee')),
     dev: {
       mint: shared.mint,
-      rpc: createPublicRpc(shared.request),
+      rpc: createPublicRpc(
+        config.RATE_LIMIT_ANON_PER_MINUTE === 0 ? shared.request : limitPublicRequests(shared.request),
+      ),
       facilitator: createFacilitatorHandlers(facilitator),
     },
-    announce: shared.announce,
-    close: shared.close,
+    async announce() {
+      if (!mayOwn) return
+      server ??= await serveChain(config.NODE_ENV === 'production' ? { request: shared.request } : shared)
+      await shared.announce(server.url)
+    },
+    async close() {
+      await server?.close()
+      await shared.close()
+    },
   }
 }

@@ -5,6 +5,7 @@ import { isAllowed } from './rpc-methods.ts'
 
 const MAX_BATCH = 50
 const MAX_CHARACTERS = 1_000_000
+const MAX_RESULT_CHARACTERS = 4_000_000
 
 type RpcResponse = {
   jsonrpc: '2.0'
@@ -32,7 +33,10 @@ export function createPublicRpc(request: ChainRequest): PublicRpc {
     if (!isAllowed(call.method))
       return toError(id, -32601, `The method ${call.method.slice(0, 64)} is not offered here.`)
     try {
-      return { jsonrpc: '2.0', id, result: (await request(call.method, params)) ?? null }
+      const result = (await request(call.method, params)) ?? null
+      if (JSON.stringify(result).length > MAX_RESULT_CHARACTERS)
+        return toError(id, -32005, 'The result is too large: ask for less.')
+      return { jsonrpc: '2.0', id, result }
     } catch (error) {
       if (error instanceof RpcError) return toError(id, error.code, error.message, error.data)
       return toError(id, -32603, 'The chain cannot be reached at the moment.')

@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify'
 import type { Authenticate } from '../../platform/auth-context.ts'
+import { limitedAddress } from '../../platform/client-network.ts'
 import type { App } from '../../platform/http-app.ts'
 import { describeNonJsonResponse, ErrorResponse } from '../../platform/http-openapi.ts'
 import { JSON_TYPE, sendPrepared } from '../../platform/prepared-responses.ts'
@@ -48,7 +49,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
     const keyId = request.headers.authorization === undefined ? undefined : await authenticateKey(request)
     if (!metered) return
     if (keyId) await request.limitAs(`key:${keyId}`, limits.keyPerMinute)
-    else await request.limitAs(`address:${request.ip}`, limits.anonymousPerMinute)
+    else await request.limitAs(`address:${limitedAddress(request.ip)}`, limits.anonymousPerMinute)
   }
   /** Most requests have no key and are not metered; they skip the asynchronous path. */
   const preHandler = (request: FastifyRequest, _reply: FastifyReply, next: (error?: Error) => void) => {

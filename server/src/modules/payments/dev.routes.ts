@@ -1,24 +1,27 @@
+import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../../platform/http-app.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Hex } from './facilitator.ts'
 
-/** Only with the embedded chain: the faucet, the chain's JSON-RPC, and the facilitator API for other x402 servers. */
-export type DevDeps = {
-  /** Absent in production: there is no faucet there. */
-  mint: ((to: Hex, amountMicro: bigint) => Promise<Hex>) | undefined
+/** Only with the embedded chain and not in production: the faucet and the chain's JSON-RPC. */
+export type DevelopmentDeps = {
+  mint(to: Hex, amountMicro: bigint): Promise<Hex>
   rpc(body: unknown): Promise<unknown>
-  facilitator: {
-    verify(body: unknown): Promise<unknown>
-    settle(body: unknown): Promise<unknown>
-    supported(): Promise<unknown>
-  }
   asset: Hex
   network: string
 }
 
+/** Only with the embedded chain: the facilitator API for other x402 servers. */
+export type FacilitatorApi = {
+  verify(body: unknown): Promise<unknown>
+  settle(body: unknown): Promise<unknown>
+  supported(): Promise<unknown>
+}
+
 const MAX_USDC = 1_000_000
+const MAX_BATCH = 50
 
 const FaucetRequest = Type.Object(
   {
@@ -40,12 +43,7 @@ const FaucetResponse = Type.Object(
 )
 const AnyJson = Type.Unknown()
 
-export function devRoutes(app: App, deps: DevDeps) {
-  if (deps.mint) faucetRoute(app, deps, deps.mint)
-  chainRoutes(app, deps)
-}
-
-function faucetRoute(app: App, deps: DevDeps, mint: NonNullable<DevDeps['mint']>) {
+export function developmentRoutes(app: App, deps: DevelopmentDeps) {
   app.post(
     '/api/dev/faucet',
     {
@@ -56,12 +54,11 @@ function faucetRoute(app: App, deps: DevDeps, mint: NonNullable<DevDeps['mint']>
         body: FaucetRequest,
         response: { 200: FaucetResponse },
       },
-      config: { unmetered: true },
     },
     async (request) => {
       const amountMicro = microFromUsdc(request.body.amount_usdc)
       if (amountMicro === undefined) throw invalid('amount_usdc has more than six decimals.')
-      const transaction = await mint(request.body.address as Hex, amountMicro)
+      const transaction = await deps.mint(request.body.address as Hex, amountMicro)
       return {
         address: request.body.address,
         amount: amountMicro.toString(),
@@ -72,10 +69,6 @@ function faucetRoute(app: App, deps: DevDeps, mint: NonNullable<DevDeps['mint']>
       }
     },
   )
-}
-
-/** The other processes on this database reach the chain here, so it stays in production too. */
-function chainRoutes(app: App, deps: DevDeps) {
   app.post(
     '/api/dev/rpc',
     {
@@ -83,14 +76,25 @@ function chainRoutes(app: App, deps: DevDeps) {
         operationId: 'devRpc',
         tags: ['Development'],
         summary: 'JSON-RPC of the embedded chain',
+        description:
+          'One request or a batch of at most 50, each of which counts against the limit of the address. Unless limits are off, gas is bounded, eth_getLogs takes at most 2,000 blocks, and calls that take long wait for their turn (error -32005). Not in production.',
         body: AnyJson,
         response: { 200: AnyJson },
       },
-      config: { unmetered: true },
     },
-    async (request, reply) =>
-      reply.header('content-type', 'application/json').send(JSON.stringify(await deps.rpc(request.body))),
+    async (request, reply) => {
+      if (Array.isArray(request.body)) await countBatch(request, request.body.length)
+      return reply.header('content-type', 'application/json').send(JSON.stringify(await deps.rpc(request.body)))
+    },
   )
+}
+
+/** Each request of a batch counts; the first one was counted with the HTTP request. */
+async function countBatch(request: FastifyRequest, size: number) {
+  for (let index = 1; index < Math.min(size, MAX_BATCH); index++) await request.countAddress({ again: true })
+}
+
+export function facilitatorRoutes(app: App, facilitator: FacilitatorApi) {
   const facilitatorRoute = (name: 'verify' | 'settle') =>
     app.post(
       `/facilitator/${name}`,
@@ -102,12 +106,9 @@ function chainRoutes(app: App, deps: DevDeps) {
           body: AnyJson,
           response: { 200: AnyJson },
         },
-        config: { unmetered: true },
       },
       async (request, reply) =>
-        reply
-          .header('content-type', 'application/json')
-          .send(JSON.stringify(await deps.facilitator[name](request.body))),
+        reply.header('content-type', 'application/json').send(JSON.stringify(await facilitator[name](request.body))),
     )
   facilitatorRoute('verify')
   facilitatorRoute('settle')
@@ -120,9 +121,8 @@ function chainRoutes(app: App, deps: DevDeps) {
         summary: 'x402 facilitator: what it settles',
         response: { 200: AnyJson },
       },
-      config: { unmetered: true },
     },
     async (_request, reply) =>
-      reply.header('content-type', 'application/json').send(JSON.stringify(await deps.facilitator.supported())),
+      reply.header('content-type', 'application/json').send(JSON.stringify(await facilitator.supported())),
   )
 }

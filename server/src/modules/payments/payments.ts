@@ -12,7 +12,7 @@ import {
   type SettleResult,
 } from './facilitator.ts'
 import type { Quotes } from './quote.ts'
-import { NETWORK, type ReceivedPayment } from './x402.ts'
+import { NETWORK, type ReceivedPayment, TOKEN_DOMAIN } from './x402.ts'
 
 export { findRunOfNonce, findSettlementOf, type SettlementRow } from './settlements.store.ts'
 
@@ -51,7 +51,7 @@ export function createPayments(deps: PaymentsDeps) {
     amountMicro,
     payTo: deps.payTo,
     maxTimeoutSeconds: MAX_TIMEOUT_SECONDS,
-    extra: { name: 'USD Coin', version: '2' },
+    extra: TOKEN_DOMAIN,
   })
 
   return {

@@ -30,6 +30,8 @@ export const toPaymentNonce = (
 })
 
 export const NETWORK = 'eip155:8453'
+/** The EIP-712 domain of USDC. */
+export const TOKEN_DOMAIN = { name: 'USD Coin', version: '2' }
 const V1_NETWORK = 'base'
 
 const MAX_HEADER_LENGTH = 16_384

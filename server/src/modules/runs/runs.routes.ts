@@ -29,7 +29,7 @@ import type { Runs } from './runs.ts'
 export type RunRoutesDeps = {
   runs: Runs
   executeRun(request: PaidRequest): Promise<RunResponse>
-  limits: { payerPerMinute: number; addressPerMinute: number }
+  limits: { payerPerMinute: number }
 }
 
 const PATHS = { run: '/api/run', loop: '/api/loop' } as const
@@ -62,10 +62,7 @@ export function runsRoutes(app: App, { runs, executeRun, limits }: RunRoutesDeps
     requestId: request.id,
     countPayer: (payer) =>
       request.caller.kind === 'tenant' ? Promise.resolve() : request.limitAs(`payer:${payer}`, limits.payerPerMinute),
-    countAddress: () =>
-      request.caller.kind === 'tenant'
-        ? Promise.resolve()
-        : request.limitAs(`address:${request.ip}`, limits.addressPerMinute),
+    countAddress: () => (request.caller.kind === 'tenant' ? Promise.resolve() : request.countAddress()),
   })
 
   app.post(

@@ -3,11 +3,12 @@ import type { App } from '../../platform/http-app.ts'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { readIdempotencyKey } from '../../platform/idempotency.ts'
 import { sendStoredResponse, withNoStore } from '../../platform/stored-response.ts'
+import { admitOnboarding, type OnboardingRules, openOnboarding } from './onboarding-gate.ts'
 import { sessionRoutes } from './sessions.routes.ts'
 import * as schema from './tenants.schema.ts'
-import { onboardingGuide, type Tenants } from './tenants.ts'
+import { describeOnboarding, type Tenants } from './tenants.ts'
 
-export function tenantsRoutes(app: App, tenants: Tenants) {
+export function tenantsRoutes(app: App, tenants: Tenants, onboarding: OnboardingRules = openOnboarding) {
   app.get(
     '/api/onboard',
     {
@@ -18,7 +19,7 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
         response: { 200: schema.OnboardingGuide },
       },
     },
-    async () => onboardingGuide,
+    async () => describeOnboarding(onboarding.invitation !== undefined),
   )
   app.post(
     '/api/onboard',
@@ -28,12 +29,13 @@ export function tenantsRoutes(app: App, tenants: Tenants) {
         tags: ['Onboarding'],
         summary: 'Become a tenant',
         description:
-          'The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet.',
+          'The key is shown once. An Idempotency-Key belongs to the address it came from, since no tenant exists yet. An address, and the network it is in, may make a limited number of tenants an hour (429). Where the operator asks for an invitation, a request without it is 403.',
         body: schema.OnboardRequest,
-        response: { 201: schema.OnboardResponse, 409: ErrorResponse },
+        response: { 201: schema.OnboardResponse, 403: ErrorResponse, 409: ErrorResponse },
       },
     },
     async (request, reply) => {
+      await admitOnboarding(onboarding, request, request.body)
       const context = {
         scope: `address:${request.ip}`,
         idempotencyKey: readIdempotencyKey(request.headers['idempotency-key'], request.body),

@@ -13,7 +13,18 @@ const Status = oneOf(['active', 'suspended'] as const)
 const Scopes = Type.Array(oneOf(keyScopes), { minItems: 1, maxItems: keyScopes.length, uniqueItems: true })
 
 export const OnboardRequest = Type.Object(
-  { org_name: OrgName, email: Email, use_case: Type.Optional(UseCase), idempotency_key: IdempotencyKey },
+  {
+    org_name: OrgName,
+    email: Email,
+    use_case: Type.Optional(UseCase),
+    invitation: Type.Optional(
+      Type.String({
+        maxLength: 200,
+        description: 'The code of the operator, where onboarding takes one; ignored elsewhere.',
+      }),
+    ),
+    idempotency_key: IdempotencyKey,
+  },
   { title: 'OnboardRequest', additionalProperties: false },
 )
 

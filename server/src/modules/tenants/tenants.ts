@@ -311,12 +311,12 @@ const nextSteps = [
   'POST /api/webhooks tells your systems what happened.',
 ]
 
-export const onboardingGuide = {
+export const describeOnboarding = (takesInvitation: boolean) => ({
   endpoint: 'POST /api/onboard',
-  required: ['org_name', 'email'],
+  required: ['org_name', 'email', ...(takesInvitation ? ['invitation'] : [])],
   optional: ['use_case'],
   steps: ['POST /api/onboard with org_name and email; the answer holds your key.', ...nextSteps],
-}
+})
 
 // Compared as digests, so that timing shows neither the length nor the position of the first difference.
 const digest = (text: string) => createHash('sha256').update(text).digest()
