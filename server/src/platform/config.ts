@@ -89,7 +89,8 @@ const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T |
 export const settings = {
   NODE_ENV: setting({
     group: 'server',
-    about: '`production` makes the settings marked so required and disables the faucet and the RPC of the embedded chain',
+    about:
+      '`production` makes the settings marked so required and disables the faucet and the RPC of the embedded chain',
     parse: oneOf('development', 'production', 'test'),
     fallback: 'development',
   }),

@@ -9,10 +9,16 @@ import { openWorld, type World } from './world.ts'
 
 const UUID = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[0-9a-f]{4}-[0-9a-f]{12}$/
 
+type Behaviour = {
+  token: 'ok' | 'down' | 'nonsense'
+  /** The codes that were sent to the token endpoint. */
+  exchangedCodes: string[]
+}
+
 /** A small authorisation server: it redirects back with a code and exchanges it once, with client credentials and PKCE. */
-async function startAuthorizationServer(): Promise<TestServer & { behaviour: { token: 'ok' | 'down' | 'nonsense' } }> {
+async function startAuthorizationServer(): Promise<TestServer & { behaviour: Behaviour }> {
   const codes = new Map<string, { challenge: string | null; redirectUri: string }>()
-  const behaviour = { token: 'ok' as 'ok' | 'down' | 'nonsense' }
+  const behaviour: Behaviour = { token: 'ok', exchangedCodes: [] }
   const server = createServer((request, response) => {
     const url = new URL(request.url ?? '/', 'http://authority')
     if (url.pathname === '/authorize') {
@@ -31,6 +37,7 @@ async function startAuthorizationServer(): Promise<TestServer & { behaviour: { t
     request.on('end', () => {
       const form = new URLSearchParams(text)
       const issuedCode = codes.get(form.get('code') ?? '')
+      behaviour.exchangedCodes.push(form.get('code') ?? '')
       const proof = createHash('sha256')
         .update(form.get('code_verifier') ?? '')
         .digest('base64url')
@@ -69,7 +76,7 @@ const openAuthWorld = (mode: 'scaffold' | 'strict', unset: Record<string, undefi
     exchange: createTokenExchange(`${authorizationServer.url}/token`, 2000),
   })
 
-/** Follows the redirects as the user's browser would and returns the callback's parameters. */
+/** Follows the redirects as the user's browser would and returns the callback's parameters and the browser's cookie. */
 async function authorizeInBrowser(world: World, headers: Record<string, string> = {}) {
   const redirect = await world.call('GET', '/api/rh/auth', undefined, headers)
   expect(redirect.status, redirect.text).toBe(302)
@@ -79,11 +86,16 @@ async function authorizeInBrowser(world: World, headers: Record<string, string> 
     authorizeUrl: new URL(String(redirect.headers.location)),
     code: callbackUrl.searchParams.get('code')!,
     state: callbackUrl.searchParams.get('state')!,
+    setCookie: String(redirect.headers['set-cookie'] ?? ''),
+    cookie: String(redirect.headers['set-cookie'] ?? '').split(';')[0]!,
   }
 }
 
-const callback = (world: World, query: Record<string, string>) =>
-  world.call('GET', `/api/rh/auth/callback?${new URLSearchParams(query)}`, undefined, { 'x-api-key': '' })
+const callback = (world: World, query: Record<string, string>, cookie = '') =>
+  world.call('GET', `/api/rh/auth/callback?${new URLSearchParams(query)}`, undefined, {
+    'x-api-key': '',
+    ...(cookie && { cookie }),
+  })
 
 const readAccount = async (world: World, code: string) => {
   const { rows } = await sql<{ tenant_id: string; tokens: string; metadata: Record<string, unknown> }>`
@@ -105,7 +117,8 @@ describe('scaffold mode', () => {
   afterAll(async () => world.close())
 
   test('/api/rh/auth redirects with exactly client_id, redirect_uri, scope and a random state', async () => {
-    const { authorizeUrl } = await authorizeInBrowser(world, { 'x-api-key': 'not a key' })
+    const { authorizeUrl, setCookie } = await authorizeInBrowser(world, { 'x-api-key': 'not a key' })
+    expect(setCookie).toBe('')
     expect(authorizeUrl.origin + authorizeUrl.pathname).toBe(`${authorizationServer.url}/authorize`)
     expect([...authorizeUrl.searchParams.keys()]).toEqual(['brand', 'client_id', 'redirect_uri', 'scope', 'state'])
     expect(authorizeUrl.searchParams.get('state')).toMatch(UUID)
@@ -184,43 +197,69 @@ describe('strict mode', () => {
 
   test('linking requires a key, a state that works once, and PKCE', async () => {
     expect((await world.call('GET', '/api/rh/auth', undefined, { 'x-api-key': 'nobody' })).status).toBe(401)
-    const { authorizeUrl, code, state } = await authorizeInBrowser(world)
+    const { authorizeUrl, code, state, cookie } = await authorizeInBrowser(world)
     expect(authorizeUrl.searchParams.get('response_type')).toBe('code')
     expect(authorizeUrl.searchParams.get('code_challenge_method')).toBe('S256')
-    const linkResponse = await callback(world, { code, state })
+    const linkResponse = await callback(world, { code, state }, cookie)
     expect([linkResponse.status, linkResponse.body]).toEqual([200, LINKED])
+    expect(linkResponse.headers['set-cookie']).toMatch(/^countersign_rh_link_[0-9a-f]{16}=; Path=\/; Max-Age=0;/)
     expect(await readAccount(world, code)).toMatchObject({
       tenant_id: 'ten_one',
       metadata: { mode: 'strict', stub: false },
     })
-    expect((await callback(world, { code, state })).status).toBe(400)
+    expect((await callback(world, { code, state }, cookie)).status).toBe(400)
+  })
+
+  test('a login that was begun in another browser is refused, its code is not exchanged, and its own browser can still finish it', async () => {
+    const attacker = await authorizeInBrowser(world, { 'x-api-key': 'ten_two' })
+    expect(attacker.setCookie).toMatch(/; Path=\/; Max-Age=600; HttpOnly; SameSite=Lax$/)
+    // The victim follows the attacker's address: with no cookie, and with the cookie of a login of his own.
+    const victim = await authorizeInBrowser(world)
+    const query = { code: attacker.code, state: attacker.state }
+    const ownCookie = victim.cookie.split('=')[1]!
+    const cookieName = attacker.cookie.split('=')[0]!
+    for (const cookie of ['', victim.cookie, `${cookieName}=${ownCookie}`, `${cookieName}=`, `${cookieName}=short`]) {
+      const refused = await callback(world, query, cookie)
+      expect([refused.status, refused.body.error]).toEqual([400, 'invalid_request'])
+    }
+    expect((await callback(world, query)).body.message).toContain('not begun in this browser')
+    expect(authorizationServer.behaviour.exchangedCodes).not.toContain(attacker.code)
+    expect(await readAccount(world, attacker.code)).toBeUndefined()
+    expect((await callback(world, query, `other=1; ${attacker.cookie}`)).status).toBe(200)
+    expect(await readAccount(world, attacker.code)).toMatchObject({ tenant_id: 'ten_two' })
+    // Two logins in one browser do not end each other.
+    const cookies = `${attacker.cookie}; ${victim.cookie}`
+    expect((await callback(world, { code: victim.code, state: victim.state }, cookies)).status).toBe(200)
   })
 
   test('a missing, invented, expired or foreign state is a 400 and stores nothing', async () => {
     const firstLogin = await authorizeInBrowser(world)
     const secondLogin = await authorizeInBrowser(world)
-    expect((await callback(world, { code: firstLogin.code })).status).toBe(400)
-    expect((await callback(world, { code: firstLogin.code, state: 'made-up' })).status).toBe(400)
+    const cookies = `${firstLogin.cookie}; ${secondLogin.cookie}`
+    expect((await callback(world, { code: firstLogin.code }, cookies)).status).toBe(400)
+    expect((await callback(world, { code: firstLogin.code, state: 'made-up' }, cookies)).status).toBe(400)
     // With the state of another login the PKCE verifier does not match the code, so the broker refuses it.
-    expect((await callback(world, { code: firstLogin.code, state: secondLogin.state })).status).toBe(400)
+    const swapped = await callback(world, { code: firstLogin.code, state: secondLogin.state }, cookies)
+    expect([swapped.status, swapped.body.message]).toEqual([400, 'The broker does not accept this code.'])
     const expiredLogin = await authorizeInBrowser(world)
     world.clock.advance(10 * 60_000)
-    expect((await callback(world, { code: expiredLogin.code, state: expiredLogin.state })).status).toBe(400)
+    const { code: lateCode, state: lateState, cookie: lateCookie } = expiredLogin
+    expect((await callback(world, { code: lateCode, state: lateState }, lateCookie)).status).toBe(400)
     for (const { code } of [firstLogin, secondLogin, expiredLogin])
       expect(await readAccount(world, code)).toBeUndefined()
   })
 
   test('when the broker is down the callback is a 503 and stores no stub', async () => {
-    const { code, state } = await authorizeInBrowser(world)
+    const { code, state, cookie } = await authorizeInBrowser(world)
     authorizationServer.behaviour.token = 'down'
-    expect((await callback(world, { code, state })).status).toBe(503)
+    expect((await callback(world, { code, state }, cookie)).status).toBe(503)
     authorizationServer.behaviour.token = 'ok'
     expect(await readAccount(world, code)).toBeUndefined()
   })
 
   test('only the owner can revoke; a foreign account and an unknown one give the same 404', async () => {
-    const { code, state } = await authorizeInBrowser(world)
-    await callback(world, { code, state })
+    const { code, state, cookie } = await authorizeInBrowser(world)
+    await callback(world, { code, state }, cookie)
     const body = { rh_account_id: deriveAccountId(code) }
     const otherHeaders = { 'x-api-key': 'ten_two', 'x-request-id': 'same' }
     expect((await world.call('POST', '/api/rh/auth/revoke', body, { 'x-api-key': 'nobody' })).status).toBe(401)

@@ -17,11 +17,19 @@ export function rhAuthRoutes(app: App, rhAuth: RhAuth) {
         operationId: 'rhAuth',
         tags,
         summary: 'Redirect to the broker to link an account',
+        ...(rhAuth.strict && {
+          description:
+            'Sets a cookie for ten minutes. The callback is accepted only from the browser that has it, so the address cannot be sent to somebody else.',
+        }),
         response: { 302: Type.Null({ description: 'Redirect to the configured authorisation address.' }) },
       },
       config,
     },
-    async (request, reply) => reply.redirect(await rhAuth.authorize(request.caller), 302),
+    async (request, reply) => {
+      const { location, cookie } = await rhAuth.authorize(request.caller)
+      if (cookie) reply.header('set-cookie', cookie)
+      return reply.redirect(location, 302)
+    },
   )
 
   app.get(
@@ -35,7 +43,12 @@ export function rhAuthRoutes(app: App, rhAuth: RhAuth) {
         response: { 200: OauthCallback },
       },
     },
-    async (request) => rhAuth.callback(request.query.code, request.query.state),
+    async (request, reply) => {
+      const { code, state } = request.query
+      const { body, cookie } = await rhAuth.callback(code, state, request.headers.cookie)
+      if (cookie) reply.header('set-cookie', cookie).header('cache-control', 'no-store')
+      return body
+    },
   )
 
   app.post(

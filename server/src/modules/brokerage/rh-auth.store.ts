@@ -31,20 +31,22 @@ export async function markRevoked(tx: Tx, accountId: string, at: Date): Promise<
 
 export async function saveState(
   tx: Tx,
-  state: { stateHash: string; tenantId: string; codeVerifier: string; expiresAt: Date },
+  state: { stateHash: string; browserHash: string; tenantId: string; codeVerifier: string; expiresAt: Date },
   now: Date,
 ): Promise<void> {
   await sql`delete from rh_oauth_states where expires_at <= ${now}`.execute(tx)
   await sql`
-    insert into rh_oauth_states (state_hash, tenant_id, code_verifier, expires_at)
-    values (${state.stateHash}, ${state.tenantId}, ${state.codeVerifier}, ${state.expiresAt})
+    insert into rh_oauth_states (state_hash, browser_hash, tenant_id, code_verifier, expires_at)
+    values (${state.stateHash}, ${state.browserHash}, ${state.tenantId}, ${state.codeVerifier}, ${state.expiresAt})
   `.execute(tx)
 }
 
-/** A state works once: its row is deleted with the first use. */
-export async function consumeState(tx: Tx, stateHash: string, now: Date) {
+/** A state works once, in the browser that began: its row is deleted with the first use there, and by nobody else. */
+export async function consumeState(tx: Tx, stateHash: string, browserHash: string, now: Date) {
   const { rows } = await sql<{ tenant_id: string; code_verifier: string }>`
-    delete from rh_oauth_states where state_hash = ${stateHash} and expires_at > ${now} returning tenant_id, code_verifier
+    delete from rh_oauth_states
+    where state_hash = ${stateHash} and browser_hash = ${browserHash} and expires_at > ${now}
+    returning tenant_id, code_verifier
   `.execute(tx)
   return rows[0] && { tenantId: rows[0].tenant_id, codeVerifier: rows[0].code_verifier }
 }

@@ -39,6 +39,8 @@ export type RhAuth = ReturnType<typeof createRhAuth>
 const DOMAIN = 'rh'
 const SCAFFOLD_TENANT = 'oauth-scaffold'
 const STATE_LIFETIME_MS = 10 * 60_000
+const COOKIE = 'countersign_rh_link'
+const COOKIE_VALUE = /^[A-Za-z0-9_-]{43}$/
 
 export function createRhAuth(deps: RhAuthDeps) {
   const { db, clock, settings } = deps
@@ -52,11 +54,33 @@ export function createRhAuth(deps: RhAuthDeps) {
     return { clientId, clientSecret, redirectUri: redirectUri ?? '', keys: deps.keys }
   }
 
+  /** One cookie for each login, so that logins in two tabs do not end each other. `__Host-` keeps other subdomains from setting it. */
+  const isHttps = settings.redirectUri?.startsWith('https:') ?? false
+  const cookieName = (stateHash: string) => `${isHttps ? '__Host-' : ''}${COOKIE}_${stateHash.slice(0, 16)}`
+  const setCookie = (stateHash: string, value: string, maxAge: number) =>
+    `${cookieName(stateHash)}=${value}; Path=/; Max-Age=${maxAge}; HttpOnly; SameSite=Lax${isHttps ? '; Secure' : ''}`
+
+  /** In strict mode: the login that this browser began, which ends here. A login begun elsewhere is left alone and its code unused. */
+  const finishLogin = async (state: string | undefined, cookies: string | undefined) => {
+    const stateHash = sha256Hex(state ?? '')
+    const browser = readCookie(cookies, cookieName(stateHash))
+    if (!browser)
+      throw invalid('This login was not begun in this browser; begin it here with GET /api/rh/auth.', {
+        field: 'state',
+      })
+    const savedState = await consumeState(db, stateHash, sha256Hex(browser), clock.now())
+    if (!savedState) throw invalid('The state is unknown, used or expired; start again.', { field: 'state' })
+    return { ...savedState, clearCookie: setCookie(stateHash, '', 0) }
+  }
+
   return {
     strict,
 
-    /** GET /api/rh/auth: the address to redirect the user to. */
-    async authorize(caller: Caller): Promise<string> {
+    /**
+     * GET /api/rh/auth: the address to redirect the user to, and in strict mode the cookie that marks this browser. Whoever
+     * follows the address in another browser cannot finish the login, so it cannot be sent to somebody else.
+     */
+    async authorize(caller: Caller): Promise<{ location: string; cookie?: string }> {
       const { clientId, redirectUri, scope } = settings
       if (!clientId || !redirectUri) throw notConfigured('The OAuth client id or redirect address is not configured.')
       const url = new URL(settings.authorizeUrl)
@@ -66,32 +90,33 @@ export function createRhAuth(deps: RhAuthDeps) {
       appendParameters({ client_id: clientId, redirect_uri: redirectUri, scope })
       if (!strict) {
         appendParameters({ state: randomUUID() })
-        return url.href
+        return { location: url.href }
       }
       const { keys } = requireConfiguration()
       const { tenantId } = requireTenant(caller)
       const state = randomBytes(32).toString('base64url')
       const verifier = randomBytes(32).toString('base64url')
       const expiresAt = new Date(clock.now().getTime() + STATE_LIFETIME_MS)
+      const browser = randomBytes(32).toString('base64url')
+      const stateHash = sha256Hex(state)
       const codeVerifier = keys.encrypt(verifier)
-      await saveState(db, { stateHash: sha256Hex(state), tenantId, codeVerifier, expiresAt }, clock.now())
+      const browserHash = sha256Hex(browser)
+      await saveState(db, { stateHash, browserHash, tenantId, codeVerifier, expiresAt }, clock.now())
       appendParameters({
         response_type: 'code',
         state,
         code_challenge: sha256Base64Url(verifier),
         code_challenge_method: 'S256',
       })
-      return url.href
+      return { location: url.href, cookie: setCookie(stateHash, browser, STATE_LIFETIME_MS / 1000) }
     },
 
     /** GET /api/rh/auth/callback: the broker sends the user back with a code. In strict mode `state` identifies the tenant. */
-    async callback(code: string | undefined, state: string | undefined) {
+    async callback(code: string | undefined, state: string | undefined, cookies: string | undefined) {
       if (!code) throw invalid('The query lacks a code.', { field: 'code' })
       const { clientId, clientSecret, redirectUri, keys } = requireConfiguration()
-      const savedState = strict ? await consumeState(db, sha256Hex(state ?? ''), clock.now()) : undefined
-      if (strict && !savedState)
-        throw invalid('The state is unknown, used or expired; start again.', { field: 'state' })
-      const codeVerifier = savedState ? keys.decrypt(savedState.codeVerifier) : null
+      const login = strict ? await finishLogin(state, cookies) : undefined
+      const codeVerifier = login ? keys.decrypt(login.codeVerifier) : null
       const exchangeResult = await deps.exchange({ code, redirectUri, clientId, clientSecret, codeVerifier })
       if (strict && !exchangeResult.ok) {
         if (exchangeResult.reason === 'refused')
@@ -100,12 +125,19 @@ export function createRhAuth(deps: RhAuthDeps) {
       }
       await saveAccount(db, {
         accountId: deriveAccountId(code),
-        tenantId: savedState?.tenantId ?? SCAFFOLD_TENANT,
+        tenantId: login?.tenantId ?? SCAFFOLD_TENANT,
         tokens: keys.encrypt(JSON.stringify(exchangeResult.ok ? exchangeResult.tokens : createStubTokens(code))),
         metadata: { mode: settings.mode, stub: !exchangeResult.ok },
         at: clock.now(),
       })
-      return { domain: DOMAIN, oauth_ready: true, token_stored: true, account_stub_created: true, encrypted: true }
+      const body = {
+        domain: DOMAIN,
+        oauth_ready: true,
+        token_stored: true,
+        account_stub_created: true,
+        encrypted: true,
+      }
+      return { body, cookie: login?.clearCookie }
     },
 
     /** POST /api/rh/auth/revoke */
@@ -131,6 +163,15 @@ const createStubTokens = (code: string) => ({
   token_type: 'stub',
   stub: true,
 })
+
+const readCookie = (cookies: string | undefined, name: string): string | undefined => {
+  const value = (cookies ?? '')
+    .split(';')
+    .map((part) => part.trim())
+    .find((part) => part.startsWith(`${name}=`))
+    ?.slice(name.length + 1)
+  return value !== undefined && COOKIE_VALUE.test(value) ? value : undefined
+}
 
 const sha256Hex = (text: string) => createHash('sha256').update(text).digest('hex')
 

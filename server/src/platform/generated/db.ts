@@ -815,6 +815,7 @@ export type RhOauthStates = {
   tenant_id: string
   code_verifier: string
   expires_at: Date
+  browser_hash: string | null
 }
 
 export type RhReceipts = {
