@@ -12,6 +12,7 @@ test('the public names are exported', () => {
     'verifyPreauthToken',
     'verifyStatement',
     'verifyAuditExport',
+    'verifyOpening',
   ]
   expect(Object.keys(proof)).toEqual(expect.arrayContaining([...verifiers, ...otherVerifiers]))
 })

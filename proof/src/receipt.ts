@@ -10,6 +10,14 @@ export type ReceiptLog = { origin: string; index: number; inclusion_proof: reado
 
 export type ReceiptSignature = { alg: 'ed25519'; key_id: string; value: string }
 
+export const COMMITMENT_ALG = 'sha256-salted'
+
+/** The members of a receipt that commit to something private. */
+export type CommittedHash = 'request_hash' | 'input_hash' | 'output_hash'
+
+/** How a receipt's hashes were made: those in `salted` with the salt that the payer and the tenant have, others plainly. */
+export type Commitment = { alg: typeof COMMITMENT_ALG; salted: readonly CommittedHash[] }
+
 /** `run-receipt/v1`. It contains hashes of the request and the output, never the task or the output itself. */
 export type Receipt = {
   schema: typeof RECEIPT_SCHEMA
@@ -28,6 +36,8 @@ export type Receipt = {
   verification: JsonObject | null
   settlement: JsonObject | null
   prev_hash: string | null
+  /** Absent in older receipts, whose hashes are plain. */
+  commitment?: Commitment
   signature: ReceiptSignature
   log: ReceiptLog | null
 }

@@ -19,6 +19,7 @@ import { verifyInclusion } from './inclusion.ts'
 import { allowsPurpose, type Jwks, readKeys } from './jwk.ts'
 import { hashLeaf } from './merkle-tree.ts'
 import { hashReceipt, receiptProblem } from './receipt.ts'
+import { checkOpening, type Opening } from './verify-opening.ts'
 
 export type VerifyReceiptOptions = {
   /** The issuer's key set; no other keys are trusted. */
@@ -36,6 +37,8 @@ export type VerifyReceiptOptions = {
   }
   /** The previous receipt of the same run, if available; null when there must be none. */
   previous?: unknown
+  /** What a holder discloses of the request, the task or the output: checked against the receipt's hashes. */
+  opening?: Opening
   /** The current time, used only to reject cosignatures from the future. */
   now?: Date
 }
@@ -59,6 +62,7 @@ export function verifyReceipt(receipt: unknown, options: VerifyReceiptOptions): 
     ...checkSignature(receipt.signature, signedContent, { jwks: options.jwks, purpose: 'receipt' }),
     checkPrevious(receipt, options.previous),
     ...checkLog(receipt, options),
+    ...(options.opening === undefined ? [] : checkOpening(receipt, options.opening)),
   ]
   const required = ['shape', 'key', 'signature', ...(options.log?.required ? ['checkpoint', 'inclusion'] : [])]
   return { ok: allChecksPass(checks, required), checks, does_not_prove: doesNotProve(checks) }

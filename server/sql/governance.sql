@@ -280,7 +280,7 @@ begin
   end if;
   perform settle_holds(array[preauth.holds], array[input->>'outcome' = 'settled'], array[charged]);
   update preauths set holds = '[]', status = 'closed', closed_at = at, close_outcome = input->>'outcome', charged_micro = charged, late = at >= preauth.close_by,
-    transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', ended_seq = nextval('decision_order')
+    transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', receipt_salt = input->>'receipt_salt', ended_seq = nextval('decision_order')
   where id = preauth.id;
   perform issue_receipt(input->'receipt');
   perform audit_event(input->'audit');

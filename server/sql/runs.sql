@@ -156,7 +156,7 @@ begin
                             answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
     select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
            -- The answer of a completed run tells these; a failed run may still need them for a refund.
-           case final_state when 'completed' then jsonb_strip_nulls(run.terms - '{locks,route,pricing,pending_id,input_hash,request_id,escrow_id}'::text[]) else run.terms end,
+           case final_state when 'completed' then jsonb_strip_nulls(run.terms - '{locks,route,pricing,pending_id,input_hash,salt,request_id,escrow_id}'::text[]) else run.terms end,
            run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.admission, run.created_at,
            run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id
     from open run order by run.id

@@ -1,6 +1,6 @@
 import { closeSync, existsSync, openSync, readFileSync, readSync, statSync } from 'node:fs'
 import { StringDecoder } from 'node:string_decoder'
-import { type Jwks, parseJson } from '@countersign/proof'
+import { type Jwks, type Opening, parseJson } from '@countersign/proof'
 
 /** The evidence could not be read, which says nothing about whether it is valid. */
 export class UnreadableEvidenceError extends Error {}
@@ -8,7 +8,7 @@ export class UnreadableEvidenceError extends Error {}
 export type JsonObject = Record<string, unknown>
 
 export type Evidence =
-  | { kind: 'receipt'; receipt: JsonObject }
+  | { kind: 'receipt'; receipt: JsonObject; opening?: Opening }
   | { kind: 'receipts'; receipts: JsonObject[] }
   | { kind: 'attestation'; attestation: JsonObject }
   | { kind: 'audit'; lines: Iterable<string> }
@@ -36,7 +36,15 @@ function findEvidence(value: unknown): Evidence | undefined {
     return { kind: 'receipt', receipt: value }
   if (typeof value.schema === 'string' && value.schema.startsWith('basis-attestation/'))
     return { kind: 'attestation', attestation: value }
-  return findEvidence(value.receipt) ?? findEvidence(value.attestation) ?? findEvidence(value.receipts)
+  const evidence = findEvidence(value.receipt)
+  if (evidence?.kind === 'receipt') return { ...evidence, opening: readOpening(value) }
+  return evidence ?? findEvidence(value.attestation) ?? findEvidence(value.receipts)
+}
+
+/** The answer of a run holds the salt and the output, so a file of it is an opened receipt. */
+function readOpening({ evidence, output }: JsonObject): Opening | undefined {
+  if (!isObject(evidence) || typeof evidence.salt !== 'string' || typeof output !== 'string') return undefined
+  return { salt: evidence.salt, output }
 }
 
 const isAuditEvent = (value: unknown) => isObject(value) && 'seq' in value && 'hash' in value && !('schema' in value)

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs'
 import {
   type Check,
   type Jwks,
+  type Opening,
   type Verification,
   verifyAttestation,
   verifyAuditExport,
@@ -24,6 +25,7 @@ type Options = {
   jwks?: string
   url?: string
   previous?: string
+  opening?: string
   origin?: string
   requireLog?: boolean
   witness?: string[]
@@ -42,6 +44,7 @@ export const verifyCommand = () =>
     .option('--jwks <file>', 'the key set you trust, as saved from /.well-known/jwks.json')
     .option('--url <address>', 'the service to fetch the receipt from, and its keys when --jwks is not given')
     .option('--previous <file>', 'the previous receipt of the same run')
+    .option('--opening <file>', 'what is disclosed: {"salt", "input", "output", "request"}, each but the salt optional')
     .option('--origin <name>', 'name of the log that must contain the receipt')
     .option('--require-log', 'fail when the receipt has no inclusion proof')
     .option('--witness <key...>', 'verifier keys of witnesses that must have cosigned the log')
@@ -68,7 +71,8 @@ export async function verify(target: string, options: Options): Promise<Verifica
   const log = readLogRequirements(options)
   if (evidence.kind === 'receipts') return verifyReceiptChain(evidence.receipts, { jwks, log, now: new Date() })
   const previous = options.previous === undefined ? undefined : readJson(options.previous)
-  return verifyReceipt(evidence.receipt, { jwks, log, previous, now: new Date() })
+  const opening = options.opening === undefined ? evidence.opening : (readJson(options.opening) as Opening)
+  return verifyReceipt(evidence.receipt, { jwks, log, previous, opening, now: new Date() })
 }
 
 /** A witness cosigns the log, so asking for one requires that the receipt is in the log. */

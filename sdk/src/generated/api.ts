@@ -2994,6 +2994,13 @@ export interface components {
             };
             price_usdc: number;
             amount: string;
+            evidence: {
+                request_hash: string;
+                input_hash: string;
+                output_hash: string;
+                /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
+                salt?: string;
+            };
             /** @description What was checked of the output. */
             verification: {
                 [key: string]: unknown;
@@ -3462,6 +3469,9 @@ export interface components {
             late: boolean;
             verified_onchain: boolean | null;
             transaction: string | null;
+            evidence: {
+                [key: string]: unknown;
+            } | null;
             receipt_url: string;
             /** @description The signed receipt. */
             receipt: {
@@ -3694,12 +3704,18 @@ export interface components {
             governance: {
                 [key: string]: unknown;
             } | null;
-            /** @description SHA-256 of the canonical request */
+            /** @description SHA-256 of the canonical request, salted as `commitment` says */
             request_hash: string | null;
-            /** @description SHA-256 of the task */
+            /** @description SHA-256 of the task, salted as `commitment` says */
             input_hash: string | null;
-            /** @description SHA-256 of the output */
+            /** @description SHA-256 of the output, salted as `commitment` says */
             output_hash: string | null;
+            /** @description Which hashes are salted: SHA-256 of the text `<salt>.<name>.<plain hash>`. The salt is in `evidence` of the answer. Absent in older receipts, whose hashes are plain. */
+            commitment?: {
+                /** @enum {string} */
+                alg: "sha256-salted";
+                salted: ("request_hash" | "input_hash" | "output_hash")[];
+            };
             /** @description What was checked about the output */
             verification: {
                 [key: string]: unknown;
@@ -3961,6 +3977,8 @@ export interface components {
             };
             /** Format: date-time */
             execute_by: string;
+            /** @description Random, so that nobody can guess what the public entry is the hash of. */
+            salt?: string;
             /** @description The public entry of the transparency log that commits to this receipt. */
             receipt_url: string;
             /** @description Over the RFC 8785 bytes of the receipt without `attestation`, with `prev_hash` at its top level. */
@@ -4251,6 +4269,13 @@ export interface components {
                 pay_to: string;
                 amount: string;
             } | null;
+            evidence?: {
+                request_hash: string;
+                input_hash: string | null;
+                output_hash: string | null;
+                /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
+                salt?: string;
+            };
             retryable: boolean;
             request_id: string;
             receipt: {
@@ -4324,8 +4349,11 @@ export interface components {
             budget_outcome: string;
             policy_applied: unknown[];
             evidence: {
+                request_hash: string;
                 input_hash: string;
                 output_hash: string;
+                /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
+                salt?: string;
             };
             /** @description What was checked of the output, with score and grade. */
             verification: {
@@ -4615,6 +4643,13 @@ export interface components {
                 payer: string;
                 pay_to: string;
                 amount: string;
+            };
+            evidence: {
+                request_hash: string;
+                input_hash: string | null;
+                output_hash: string | null;
+                /** @description Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about. */
+                salt?: string;
             };
             /** @description The signed receipt. */
             receipt: {

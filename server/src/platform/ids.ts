@@ -2,7 +2,14 @@ import { randomBytes } from 'node:crypto'
 import type { Clock } from './clock.ts'
 
 /** Ids are a short prefix and a UUIDv7, so they sort by time and an id can serve as a cursor. */
-export type Ids = { next(prefix: string): string; uuid(): string }
+export type Ids = {
+  next(prefix: string): string
+  uuid(): string
+  /** 128 random bits in base64url. */
+  salt(): string
+}
+
+const SALT_BYTES = 16
 
 const HEX = Array.from({ length: 256 }, (_, byte) => byte.toString(16).padStart(2, '0'))
 
@@ -49,7 +56,9 @@ export function createIds(clock: Clock): Ids {
     return `${timePart}${HEX[0x70 | (counter >> 8)]}${HEX[counter & 0xff]}-${randomPart}`
   }
 
-  return { uuid, next: (prefix) => `${prefix}_${uuid()}` }
+  const salt = () => Buffer.from(Array.from({ length: SALT_BYTES }, randomByte)).toString('base64url')
+
+  return { uuid, salt, next: (prefix) => `${prefix}_${uuid()}` }
 }
 
 /** Every id of this prefix that was made before `at` sorts before this one, and every later one after it. */

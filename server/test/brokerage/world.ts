@@ -116,6 +116,7 @@ export async function openWorld(options: WorldOptions = {}) {
           request_hash: null,
           input_hash: null,
           output_hash: commitment.hash,
+          salt: null,
           verification: null,
           settlement: null,
           prev_hash: await receipts.lastHashOfRun(tx, commitment.runId),

@@ -65,6 +65,7 @@ export function createReceiptsFixture(database: Pick<Database, 'db'>, options: P
     request_hash: `sha256:${'1'.repeat(64)}`,
     input_hash: `sha256:${'2'.repeat(64)}`,
     output_hash: `sha256:${'3'.repeat(64)}`,
+    salt: null,
     verification: { verified: true },
     settlement: { amount: '10000' },
     prev_hash: null,

@@ -116,6 +116,9 @@ export const RhReceipt = Type.Object(
       approved_at: nullable(dateTime),
     }),
     execute_by: dateTime,
+    salt: Type.Optional(
+      Type.String({ description: 'Random, so that nobody can guess what the public entry is the hash of.' }),
+    ),
     receipt_url: Type.String({ description: 'The public entry of the transparency log that commits to this receipt.' }),
     attestation: Type.Object(
       {

@@ -61,6 +61,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     const receipt = createReceipt(
       {
         id,
+        salt: deps.ids.salt(),
         runId: run.id,
         tenantId: run.tenantId,
         ...outcome,

@@ -33,6 +33,8 @@ export type ReceiptInput = {
   executeBy: Date
   executionQuote: Pick<Quote, 'markE8' | 'source' | 'observedAt'> | null
   prevHash: string | null
+  /** Makes the hash in the public log unguessable. */
+  salt: string
   /** The address of this receipt's entry in the public log. */
   receiptUrl: string
   createdAt: Date
@@ -100,6 +102,7 @@ function buildReceiptBody(input: ReceiptInput) {
   const netMicro = (terms.orderSide === 'buy' ? -paidMicro : paidMicro) - feesMicro
   return {
     id: input.id,
+    salt: input.salt,
     run_id: input.runId,
     tenant_id: input.tenantId,
     instrument_type: terms.type as string,

@@ -160,7 +160,9 @@ export async function closePreauth(
     ? evidence!.transfers.filter((transfer) => transfer.value === report.chargedMicro).length
     : null
   const { chargedMicro, transaction, outcome } = report
-  const receipt = deps.receipts.sign(draftReceipt(deps, row, report, verified, at))
+  // Without a request there is nothing to hide.
+  const salt = row.request_hash === null ? null : deps.ids.salt()
+  const receipt = deps.receipts.sign({ ...draftReceipt(deps, row, report, verified, at), salt })
   const eventData = {
     preauth_id: row.id,
     run_id: row.run_id,
@@ -188,6 +190,7 @@ export async function closePreauth(
     verified_onchain: verified,
     matching: matchingCount,
     receipt: receipt.row,
+    receipt_salt: salt,
     audit: {
       id: deps.ids.next('aud'),
       tenant_id: row.tenant_id,
@@ -217,6 +220,7 @@ export async function closePreauth(
         ...closeResult,
         verified_onchain: verified,
         transaction,
+        evidence: salt === null ? null : receipt.evidence,
         receipt_url: `/api/receipts/${receipt.row.id}`,
         receipt: receipt.receipt,
       },
@@ -270,6 +274,7 @@ const draftReceipt = (
     asset: row.asset,
     pay_to: (row.merchant as { pay_to?: string }).pay_to ?? null,
     amount: chargedMicro.toString(),
+    asserted_by: verified ? 'chain' : 'reported',
   },
   prev_hash: null,
   charged: chargedMicro > 0n,

@@ -140,6 +140,7 @@ export const PreauthClosed = Type.Object(
     late: Type.Boolean(),
     verified_onchain: nullable(Type.Boolean({ description: 'null: no chain was queried, or none could be.' })),
     transaction: nullable(Type.String()),
+    evidence: nullable(openObject('The hashes of the receipt and the salt that opens them; null when it has none.')),
     receipt_url: Type.String(),
     receipt: openObject('The signed receipt.'),
   },

@@ -5,6 +5,7 @@ import type { Idempotency, IdempotentResponse } from '../../platform/idempotency
 import { usdcFromMicro } from '../../platform/money.ts'
 import { readPage } from '../../platform/paging.ts'
 import { conflict, invalid, notFound, Problem, unavailable } from '../../platform/problem.ts'
+import { saltHashes } from '../receipts/receipts.ts'
 import { type AllowedPayment, assessPayment } from './assess-payment.ts'
 import type { AssessDeps } from './assess-run.ts'
 import type { Hold, RefusedAssessment } from './assessment.ts'
@@ -336,10 +337,17 @@ function toPreauthRecord(
             late: row.late,
             transaction: row.transaction,
             verified_onchain: row.verified_onchain,
+            evidence: closeEvidence(row),
             receipt_url: row.receipt_id === null ? null : `/api/receipts/${row.receipt_id}`,
           },
   }
 }
+
+/** What opens the receipt of the close, for a tenant that lost the answer. */
+const closeEvidence = ({ request_hash, receipt_salt: salt }: PreauthRow) =>
+  salt === null || request_hash === null
+    ? null
+    : saltHashes({ salt, request_hash, input_hash: null, output_hash: null })
 
 function toDecision(row: PreauthRow): 'approved' | 'rejected' | 'review_required' {
   if (row.status === 'pending_approval') return 'review_required'

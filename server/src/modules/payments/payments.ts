@@ -94,6 +94,9 @@ export function createPayments(deps: PaymentsDeps) {
       }
     },
 
+    /** Who says that a payment is settled: the chain as we read it, or, where none can be asked, the facilitator alone. */
+    assertedBy: deps.facilitator.sharesTransactions || deps.chain ? ('chain' as const) : ('facilitator' as const),
+
     /** Whether one transaction may settle several payments. */
     sharesTransactions: deps.facilitator.sharesTransactions === true || deps.chain !== undefined,
 

@@ -29,9 +29,23 @@ export const Receipt = Type.Object(
     route: nullable('How the lane was chosen'),
     pricing: nullable('What it cost and why'),
     governance: nullable('What policies, mandates and people decided'),
-    request_hash: nullableText('SHA-256 of the canonical request'),
-    input_hash: nullableText('SHA-256 of the task'),
-    output_hash: nullableText('SHA-256 of the output'),
+    request_hash: nullableText('SHA-256 of the canonical request, salted as `commitment` says'),
+    input_hash: nullableText('SHA-256 of the task, salted as `commitment` says'),
+    output_hash: nullableText('SHA-256 of the output, salted as `commitment` says'),
+    commitment: Type.Optional(
+      Type.Object(
+        {
+          alg: Type.Literal('sha256-salted'),
+          salted: Type.Array(
+            Type.Union(['request_hash', 'input_hash', 'output_hash'].map((name) => Type.Literal(name))),
+          ),
+        },
+        {
+          description:
+            'Which hashes are salted: SHA-256 of the text `<salt>.<name>.<plain hash>`. The salt is in `evidence` of the answer. Absent in older receipts, whose hashes are plain.',
+        },
+      ),
+    ),
     verification: nullable('What was checked about the output'),
     settlement: nullable('The payment'),
     prev_hash: nullableText('Hash of the receipt before this one of the same run'),

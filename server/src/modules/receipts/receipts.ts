@@ -20,6 +20,8 @@ import {
 import { type PublicReceipt, type ReceiptDraft, type SignedReceipt, signReceipt } from './sign-receipt.ts'
 import { createTransparencyLog } from './transparency-log.ts'
 
+export { saltHashes } from './salt-hashes.ts'
+
 export type ReceiptsDeps = {
   db: Db
   keys: Keys
@@ -56,6 +58,7 @@ const emptyMembers = {
   request_hash: null,
   input_hash: null,
   output_hash: null,
+  salt: null,
   verification: null,
   settlement: null,
   tenant_id: null,

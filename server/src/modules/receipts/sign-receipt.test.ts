@@ -33,6 +33,7 @@ const draft: ReceiptDraft = {
   request_hash: `sha256:${'1'.repeat(64)}`,
   input_hash: `sha256:${'2'.repeat(64)}`,
   output_hash: `sha256:${'3'.repeat(64)}`,
+  salt: null,
   verification: { verified: true },
   settlement: { payer: '0xAbC0000000000000000000000000000000000001', amount: '12500' },
   prev_hash: null,

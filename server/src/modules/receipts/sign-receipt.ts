@@ -1,7 +1,9 @@
+import type { Commitment } from '@countersign/proof'
 import { canonicalJson, sha256, writeMembers } from '../../platform/canonical.ts'
 import type { Signer } from '../../platform/keys.ts'
 import type { ReceiptKind } from './receipt-kinds.ts'
 import type { ReceiptRow } from './receipts.steps.ts'
+import { commitmentOf, type Evidence, saltHashes } from './salt-hashes.ts'
 
 type Members = Record<string, unknown>
 
@@ -19,9 +21,12 @@ export type ReceiptDraft = {
   route: Members | null
   pricing: Members | null
   governance: Members | null
+  /** Plain hashes; the receipt shows them salted. */
   request_hash: string | null
   input_hash: string | null
   output_hash: string | null
+  /** Null when there is nothing to salt, and for runs admitted before receipts were salted: their hashes stay plain. */
+  salt: string | null
   verification: Members | null
   settlement: Members | null
   /** The `row.hash` of the receipt before this one of the same run. */
@@ -37,20 +42,22 @@ export type ReceiptDraft = {
 export type ReceiptSignature = { alg: 'ed25519'; key_id: string; value: string }
 
 /** A receipt as the API returns it. `log` is null until the sequencer has placed the receipt in the log. */
-export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer'> & {
+export type PublicReceipt = Omit<ReceiptDraft, 'tenant_id' | 'payer' | 'salt'> & {
   schema: 'run-receipt/v1'
+  commitment?: Commitment
   signature: ReceiptSignature
   log: unknown
 }
 
-export type SignedReceipt = { receipt: PublicReceipt; row: ReceiptRow }
+export type SignedReceipt = { receipt: PublicReceipt; row: ReceiptRow; evidence: Evidence }
 
 /** A log entry has a 16-bit length; a larger receipt would block every receipt queued after it. */
 export const MAX_RECEIPT_BYTES = 65_535
 
 /** Ed25519 signatures are deterministic: the same draft gives the same bytes, whichever process finishes the run. */
 export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt {
-  const members = writeMembers(toPublicContent(draft))
+  const evidence = saltHashes(draft)
+  const members = writeMembers(toPublicContent(draft, evidence))
   const signature: ReceiptSignature = {
     alg: 'ed25519',
     key_id: signer.keyId,
@@ -76,6 +83,7 @@ export function signReceipt(signer: Signer, draft: ReceiptDraft): SignedReceipt 
   let receipt: PublicReceipt | undefined
   return {
     row,
+    evidence,
     // Parsed from the signed bytes, so that the caller sees exactly what was signed, and only when a caller wants it.
     get receipt() {
       receipt ??= { ...JSON.parse(body), log: null } as PublicReceipt
@@ -94,7 +102,8 @@ function insertMember(members: readonly string[], member: string): string[] {
 export const payerKey = (payer: string): string => (/^0x/i.test(payer) ? payer.toLowerCase() : payer)
 
 /** Lists every public member, so that no other member of a draft can become public. */
-function toPublicContent(draft: ReceiptDraft) {
+function toPublicContent(draft: ReceiptDraft, hashes: Evidence) {
+  const commitment = commitmentOf(hashes)
   return {
     schema: 'run-receipt/v1',
     receipt_id: draft.receipt_id,
@@ -106,12 +115,13 @@ function toPublicContent(draft: ReceiptDraft) {
     route: draft.route,
     pricing: draft.pricing,
     governance: draft.governance,
-    request_hash: draft.request_hash,
-    input_hash: draft.input_hash,
-    output_hash: draft.output_hash,
+    request_hash: hashes.request_hash,
+    input_hash: hashes.input_hash,
+    output_hash: hashes.output_hash,
     verification: draft.verification,
     settlement: draft.settlement,
     prev_hash: draft.prev_hash,
+    ...(commitment && { commitment }),
     ...(draft.charged !== undefined && { charged: draft.charged }),
     ...(draft.audit && { audit: draft.audit }),
   }

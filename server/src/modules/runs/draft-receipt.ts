@@ -17,6 +17,16 @@ export const settlementSummary = (unit: PaidUnit, status: string, transaction: s
   amount: unit.priceMicro.toString(),
 })
 
+/** Who says that the money moved: the chain as we read it, a facilitator alone, or our own ledger. */
+export type AssertedBy = 'chain' | 'facilitator' | 'ledger'
+
+/** The settlement in a public receipt: the id of a wallet is for its tenant alone. */
+export const receiptSettlement = (settlement: SettlementSummary, assertedBy?: AssertedBy) => ({
+  ...settlement,
+  payer: settlement.method === 'wallet' ? 'wallet' : settlement.payer,
+  ...(assertedBy && { asserted_by: assertedBy }),
+})
+
 export type SettlementSummary = ReturnType<typeof settlementSummary>
 
 export const pricingOf = (unit: PaidUnit) => ({
@@ -36,7 +46,9 @@ export function draftReceipt(unit: PaidUnit, receiptId: string, issuedAt: string
     prev_hash: null,
   }
   const price = { pricing: { ...pricingOf(unit), amount: unit.priceMicro.toString() }, request_hash: unit.requestHash }
-  const parties = { tenant_id: unit.tenantId, payer: unit.payer }
+  // Receipts are found by the address that paid, never by a wallet.
+  const payer = paymentMethodOf(unit) === 'wallet' ? null : unit.payer
+  const parties = { tenant_id: unit.tenantId, payer, salt: unit.terms.salt ?? null }
   // A top-up has no lane, no assessment and no task.
   if (unit.kind === 'topup')
     return { ...identity, ...price, ...parties, agent_id: null, route: null, governance: null, input_hash: null }

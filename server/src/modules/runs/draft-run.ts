@@ -61,6 +61,7 @@ export function draftRun(
       },
       ruling: assessment.summary,
       input_hash: sha256(request.body.task),
+      salt: deps.ids.salt(),
     },
   }
 }

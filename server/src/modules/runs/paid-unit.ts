@@ -46,6 +46,8 @@ export type RunTerms = {
   /** The summary of the governance assessment; stored rows use this key. */
   ruling: AssessmentSummary
   input_hash: string
+  /** Opens the hashes of the unit's receipts. Absent in units admitted before receipts were salted. */
+  salt?: string
 }
 
 /** The work of a run. Transaction B stores it before the payment is settled. */

@@ -3,7 +3,7 @@ import { accounts, transfer } from '../ledger/ledger.ts'
 import type { PayoutRow } from '../ledger/wallets.store.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
-import { draftReceipt, settlementSummary } from './draft-receipt.ts'
+import { draftReceipt, receiptSettlement, settlementSummary } from './draft-receipt.ts'
 import type { PaidUnit } from './paid-unit.ts'
 import { toOpenSettlement, toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -57,7 +57,7 @@ export function createRefunds(deps: RefundDeps) {
     const payoutId = deps.ids.next('pay')
     const amount = unit.priceMicro.toString()
     const summary = {
-      ...settlementSummary(unit, 'settled', arrival.transaction),
+      ...receiptSettlement(settlementSummary(unit, 'settled', arrival.transaction), 'chain'),
       reason: 'arrived_after_failure',
       refund: { payout_id: payoutId, status: 'pending', to: settlement.payer, amount, transaction: null },
     }
@@ -104,7 +104,7 @@ export function createRefunds(deps: RefundDeps) {
     const unit = toPaidUnit(await findRun(deps.db, settlement.run_id))
     const at = deps.clock.now().toISOString()
     const summary = {
-      ...settlementSummary(unit, 'refunded', settlement.transaction),
+      ...receiptSettlement(settlementSummary(unit, 'refunded', settlement.transaction), 'chain'),
       refund: {
         payout_id: payout.id,
         status: 'paid',

@@ -1,8 +1,16 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import { accounts, transfer } from '../ledger/ledger.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
+import type { Evidence } from '../receipts/salt-hashes.ts'
 import type { SignedReceipt } from '../receipts/sign-receipt.ts'
-import { draftReceipt, pricingOf, type SettlementSummary, settlementSummary } from './draft-receipt.ts'
+import {
+  type AssertedBy,
+  draftReceipt,
+  pricingOf,
+  receiptSettlement,
+  type SettlementSummary,
+  settlementSummary,
+} from './draft-receipt.ts'
 import type { Failure, PaidUnit, Run, RunResult, UnitResult } from './paid-unit.ts'
 import { deliveryExtension, responseHeaders } from './response-headers.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -16,6 +24,7 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
   const at = deps.clock.now().toISOString()
   const { transaction, block } = payment === 'wallet' ? { transaction: null, block: null } : payment
   const settlement = settlementSummary(unit, 'settled', transaction)
+  const assertedBy = payment === 'wallet' ? 'ledger' : deps.payments.assertedBy
   const {
     body,
     signed,
@@ -23,8 +32,8 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
     figures,
     event: mainEvent,
   } = unit.kind === 'topup'
-    ? buildTopUpCompletion(deps, unit, result, settlement)
-    : buildRunCompletion(deps, unit, result as RunResult, settlement)
+    ? buildTopUpCompletion(deps, unit, result, settlement, assertedBy)
+    : buildRunCompletion(deps, unit, result as RunResult, settlement, assertedBy)
   const event = (type: string, data: Record<string, unknown>) => ({ id: deps.ids.next('evt'), type, data })
   const answer = textAroundReceipt(body)
   const headers = responseHeaders(unit, {
@@ -67,16 +76,25 @@ function toMemory(deps: RunDeps, run: Run, result: RunResult) {
   return deps.memory.createRunMemory({ memoryId: result.memory.written, ...memory }, deps.clock.now())
 }
 
-function buildRunCompletion(deps: RunDeps, run: Run, result: RunResult, settlement: SettlementSummary) {
-  const signed = signCompletion(deps, run, result, settlement)
+function buildRunCompletion(
+  deps: RunDeps,
+  run: Run,
+  result: RunResult,
+  settlement: SettlementSummary,
+  assertedBy: AssertedBy,
+) {
+  const signed = signCompletion(deps, run, result, receiptSettlement(settlement, assertedBy))
   const { id: run_id, agentId: agent_id, priceMicro } = run
-  const { output_hash, issued_at, verification, execution } = result
+  const { issued_at, verification, execution } = result
   const { latency_ms, usage } = execution
   return {
     signed,
-    body: run.kind === 'run' ? runBody(run, result, settlement) : loopBody(deps, run, result, settlement),
+    body:
+      run.kind === 'run'
+        ? runBody(run, result, settlement, signed.evidence)
+        : loopBody(deps, run, result, settlement, signed.evidence),
     summary: {
-      output_hash,
+      output_hash: signed.evidence.output_hash,
       issued_at,
       verification: { grade: verification.grade },
     },
@@ -98,7 +116,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
     charged: false,
     output_hash: null,
     verification: null,
-    settlement: { ...settlement, reason: failure.reason },
+    settlement: { ...receiptSettlement(settlement), reason: failure.reason },
   })
   const retryHint = settlement.method === 'wallet' ? 'send the request again' : 'sign a new payment'
   const answer = textAroundReceipt({
@@ -111,6 +129,7 @@ export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
       stage: failure.stage,
       charged: false,
       settlement,
+      evidence: signed.evidence,
       retryable: failure.retryable,
       next_action: `Nothing was charged. To try again, ${retryHint}.`,
     },
@@ -197,7 +216,12 @@ const toEvent = (deps: RunDeps, unit: PaidUnit, type: string, data: Record<strin
   created_at: at,
 })
 
-function signCompletion(deps: RunDeps, run: Run, result: RunResult, settlement: SettlementSummary): SignedReceipt {
+function signCompletion(
+  deps: RunDeps,
+  run: Run,
+  result: RunResult,
+  settlement: ReturnType<typeof receiptSettlement>,
+): SignedReceipt {
   const { verified, score, grade, verification_id } = result.verification
   const { provider, model, mode, fallbacks } = result.execution
   return deps.receipts.sign({
@@ -212,7 +236,12 @@ function signCompletion(deps: RunDeps, run: Run, result: RunResult, settlement: 
 
 const receiptUrl = (result: RunResult) => `/api/receipts/${result.receipt_id}`
 
-const runBody = (run: Run, result: RunResult, settlement: SettlementSummary): BodyAroundReceipt => ({
+const runBody = (
+  run: Run,
+  result: RunResult,
+  settlement: SettlementSummary,
+  evidence: Evidence,
+): BodyAroundReceipt => ({
   before: {
     status: 'completed',
     run_id: run.id,
@@ -227,7 +256,7 @@ const runBody = (run: Run, result: RunResult, settlement: SettlementSummary): Bo
     decision: run.terms.ruling.decision,
     budget_outcome: run.terms.ruling.budget_outcome,
     policy_applied: run.terms.ruling.policy_applied,
-    evidence: { input_hash: run.terms.input_hash, output_hash: result.output_hash },
+    evidence,
     verification: result.verification,
     settlement,
     memory: result.memory,
@@ -235,7 +264,13 @@ const runBody = (run: Run, result: RunResult, settlement: SettlementSummary): Bo
   after: { receipt_url: receiptUrl(result), execution: result.execution },
 })
 
-const loopBody = (deps: RunDeps, run: Run, result: RunResult, settlement: SettlementSummary): BodyAroundReceipt => ({
+const loopBody = (
+  deps: RunDeps,
+  run: Run,
+  result: RunResult,
+  settlement: SettlementSummary,
+  evidence: Evidence,
+): BodyAroundReceipt => ({
   before: {
     status: 'success',
     paid: true,
@@ -248,6 +283,7 @@ const loopBody = (deps: RunDeps, run: Run, result: RunResult, settlement: Settle
     cost_estimate: { estimated_cost_usd: deps.findLane(run.agentId)?.estimatedCostUsd ?? 0, currency: 'USD' },
     price_usdc: usdcFromMicro(run.priceMicro),
     amount: run.priceMicro.toString(),
+    evidence,
     verification: result.verification,
   },
   after: { receipt_url: receiptUrl(result), settlement },

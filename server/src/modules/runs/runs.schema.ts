@@ -127,6 +127,28 @@ const SettlementSummary = Type.Object({
   amount: Type.String(),
 })
 
+const salt = Type.Optional(
+  Type.String({
+    description:
+      'Opens the hashes of the receipt: keep it, and show it with the task or the output to whom you want to prove what the receipt is about.',
+  }),
+)
+
+/** The receipt's own hashes, and the salt they were made with. */
+const Evidence = Type.Object({
+  request_hash: Type.String(),
+  input_hash: Type.String(),
+  output_hash: Type.String(),
+  salt,
+})
+
+const EvidenceWithoutOutput = Type.Object({
+  request_hash: Type.String(),
+  input_hash: nullable(Type.String()),
+  output_hash: nullable(Type.String()),
+  salt,
+})
+
 export const RunSuccessResponse = Type.Object(
   {
     status: Type.Literal('completed'),
@@ -147,7 +169,7 @@ export const RunSuccessResponse = Type.Object(
     decision: Type.String(),
     budget_outcome: Type.String(),
     policy_applied: Type.Array(Type.Unknown()),
-    evidence: Type.Object({ input_hash: Type.String(), output_hash: Type.String() }),
+    evidence: Evidence,
     verification: open('What was checked of the output, with score and grade.'),
     settlement: SettlementSummary,
     memory: Type.Object({
@@ -172,6 +194,7 @@ export const RunErrorResponse = Type.Object(
     stage: Type.Union(['route', 'policy', 'execute', 'verify', 'settle'].map((value) => Type.Literal(value))),
     charged: nullable(Type.Boolean({ description: 'null: not known yet.' })),
     settlement: nullable(SettlementSummary),
+    evidence: Type.Optional(EvidenceWithoutOutput),
     retryable: Type.Boolean(),
     request_id: Type.String(),
     receipt: nullable(open('A signed statement that nothing was charged.')),
@@ -232,6 +255,7 @@ export const LoopSuccessResponse = Type.Object(
     cost_estimate: Type.Object({ estimated_cost_usd: Type.Number(), currency: Type.Literal('USD') }),
     price_usdc: Usdc,
     amount: Type.String(),
+    evidence: Evidence,
     verification: open('What was checked of the output.'),
     receipt: open('The signed receipt.'),
     receipt_url: Type.String(),
@@ -248,6 +272,7 @@ export const TopUpResponse = Type.Object(
     amount: Type.String(),
     amount_usdc: Usdc,
     settlement: SettlementSummary,
+    evidence: EvidenceWithoutOutput,
     receipt: open('The signed receipt.'),
     receipt_url: Type.String(),
   },

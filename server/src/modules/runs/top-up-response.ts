@@ -1,5 +1,5 @@
 import { usdcFromMicro } from '../../platform/money.ts'
-import { draftReceipt, type SettlementSummary } from './draft-receipt.ts'
+import { type AssertedBy, draftReceipt, receiptSettlement, type SettlementSummary } from './draft-receipt.ts'
 import type { TopUp, UnitResult } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
@@ -9,6 +9,7 @@ export function buildTopUpCompletion(
   topUp: TopUp,
   { receipt_id, issued_at }: UnitResult,
   settlement: SettlementSummary,
+  assertedBy: AssertedBy,
 ) {
   const { wallet_id, amount } = topUp.request
   const signed = deps.receipts.sign({
@@ -17,13 +18,13 @@ export function buildTopUpCompletion(
     charged: true,
     output_hash: null,
     verification: null,
-    settlement,
+    settlement: receiptSettlement(settlement, assertedBy),
   })
   const credit = { wallet_id, amount, amount_usdc: usdcFromMicro(topUp.priceMicro) }
   return {
     signed,
     body: {
-      before: { status: 'completed', run_id: topUp.id, ...credit, settlement },
+      before: { status: 'completed', run_id: topUp.id, ...credit, settlement, evidence: signed.evidence },
       after: { receipt_url: `/api/receipts/${receipt_id}` },
     },
     summary: { issued_at },

@@ -144,6 +144,7 @@ function draftTopUp(deps: RunDeps, request: TopUpRequest, payer: string): TopUp 
       pricing: { base_price_micro: amount, fee_micro: '0', pricing_version: deps.pricingVersion() },
       ruling: notAssessed(request, createdAt),
       input_hash: request.requestHash,
+      salt: deps.ids.salt(),
     },
   }
 }

@@ -771,6 +771,8 @@ export type Preauths = {
   ended_seq: bigint | null
   outcome: Generated<string>
   holds: Generated<unknown>
+  receipt_salt: string | null
+  payer: string | null
 }
 
 export type Receipts = {
