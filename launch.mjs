@@ -32,7 +32,8 @@ const child = spawn(node, ['--disable-warning=ExperimentalWarning', ...process.a
   stdio: 'inherit',
   env: { ...process.env, NODE_COMPILE_CACHE },
 })
-// Ctrl-C reaches the whole foreground process group; a signal sent to this process alone is forwarded.
+// Ctrl-C reaches the whole foreground process group; a signal sent to this process alone is forwarded. `npm start` replaces
+// npm's shell with this process (`exec`), because that shell would end without passing a signal on.
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP']) process.on(signal, () => child.kill(signal))
 child.on('error', (error) => {
   console.error(`Could not start ${node}: ${error.message}`)

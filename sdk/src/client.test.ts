@@ -5,7 +5,13 @@ import { generatePrivateKey } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test, vi } from 'vitest'
 import { startService, type TestService } from '../../server/test/harness.ts'
 import { type Client, CountersignError, createClient } from './client.ts'
-import { accountFromKey, type PayingAccount, payingFetch } from './pay.ts'
+import {
+  accountFromKey,
+  createDevelopmentAccount,
+  DevelopmentChainRefused,
+  type PayingAccount,
+  payingFetch,
+} from './pay.ts'
 
 let service: TestService
 let guest: Client
@@ -25,7 +31,7 @@ const expectError = async (call: Promise<unknown>): Promise<CountersignError> =>
 }
 
 async function fundedAccount(usdc: number): Promise<PayingAccount> {
-  const account = await accountFromKey(generatePrivateKey())
+  const account = await createDevelopmentAccount()
   await guest.post('/api/dev/faucet', { body: { address: account.address, amount_usdc: usdc } })
   return account
 }
@@ -143,6 +149,29 @@ test('text and binary responses are returned as string and bytes', async () => {
   const tile = await guest.get('/api/log/tile/{*}', { path: { '*': `0/000.p/${size}` } })
   expect(tile).toBeInstanceOf(Uint8Array)
   expect(tile).toHaveLength(32 * size)
+})
+
+test('it signs nothing for a development chain with a key that it did not make, unless that is allowed', async () => {
+  const account = await accountFromKey(generatePrivateKey())
+  await guest.post('/api/dev/faucet', { body: { address: account.address, amount_usdc: 1 } })
+  let signatures = 0
+  const counting: PayingAccount = {
+    address: account.address,
+    signTypedData: (message) => {
+      signatures += 1
+      return account.signTypedData(message)
+    },
+  }
+  const body = { task: 'Say hello.', agent_id: 'comedian-v1' }
+  const refusing = createClient({ baseUrl: service.url, fetch: await payingFetch(counting) })
+  await expect(refusing.post('/api/run', { body })).rejects.toThrow(DevelopmentChainRefused)
+  expect([signatures, await service.balance(account.address)]).toEqual([0, 1_000_000n])
+  const allowing = createClient({
+    baseUrl: service.url,
+    fetch: await payingFetch(counting, { allowDevelopmentChain: true }),
+  })
+  expect(await allowing.post('/api/run', { body })).toMatchObject({ status: 'completed' })
+  expect(signatures).toBe(1)
 })
 
 test('it never pays more than maxUsdc', async () => {

@@ -65,6 +65,8 @@ import { type Clock, systemClock } from './platform/clock.ts'
 import { type Config, usesEmbeddedChain } from './platform/config.ts'
 import { openDatabase } from './platform/db.ts'
 import { aliasRoutes } from './platform/deprecated-paths.ts'
+import { createDrain } from './platform/drain.ts'
+import { checkEncryptionKey } from './platform/encryption-canary.ts'
 import { createHttp } from './platform/http.ts'
 import { createIdempotency } from './platform/idempotency.ts'
 import { createIds } from './platform/ids.ts'
@@ -80,6 +82,7 @@ import { openSecretFolder } from './platform/secrets.ts'
 import { staticFileRoutes } from './platform/static-files.ts'
 import type { Supervised } from './platform/supervised.ts'
 import { noTracing } from './platform/tracing.ts'
+import { within } from './platform/within.ts'
 
 /** The composition root: with `app/` the only code that imports both modules and adapters. */
 export type Overrides = {
@@ -87,6 +90,8 @@ export type Overrides = {
   role?: 'serve' | 'work'
   /** Set in a process of `serve --workers`: the supervisor runs the embedded database and chain. */
   supervised?: Supervised | undefined
+  /** Called as soon as the embedded database runs: a process that is told to stop while it starts stops it too. */
+  onDatabase?: (postgres: EmbeddedPostgres) => void
   clock?: Clock
   log?: Log
   lane?: Lane
@@ -99,6 +104,8 @@ export type Overrides = {
 export type Service = Awaited<ReturnType<typeof createService>>
 
 const PARTITIONS_MS = 3_600_000
+/** A part that does not close in this time is left, so that the parts below it are closed. */
+const CLOSE_TIMEOUT_MS = 10_000
 
 export async function createService(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock
@@ -111,25 +118,30 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const dataDir = resolve(config.COUNTERSIGN_DATA_DIR)
   mkdirSync(dataDir, { recursive: true, mode: 0o700 })
   const secrets = openSecretFolder(dataDir)
-  const adminKey = config.ADMIN_KEY ?? secrets.readOrCreate('admin.key')
-  const signing = config.SIGNING_KEY ?? secrets.readOrCreate('signing.key')
-  const encryption = config.ENCRYPTION_KEY ?? secrets.readOrCreate('encryption.key')
+  const adminKey = config.ADMIN_KEY ?? secrets.readOrCreateFor('ADMIN_KEY')
+  const signing = config.SIGNING_KEY ?? secrets.readOrCreateFor('SIGNING_KEY')
+  const encryption = config.ENCRYPTION_KEY ?? secrets.readOrCreateFor('ENCRYPTION_KEY')
   const keys = createKeys({ signing, encryption, previousSigning: config.SIGNING_KEY_PREVIOUS })
   let address = `http://${config.HOST}:${config.PORT}`
   const publicUrl = () => config.PUBLIC_URL ?? address
 
   // Parts are closed in the opposite order of opening, also when the start fails half-way.
   const closers: (() => Promise<unknown>)[] = []
+  let stopDatabase: () => Promise<unknown> = async () => {}
+  const logFailure = (error: unknown) => log.warn({ err: error }, 'a component could not be closed')
   const close = async () => {
-    for (const closer of closers.splice(0).reverse())
-      await closer().catch((error) => log.warn({ err: error }, 'a component could not be closed'))
+    for (const closer of closers.splice(0).reverse()) await within(CLOSE_TIMEOUT_MS, closer()).catch(logFailure)
+    // Not under the time limit: a server that writes its last checkpoint has one of its own.
+    await stopDatabase().catch(logFailure)
   }
+  const drain = createDrain()
 
   const assemble = async () => {
     let postgres: EmbeddedPostgres | undefined
     if (!config.DATABASE_URL && !supervised) {
       postgres = await startEmbeddedPostgres({ dataDir, log })
-      closers.push(postgres.stop)
+      stopDatabase = postgres.stop
+      overrides.onDatabase?.(postgres)
     }
     const database = openDatabase(config.DATABASE_URL ?? supervised?.connection ?? postgres!.connection, {
       max: config.DATABASE_POOL,
@@ -139,6 +151,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const { db, pool } = database
     const jobs = createJobs({ db, clock, log }, metrics)
     await migrate(database)
+    await checkEncryptionKey(pool, keys)
     const notifications = await createNotifications(database, instance, log)
     closers.push(notifications.close)
 
@@ -218,6 +231,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       clock,
       asset,
       payTo,
+      isDevelopmentChain: chain.dev !== undefined,
     })
     const governance = composeGovernance(context, {
       tenants,
@@ -305,6 +319,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       limits,
       findSignedPayer: createSignedPayerFinder(asset),
       publicUrl,
+      drain,
       tracesRequests: tracing !== noTracing,
     })
     closers.push(() => app.close())
@@ -324,6 +339,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       health: createHealth({
         checks: { supabase: databaseState, redis: redisState },
         processes: () => supervised?.counts(),
+        isDraining: drain.isDraining,
       }),
       envCheck: () => checkEnv(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
     })
@@ -389,6 +405,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     }
   }
 
+  const shutdownDeadline = () => performance.now() + config.SHUTDOWN_SECONDS * 1000
+  const closeParts = async (parts: Awaited<ReturnType<typeof assemble>>, deadline: number) => {
+    await drain.closeConnections(parts.app, deadline).catch(logFailure)
+    // A sweep claims its work for a time, so that another process continues what is left here.
+    await within(Math.max(deadline - performance.now(), CLOSE_TIMEOUT_MS), parts.jobs.stop()).catch(logFailure)
+    await close()
+  }
+
   try {
     const parts = await assemble()
     return {
@@ -426,11 +450,14 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         parts.brokerage.start(pruning)
         parts.memory.start(pruning)
       },
-      async close() {
-        await parts.app.close()
-        await parts.jobs.stop()
-        await close()
+      /** Finishes what is under way or hands it over, within SHUTDOWN_SECONDS, and closes everything. */
+      async stop() {
+        const deadline = shutdownDeadline()
+        await drain.run(parts.app, deadline)
+        await closeParts(parts, deadline)
       },
+      /** Closes everything without notice. */
+      close: () => closeParts(parts, shutdownDeadline()),
     }
   } catch (error) {
     await close()

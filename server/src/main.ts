@@ -1,6 +1,6 @@
 import cluster from 'node:cluster'
 import { parseArgs } from 'node:util'
-import { ConfigError, readConfig } from './platform/config.ts'
+import { ConfigError, readConfig, requireProductionSettings } from './platform/config.ts'
 
 /** serve | migrate | work | demo | ledger-check | benchmark */
 const command = process.argv[2] ?? 'serve'
@@ -8,18 +8,26 @@ const command = process.argv[2] ?? 'serve'
 const commands: Record<string, () => Promise<void>> = {
   serve: async () => {
     const config = readConfig({ ...process.env, ...readWorkersFlag(process.argv.slice(3)) })
+    requireProductionSettings(config)
     // The processes of a supervisor have its settings, but are not supervisors themselves.
     if (config.WORKERS > 1 && cluster.isPrimary) return (await import('./commands/supervise.ts')).supervise(config)
     return (await import('./commands/serve.ts')).serve(config)
   },
-  work: async () => (await import('./commands/work.ts')).work(readConfig(process.env)),
+  work: async () => {
+    const config = readConfig(process.env)
+    requireProductionSettings(config)
+    return (await import('./commands/work.ts')).work(config)
+  },
   migrate: async () => (await import('./commands/migrate.ts')).migrateOnly(readConfig(process.env)),
   'ledger-check': async () =>
     process.exit(
       await (await import('./commands/ledger-check.ts')).ledgerCheck(readConfig(process.env), process.argv.slice(3)),
     ),
   benchmark: async () => (await import('./commands/benchmark.ts')).benchmark(readConfig(process.env)),
-  demo: async () => (await import('./commands/demo.ts')).demo(readConfig(process.env)),
+  demo: async () =>
+    (await import('./commands/demo.ts')).demo(readConfig(process.env), {
+      allowDevelopmentChain: process.argv.includes('--allow-development-chain'),
+    }),
 }
 
 /** `serve --workers N` is the setting WORKERS. */

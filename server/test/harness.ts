@@ -17,7 +17,7 @@ export const USDC = '0x833589fcd6edb6e08f4c7c32d4f71b54bda02913'
 
 export type TestService = Awaited<ReturnType<typeof startService>>
 
-const testEnv = {
+export const testEnv = {
   NODE_ENV: 'test',
   PORT: '0',
   LOG_LEVEL: 'silent',

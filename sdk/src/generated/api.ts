@@ -2858,6 +2858,11 @@ export interface components {
             workers_ready?: number;
             /** @description The process that does the background work. */
             background?: "running" | "restarting" | "off";
+            /**
+             * @description The service is being stopped: it finishes its work and takes no more.
+             * @enum {boolean}
+             */
+            draining?: true;
         };
         InclusionProofResponse: {
             receipt_id: string;
@@ -5042,7 +5047,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached. */
+            /** @description A dependency cannot be reached, or the service is being stopped. */
             503: {
                 headers: {
                     [name: string]: unknown;

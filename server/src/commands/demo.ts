@@ -2,13 +2,15 @@ import { readFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { verifyReceipt } from '@countersign/proof'
 import type { Config } from '../platform/config.ts'
+import { MADE_PAYER_FILE, PAYER_KEY_FILE } from './development-payer.ts'
+import { onStopSignal } from './stop-signals.ts'
 
 /** Shows a paid run in the terminal: discovery, 402, payment, output, receipt, verification. Starts a service if none runs. */
-export async function demo(config: Config) {
+export async function demo(config: Config, { allowDevelopmentChain = false } = {}) {
   const runningService = await findRunningService(config)
   const service = runningService ?? (await startService(config))
   try {
-    await runDemo(service.url, readPayerKey(config))
+    await runDemo(service.url, readPayer(config), allowDevelopmentChain)
   } finally {
     await service.stop()
   }
@@ -29,18 +31,23 @@ async function startService(config: Config): Promise<RunningService> {
     import('../platform/log.ts'),
   ])
   print('No service is running, so the demo starts one.')
-  const service = await createService({ ...config, PORT: 0 }, { log: createLog('silent') })
+  const starting = createService({ ...config, PORT: 0 }, { log: createLog('silent') })
+  const stop = async () => (await starting).close()
+  onStopSignal({ stop, stopAtOnce: stop })
+  const service = await starting
   const url = await service.listen()
   await fundDevelopmentPayer(service)
   return { url, stop: service.close }
 }
 
-function readPayerKey(config: Config): `0x${string}` {
-  const path = join(resolve(config.COUNTERSIGN_DATA_DIR), 'keys', 'dev-payer.key')
-  return readFileSync(path, 'utf8').trim() as `0x${string}`
+type DemoPayer = { privateKey: `0x${string}`; madeAddress: string }
+
+function readPayer(config: Config): DemoPayer {
+  const read = (name: string) => readFileSync(join(resolve(config.COUNTERSIGN_DATA_DIR), 'keys', name), 'utf8').trim()
+  return { privateKey: read(PAYER_KEY_FILE) as `0x${string}`, madeAddress: read(MADE_PAYER_FILE) }
 }
 
-async function runDemo(url: string, privateKey: `0x${string}`) {
+async function runDemo(url: string, { privateKey, madeAddress }: DemoPayer, allowDevelopmentChain: boolean) {
   const [{ privateKeyToAccount }, { ExactEvmScheme }, { wrapFetchWithPaymentFromConfig }] = await Promise.all([
     import('viem/accounts'),
     import('@x402/evm'),
@@ -62,6 +69,12 @@ async function runDemo(url: string, privateKey: `0x${string}`) {
   print(
     `network ${challenge.accepts[0].network}, asset ${challenge.accepts[0].asset}, pay to ${challenge.accepts[0].payTo}`,
   )
+
+  const isMade = account.address.toLowerCase() === madeAddress.toLowerCase()
+  if (challenge.accepts[0].extra.development === true && !isMade && !allowDevelopmentChain)
+    throw new Error(
+      `The service is on a development chain that has Base's id, and ${PAYER_KEY_FILE} is not the key that was made for it: with money on Base its signature would be live. Remove the file, or pass --allow-development-chain.`,
+    )
 
   printHeading('3. Pay with the official x402 client, unmodified')
   const payingFetch = wrapFetchWithPaymentFromConfig(fetch, {

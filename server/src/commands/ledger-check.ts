@@ -44,8 +44,8 @@ export async function ledgerCheck(config: Config, args: readonly string[]): Prom
 async function checkAgainstChain(config: Config, dataDir: string, database: Database, log: Log): Promise<Check[]> {
   const secrets = openSecretFolder(dataDir)
   const keys = createKeys({
-    signing: config.SIGNING_KEY ?? secrets.readOrCreate('signing.key'),
-    encryption: config.ENCRYPTION_KEY ?? secrets.readOrCreate('encryption.key'),
+    signing: config.SIGNING_KEY ?? secrets.readOrCreateFor('SIGNING_KEY'),
+    encryption: config.ENCRYPTION_KEY ?? secrets.readOrCreateFor('ENCRYPTION_KEY'),
   })
   const instance = randomBytes(12).toString('hex')
   const chain = await openChain({

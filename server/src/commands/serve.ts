@@ -1,16 +1,20 @@
-import { createService, type Service } from '../app.ts'
+import type { EmbeddedPostgres } from '../adapters/postgres/embedded.ts'
+import { createService, type Overrides, type Service } from '../app.ts'
 import type { Config } from '../platform/config.ts'
-import { openSupervised, type Supervised } from '../platform/supervised.ts'
+import { openSupervised } from '../platform/supervised.ts'
+import { within } from '../platform/within.ts'
 import { createCrashProbe } from './crash-probe.ts'
 import { fundDevelopmentPayer } from './development-payer.ts'
+import { onStopSignal } from './stop-signals.ts'
 
-const SHUTDOWN_MS = 10_000
+/** How long a second signal waits for the database server to stop. */
+const STOP_DATABASE_MS = 5_000
 
 export async function serve(config: Config) {
   const startedAt = performance.now()
   const supervised = openSupervised(process.env)
-  const service = await createService(config, { probe: createCrashProbe(process.env), supervised })
-  stopOnSignal(service, supervised)
+  const { service, isStopping } = await startStoppable(config, { probe: createCrashProbe(process.env), supervised })
+  if (isStopping()) return
   const address = await service.listen().catch(async (error) => {
     // Otherwise the embedded database server would keep running without its service.
     await service.close()
@@ -19,7 +23,9 @@ export async function serve(config: Config) {
   if (supervised) return supervised.announceReady(address)
   const isDevelopment = service.chain.dev && config.NODE_ENV !== 'production'
   const payer = isDevelopment ? await fundDevelopmentPayer(service) : undefined
-  printStart({ address, dataDir: service.dataDir, keyFolder: service.secrets.folder, payer, startedAt })
+  const { dataDir, secrets } = service
+  const isDevelopmentChain = service.chain.dev !== undefined
+  printStart({ address, dataDir, keyFolder: secrets.folder, payer, isDevelopmentChain, startedAt })
 }
 
 export function printStart(start: {
@@ -27,6 +33,7 @@ export function printStart(start: {
   dataDir: string
   keyFolder: string
   payer: { address: string; balanceUsdc: number } | undefined
+  isDevelopmentChain: boolean
   startedAt: number
   processes?: string
 }) {
@@ -42,6 +49,11 @@ export function printStart(start: {
       `  Keys        ${start.keyFolder} (admin key: admin.key)`,
       ...(start.processes ? [`  Processes   ${start.processes}`] : []),
       ...(payer ? [`  Payer       ${payer.address} has ${payer.balanceUsdc} test USDC (key: dev-payer.key)`] : []),
+      ...(start.isDevelopmentChain
+        ? [
+            "  Chain       for development, with Base's id and USDC address: never sign its 402s with a key that has money on Base",
+          ]
+        : []),
       '',
       payer ? '  Try it:     npm run demo' : `  Try it:     curl ${address}/api/pricing`,
       '',
@@ -49,18 +61,23 @@ export function printStart(start: {
   )
 }
 
-/** The first signal shuts down gracefully; a second one exits at once. */
-export function stopOnSignal(service: Service, supervised?: Supervised) {
-  let stopping = false
-  for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-    process.on(signal, async () => {
-      // Ctrl-C reaches the supervisor too, which then sends SIGTERM, so here neither counts as a second signal.
-      if (supervised && (stopping || signal === 'SIGINT')) return
-      if (stopping) process.exit(1)
-      stopping = true
-      setTimeout(() => process.exit(1), SHUTDOWN_MS).unref()
-      await service.close()
-      process.exit(0)
-    })
+/** Creates the service so that signals stop it, also while it is being created. */
+export async function startStoppable(
+  config: Config,
+  overrides: Overrides,
+): Promise<{ service: Service; isStopping: () => boolean }> {
+  let postgres: EmbeddedPostgres | undefined
+  const onDatabase = (started: EmbeddedPostgres) => {
+    postgres = started
   }
+  const starting = createService(config, { ...overrides, onDatabase })
+  const isStopping = onStopSignal({
+    stop: async () => {
+      const service = await starting.catch(() => undefined)
+      await service?.stop()
+    },
+    stopAtOnce: async () => postgres && (await within(STOP_DATABASE_MS, postgres.stop()).catch(() => undefined)),
+    isSupervised: overrides.supervised !== undefined,
+  })
+  return { service: await starting, isStopping }
 }

@@ -6,7 +6,7 @@ import { createChainReader } from '../adapters/chain/chain-reader.ts'
 import { serveChain } from '../adapters/chain/chain-server.ts'
 import { USDC } from '../adapters/chain/edr.ts'
 import { createSharedChain } from '../adapters/chain/shared-chain.ts'
-import { startEmbeddedPostgres } from '../adapters/postgres/embedded.ts'
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../adapters/postgres/embedded.ts'
 import { systemClock } from '../platform/clock.ts'
 import { type Config, ConfigError, usesEmbeddedChain } from '../platform/config.ts'
 import { type Database, openDatabase } from '../platform/db.ts'
@@ -16,14 +16,19 @@ import { migrate } from '../platform/migrate.ts'
 import { createProcessPool, type ProcessSpec } from '../platform/process-pool.ts'
 import { openSecretFolder } from '../platform/secrets.ts'
 import { type FromSupervisor, type MetricSeries, type ToSupervisor, toEnvironment } from '../platform/supervised.ts'
+import { within } from '../platform/within.ts'
 import { fundDevelopmentPayer } from './development-payer.ts'
 import { printStart } from './serve.ts'
+import { onStopSignal } from './stop-signals.ts'
 
 const BACKGROUND = 'background'
 const MAX_CONNECTIONS = 100
 const OWN_CONNECTIONS = 8
 const CHECK_CHAIN_MS = 2_000
 const READ_METRICS_MS = 2_000
+/** A process that has not ended this long after SHUTDOWN_SECONDS is killed. */
+const STOP_MARGIN_MS = 15_000
+const STOP_DATABASE_MS = 5_000
 
 /**
  * `serve --workers N`: runs the embedded database and chain, N processes that share the port and one that does the
@@ -45,37 +50,58 @@ export async function supervise(config: Config) {
 
   let pool: ReturnType<typeof createPool> | undefined
   let stopping: Promise<void> | undefined
-  const stop = (exitCode: number) => {
+  let postgres: EmbeddedPostgres | undefined
+  const onDatabase = (started: EmbeddedPostgres) => {
+    postgres = started
+    closers.push(started.stop)
+  }
+  const openShared = async () => {
+    const { database, connection } = await openSharedDatabase(config, dataDir, log, closers, onDatabase)
+    const chain = usesEmbeddedChain(config) ? await openChainOwner(config, database, log, closers) : undefined
+    return { connection, chain }
+  }
+  const shared = openShared()
+  const stop = () => {
     stopping ??= (async () => {
+      // What is being opened would otherwise outlive this process.
+      await shared.catch(() => undefined)
       const graceful = (await pool?.stop()) ?? true
       await closeShared()
-      process.exit(graceful ? exitCode : 1)
+      if (!graceful) throw new Error('A process did not end in time and was killed.')
     })()
     return stopping
   }
-  for (const signal of ['SIGINT', 'SIGTERM'] as const)
-    process.on(signal, () => {
-      if (!stopping) return void stop(0)
+  onStopSignal({
+    stop,
+    stopAtOnce: async () => {
       pool?.kill()
-      process.exit(1)
-    })
+      if (postgres) await within(STOP_DATABASE_MS, postgres.stop()).catch(() => undefined)
+    },
+  })
 
   try {
-    const { database, connection } = await openSharedDatabase(config, dataDir, log, closers)
-    const chain = usesEmbeddedChain(config) ? await openChainOwner(config, database, log, closers) : undefined
+    const { connection, chain } = await shared
     if (stopping) return
     pool = createPool({ ...config, PORT: port }, connection, log, (message) => {
       console.error(`${message} Stopping everything; its messages above say why.`)
-      void stop(1)
+      void stop().finally(() => process.exit(1))
     })
     const [{ address }] = (await pool.start()) as [{ address: string }]
     const payer =
       chain && config.NODE_ENV !== 'production' ? await fundDevelopmentPayer({ secrets, ...chain }) : undefined
-    printStart({ address, dataDir, keyFolder: secrets.folder, payer, startedAt, processes: describeProcesses(config) })
+    printStart({
+      address,
+      dataDir,
+      keyFolder: secrets.folder,
+      payer,
+      isDevelopmentChain: chain !== undefined,
+      startedAt,
+      processes: describeProcesses(config),
+    })
   } catch (error) {
     if (stopping) return
     console.error(error instanceof ConfigError ? error.message : error)
-    await stop(1)
+    await stop().finally(() => process.exit(1))
   }
 }
 
@@ -105,11 +131,17 @@ function checkSenderKeys(config: Config) {
     )
 }
 
-async function openSharedDatabase(config: Config, dataDir: string, log: Log, closers: (() => Promise<unknown>)[]) {
+async function openSharedDatabase(
+  config: Config,
+  dataDir: string,
+  log: Log,
+  closers: (() => Promise<unknown>)[],
+  onDatabase: (postgres: EmbeddedPostgres) => void,
+) {
   const connections = processCount(config) * (config.DATABASE_POOL + 1) + OWN_CONNECTIONS
   const settings = { max_connections: String(Math.max(MAX_CONNECTIONS, connections)) }
   const postgres = config.DATABASE_URL ? undefined : await startEmbeddedPostgres({ dataDir, log, settings })
-  if (postgres) closers.push(postgres.stop)
+  if (postgres) onDatabase(postgres)
   const database = openDatabase(config.DATABASE_URL ?? postgres!.connection, { max: 4, log })
   closers.push(database.close)
   await migrate(database)
@@ -195,6 +227,7 @@ function createPool(
   const pool = createProcessPool({
     processes,
     log,
+    stopTimeoutMs: config.SHUTDOWN_SECONDS * 1000 + STOP_MARGIN_MS,
     onMessage: (name, message) => void onMessage(name, message as ToSupervisor),
     onChange,
     onCrashLoop,

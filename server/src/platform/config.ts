@@ -80,6 +80,9 @@ const longSecret = (minLength: number) => (value: string) => {
   return value
 }
 
+/** The shortest secret that is accepted, from a setting or from its key file. */
+export const MIN_SECRET_LENGTH = { ADMIN_KEY: 24, SIGNING_KEY: 32, ENCRYPTION_KEY: 32 } as const
+
 const setting = <T>(row: Setting<T>) => row
 const optional = <T>(row: Omit<Setting<T | undefined>, 'fallback'>): Setting<T | undefined> => ({
   ...row,
@@ -90,7 +93,7 @@ export const settings = {
   NODE_ENV: setting({
     group: 'server',
     about:
-      '`production` makes the settings marked so required and disables the faucet and the RPC of the embedded chain',
+      '`production` makes the settings marked so required, and a facilitator or chain: the embedded one is for development, and its faucet and RPC are off',
     parse: oneOf('development', 'production', 'test'),
     fallback: 'development',
   }),
@@ -134,6 +137,13 @@ export const settings = {
     parse: oneOf('on', 'off'),
     fallback: 'on',
   }),
+  SHUTDOWN_SECONDS: setting({
+    group: 'server',
+    about:
+      'after a signal to stop, how long the work under way may take; what is left then is handed over to another process or the next start. Longer than RUN_DEADLINE_SECONDS, so that runs can end',
+    parse: integer(0, 3_600),
+    fallback: 130,
+  }),
   WORKERS: setting({
     group: 'server',
     about:
@@ -170,7 +180,7 @@ export const settings = {
   ADMIN_KEY: optional({
     group: 'admin',
     about: 'key of the administrative endpoints; generated once when absent',
-    parse: longSecret(24),
+    parse: longSecret(MIN_SECRET_LENGTH.ADMIN_KEY),
     secret: true,
     production: true,
   }),
@@ -201,7 +211,8 @@ export const settings = {
   }),
   FACILITATOR_URL: optional({
     group: 'payments',
-    about: 'x402 facilitators, in order of preference, separated by commas',
+    about:
+      'x402 facilitators, in order of preference, separated by commas; required in production unless CHAIN_RPC_URL and FACILITATOR_PRIVATE_KEY are set',
     parse: webAddresses,
   }),
   CHAIN_RPC_URL: optional({
@@ -238,14 +249,14 @@ export const settings = {
   SIGNING_KEY: optional({
     group: 'signing',
     about: 'secret that the signing keys derive from; generated once when absent',
-    parse: longSecret(32),
+    parse: longSecret(MIN_SECRET_LENGTH.SIGNING_KEY),
     secret: true,
     production: true,
   }),
   ENCRYPTION_KEY: optional({
     group: 'signing',
     about: 'secret that data at rest is encrypted with; generated once when absent',
-    parse: longSecret(32),
+    parse: longSecret(MIN_SECRET_LENGTH.ENCRYPTION_KEY),
     secret: true,
     production: true,
   }),
@@ -481,6 +492,17 @@ function checkCombinations(config: Config) {
     throw new ConfigError(`LANE_MODEL is missing: LANE_PROVIDER '${config.LANE_PROVIDER}' needs a model name.`)
   if (config.LANE_PROVIDER === 'openai-compatible' && !config.LANE_BASE_URL)
     throw new ConfigError("LANE_BASE_URL is missing: LANE_PROVIDER 'openai-compatible' needs an address.")
+}
+
+/** Stops a start in production that would make keys of its own or take payments on the embedded chain. */
+export function requireProductionSettings(config: Config) {
+  if (config.NODE_ENV !== 'production') return
+  const missing: string[] = settingNames.filter(
+    (name) => (settings[name] as Setting<unknown>).production && !config.provided.has(name),
+  )
+  if (usesEmbeddedChain(config)) missing.push('FACILITATOR_URL (or CHAIN_RPC_URL with FACILITATOR_PRIVATE_KEY)')
+  if (missing.length > 0)
+    throw new ConfigError(`NODE_ENV is production, and these settings are missing: ${missing.join(', ')}.`)
 }
 
 /** Payments run on the embedded chain unless the operator named a facilitator or a chain. */

@@ -19,6 +19,8 @@ declare module 'fastify' {
     paid?: boolean
     /** No rate limit. */
     unmetered?: boolean
+    /** Not work that a stopping service waits for: health, and streams that end with the service. */
+    uncounted?: boolean
     /** Public evidence that pages of any origin may fetch (CORS); it never depends on a credential. */
     evidence?: boolean
   }
@@ -28,6 +30,8 @@ declare module 'fastify' {
     reply: FastifyReply
     /** From `performance.now()`. */
     startedAt: number
+    /** Whether it counts as work under way. */
+    isUnderWay: boolean
     /** Counts this request against a subject (a key, a payer); throws the 429. The window is a minute unless it is given. */
     limitAs(subject: string, limit: number, windowMs?: number): Promise<void>
     /** Counts this request against the caller's address, once unless `again` is set; throws the 429. */

@@ -6,6 +6,7 @@ import { type Authenticate, type Caller, guest, type KeyScope, requireScope, req
 import { limitedAddress } from './client-network.ts'
 import type { Clock } from './clock.ts'
 import { isUnavailable } from './db.ts'
+import { createDrain, type Drain } from './drain.ts'
 import type { App } from './http-app.ts'
 import { HEADER_LIMIT, sendClientError } from './http-client-errors.ts'
 import { createMethodIndex } from './http-methods.ts'
@@ -31,6 +32,8 @@ export type HttpDeps = {
   publicUrl: () => string
   /** Proxies whose X-Forwarded-For is trusted; none unless the operator names them. */
   trustProxy?: string[]
+  /** Counts the requests under way, and refuses new ones when the service is being stopped. */
+  drain?: Drain
   /** Whether every request gets a span, which the framework's hooks begin and end. */
   tracesRequests?: boolean
 }
@@ -64,6 +67,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     frameworkErrors: (error, request, reply) => sendProblem(deps.log, error, request, reply),
   })
 
+  const { drain = createDrain() } = deps
   const takenAllowance = servePreparedResponses(app, {
     ...deps,
     anonymousPerMinute: deps.limits.anonymousPerMinute,
@@ -77,6 +81,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   app.decorateRequest<Caller | null>('caller', null)
   app.decorateRequest<FastifyReply | null>('reply', null)
   app.decorateRequest('startedAt', 0)
+  app.decorateRequest('isUnderWay', false)
   app.decorateRequest(
     'limitAs',
     async function (this: FastifyRequest, subject: string, limit: number, windowMs?: number) {
@@ -96,13 +101,14 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     request.startedAt = performance.now()
     request.caller = guest
     request.reply = reply
+    const { auth = 'none', unmetered, evidence, uncounted } = request.routeOptions.config
     try {
+      if (!uncounted) drain.begin(request)
       rejectNul(request)
       rejectRepeatedHeaders(request)
     } catch (error) {
       return done(error as Error)
     }
-    const { auth = 'none', unmetered, evidence } = request.routeOptions.config
     if (evidence) reply.header('access-control-allow-origin', '*')
     if (auth === 'none' && unmetered) return done()
     authenticate(deps, request)
@@ -111,6 +117,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       .then(() => done(), done)
   })
   app.addHook('onSend', (request, reply, payload, done) => {
+    drain.end(request)
+    if (drain.isDraining()) reply.header('connection', 'close')
     const route = request.routeOptions.url ?? 'unknown'
     // Requests that match no route have no start time.
     const ms = request.startedAt === 0 ? 0 : performance.now() - request.startedAt

@@ -209,7 +209,7 @@ export function basisRoutes(app: App, { basis, authenticate, metered, limits }: 
       // A HEAD response has no body, so its stream would stay open without sending anything.
       exposeHeadRoute: false,
       preHandler,
-      config,
+      config: { ...config, uncounted: true },
       schema: {
         operationId: 'streamBasis',
         tags,

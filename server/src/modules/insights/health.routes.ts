@@ -20,6 +20,9 @@ const HealthResponse = Type.Object(
         { description: 'The process that does the background work.' },
       ),
     ),
+    draining: Type.Optional(
+      Type.Literal(true, { description: 'The service is being stopped: it finishes its work and takes no more.' }),
+    ),
   },
   { title: 'HealthResponse', description: 'Whether the service and its dependencies can be reached.' },
 )
@@ -49,11 +52,11 @@ export function healthRoutes(app: App, deps: { health: Health; envCheck: () => E
         summary: 'Health of the service and its dependencies',
         response: {
           200: { ...HealthResponse, description: 'The service and its dependencies can be reached.' },
-          503: { ...HealthResponse, description: 'A dependency cannot be reached.' },
+          503: { ...HealthResponse, description: 'A dependency cannot be reached, or the service is being stopped.' },
         },
       },
       // Probes come often and from one address, and must not be rate-limited.
-      config: { unmetered: true },
+      config: { unmetered: true, uncounted: true },
     },
     async (_request, reply) => {
       const report = await deps.health.report()

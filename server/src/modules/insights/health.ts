@@ -9,6 +9,8 @@ export type HealthReport = {
   status: 'ok' | 'degraded'
   redis: DependencyState
   supabase: DependencyState
+  /** The service is being stopped and takes no more work. */
+  draining?: true
 } & Partial<ProcessHealth>
 
 export type Health = ReturnType<typeof createHealth>
@@ -19,6 +21,7 @@ export function createHealth(deps: {
   checks: HealthChecks
   timeoutMs?: number
   processes?: () => ProcessHealth | undefined
+  isDraining?: () => boolean
 }) {
   const timeoutMs = deps.timeoutMs ?? CHECK_TIMEOUT_MS
   let pendingReport: Promise<HealthReport> | undefined
@@ -28,8 +31,10 @@ export function createHealth(deps: {
       runCheck(deps.checks.redis, timeoutMs),
       runCheck(deps.checks.supabase, timeoutMs),
     ])
-    const degraded = [redis, supabase].includes('unreachable')
-    return { status: degraded ? 'degraded' : 'ok', redis, supabase, ...deps.processes?.() }
+    const draining = deps.isDraining?.() === true
+    const degraded = draining || [redis, supabase].includes('unreachable')
+    const status = degraded ? 'degraded' : 'ok'
+    return { status, redis, supabase, ...deps.processes?.(), ...(draining && { draining }) }
   }
 
   return {

@@ -24,6 +24,8 @@ export type PaymentsDeps = {
   clock: Clock
   asset: Hex
   payTo: Hex
+  /** Whether payments are made on the embedded chain. */
+  isDevelopmentChain?: boolean
 }
 
 export const MAX_TIMEOUT_SECONDS = 300
@@ -57,6 +59,7 @@ export function createPayments(deps: PaymentsDeps) {
   return {
     termsFor,
     quotes: deps.quotes,
+    isDevelopmentChain: deps.isDevelopmentChain === true,
 
     /** Undefined when the payment satisfies the terms; a refusal becomes a 402 with its reason. */
     async check(receivedPayment: ReceivedPayment, terms: PaymentTerms): Promise<Refusal | undefined> {

@@ -111,16 +111,26 @@ export type ChallengeInput = {
   /** Why the payment was refused; absent on a first call. */
   refusal?: { reason: string; message: string }
   extensions?: Record<string, unknown>
+  /** The embedded chain has Base's id and USDC's address: a signature of a key with money on Base would be live there. */
+  isDevelopmentChain?: boolean
 }
 
 /** v2 clients read the header first, v1 clients the body; the body also carries our own `error` and `message`. */
-export function buildChallenge({ terms, quote, resource, refusal, extensions }: ChallengeInput): Challenge {
+export function buildChallenge({
+  terms,
+  quote,
+  resource,
+  refusal,
+  extensions,
+  isDevelopmentChain,
+}: ChallengeInput): Challenge {
   const error = refusal?.reason ?? 'payment_required'
   const message =
     refusal?.message ??
     `This call costs ${usdcFromMicro(terms.amountMicro)} USDC. Pay it by x402 and send the same request again.`
   const amount = terms.amountMicro.toString()
   const { name, version } = terms.extra
+  const development = isDevelopmentChain ? { development: true } : {}
   const v2Challenge = {
     x402Version: 2,
     error,
@@ -133,7 +143,7 @@ export function buildChallenge({ terms, quote, resource, refusal, extensions }: 
         amount,
         payTo: terms.payTo,
         maxTimeoutSeconds: terms.maxTimeoutSeconds,
-        extra: { name, version, quote },
+        extra: { name, version, quote, ...development },
       },
     ],
     ...(extensions && { extensions }),
@@ -160,7 +170,7 @@ export function buildChallenge({ terms, quote, resource, refusal, extensions }: 
           payTo: terms.payTo,
           maxTimeoutSeconds: terms.maxTimeoutSeconds,
           asset: terms.asset,
-          extra: { name, version },
+          extra: { name, version, ...development },
         },
       ],
     },

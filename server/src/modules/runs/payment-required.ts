@@ -38,6 +38,7 @@ export function paymentRequiredResponse(deps: RunDeps, request: PricedRequest, r
     resource: { url, description },
     refusal,
     extensions,
+    isDevelopmentChain: deps.payments.isDevelopmentChain,
   })
   return { status: 402, headers, body: JSON.stringify({ ...body, request_id: request.requestId }) }
 }

@@ -241,6 +241,11 @@ export type EmbeddedChainOwner = {
   url: string
 }
 
+export type EncryptionCanary = {
+  id: number
+  sealed: string
+}
+
 export type EndedRuns = {
   id: string
   kind: string
@@ -1131,6 +1136,7 @@ export type DB = {
   chain_transactions: ChainTransactions
   decisions: Decisions
   embedded_chain_owner: EmbeddedChainOwner
+  encryption_canary: EncryptionCanary
   ended_runs: EndedRuns
   ended_runs_before: EndedRunsBefore
   ended_runs_default: EndedRunsDefault
