@@ -35,6 +35,8 @@ const DEADLINE_MS = 60_000
 const MAX_FINDINGS = 40
 const PROGRESS_REQUESTS = 5_000
 
+const LEAK = "shows another tenant's text"
+
 /** Refusals that a request gets before it belongs to an operation: method, path, headers and framing. */
 const protocolStatuses = [400, 401, 403, 404, 405, 406, 411, 413, 414, 415, 417, 429, 431]
 
@@ -85,7 +87,8 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
       const response = await send(wire, operation)
       sent += 1
       statuses[response.status] = (statuses[response.status] ?? 0) + 1
-      for (const fault of checkResponse(operation, wire, response, isForeign)) note(fault, response.text)
+      for (const fault of checkResponse(operation, wire, response, isForeign))
+        note(fault, fault === LEAK ? excerptAround(response.text, CANARY) : response.text)
       if (only !== undefined) print(`${request}\n${response.status} ${response.text.slice(0, 4_000)}`)
     } catch (error) {
       const { code, message } = error as { code?: string; message: string }
@@ -122,6 +125,11 @@ export async function fuzz(options: FuzzOptions): Promise<FuzzResult> {
   }
   close()
   return { findings, sent, reached, statuses }
+}
+
+const excerptAround = (text: string, word: string) => {
+  const at = text.indexOf(word)
+  return text.slice(Math.max(0, at - 500), at + 200)
 }
 
 async function reachOperations(
@@ -192,7 +200,7 @@ export function createFaultFinder(description: OpenApiDocument): FaultFinder {
     const { status, text } = response
     const faults: string[] = []
     const isAdmin = request.headers.some(([name, value]) => name === 'x-admin-key' && value === ADMIN_KEY)
-    if (!isAdmin && text.includes(CANARY)) faults.push("shows another tenant's text")
+    if (!isAdmin && text.includes(CANARY)) faults.push(LEAK)
     if (status >= 500 && !isDescribedUnavailable(operation, response)) return [...faults, `answers ${status}`]
     if (request.method === 'HEAD') return faults
     if (isForeign && (protocolStatuses.includes(status) || status < 400 || status === 501)) {

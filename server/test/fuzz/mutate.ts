@@ -432,7 +432,7 @@ function mutateHeaders(
       return changed('idempotency key')
     },
     () => {
-      set('x-api-key', random.pick(['', 'x', `cs_live_${'0'.repeat(48)}`, 'x'.repeat(5_000), '\u00ff\u0080']))
+      set('x-api-key', random.pick(['', 'x', `csk_${'0'.repeat(48)}`, 'x'.repeat(5_000), '\u00ff\u0080']))
       return changed('wrong API key', true)
     },
     () => {

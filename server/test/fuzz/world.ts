@@ -214,7 +214,8 @@ async function createVictimRows(make: Make, victim: Tenant, receiverUrl: string)
     side: 'long',
     quantity: 0.01,
     leverage: 2,
-    agent_id: CANARY,
+    // Public receipts name the agent.
+    agent_id: 'trader',
   })
   const policy = await post('/api/policies', { name: CANARY, constraints: { require_approval_above_usdc: 0.00001 } })
   const refused = await make('GET', '/api/decisions?limit=1', undefined, headers)

@@ -1,0 +1,47 @@
+// Runs what takes longer than `.ci/run` can bear, one after the other. `npm run test:soak -- fuzz mutation` runs some of it.
+import { spawn } from 'node:child_process'
+import { existsSync } from 'node:fs'
+
+const vitest = (...filters) => ['node_modules/vitest/vitest.mjs', 'run', ...filters]
+
+const soaks = [
+  { name: 'fuzz', about: '200,000 mutated requests', args: ['server/test/fuzz/main.ts', '--requests=200000'] },
+  {
+    name: 'abuse',
+    about: 'a victim beside each attack, the table printed',
+    args: vitest('server/test/abuse'),
+    needs: 'server/test/abuse',
+    env: { COUNTERSIGN_TESTS: 'long', COUNTERSIGN_SOAK: '1' },
+  },
+  { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
+]
+
+const names = process.argv.slice(2)
+const unknown = names.filter((name) => !soaks.some((soak) => soak.name === name))
+if (unknown.length > 0) {
+  console.error(`Unknown: ${unknown.join(', ')}. There are ${soaks.map(({ name }) => name).join(', ')}.`)
+  process.exit(2)
+}
+
+const run = ({ args, env }) =>
+  new Promise((resolve) =>
+    spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
+      stdio: 'inherit',
+      env: { ...process.env, ...env },
+    }).on('exit', (code) => resolve(code ?? 1)),
+  )
+
+const results = []
+for (const soak of soaks.filter(({ name }) => names.length === 0 || names.includes(name))) {
+  if (soak.needs && !existsSync(soak.needs)) {
+    console.log(`=== ${soak.name}: there is no ${soak.needs}`)
+    continue
+  }
+  console.log(`\n=== ${soak.name}: ${soak.about}`)
+  const started = Date.now()
+  const code = await run(soak)
+  results.push({ name: soak.name, code, minutes: ((Date.now() - started) / 60_000).toFixed(1) })
+}
+for (const { name, code, minutes } of results)
+  console.log(`${code === 0 ? 'passed' : 'FAILED'} ${name} (${minutes} min)`)
+process.exit(results.some(({ code }) => code !== 0) ? 1 : 0)
