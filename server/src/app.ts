@@ -146,11 +146,15 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const database = openDatabase(config.DATABASE_URL ?? supervised?.connection ?? postgres!.connection, {
       max: config.DATABASE_POOL,
       log,
+      statementTimeoutMs: config.DATABASE_STATEMENT_TIMEOUT_MS,
+      lockTimeoutMs: config.DATABASE_LOCK_TIMEOUT_MS,
     })
     closers.push(database.close)
     const { db, pool } = database
     const jobs = createJobs({ db, clock, log }, metrics)
-    await migrate(database)
+    const { tenantReads } = await migrate(database)
+    if (tenantReads.ok) database.secureReads()
+    else log.warn({ reason: tenantReads.reason }, 'tenants read without row-level security; see docs/operations.md')
     await checkEncryptionKey(pool, keys)
     const notifications = await createNotifications(database, instance, log)
     closers.push(notifications.close)

@@ -197,6 +197,18 @@ export const settings = {
     parse: integer(3, 200),
     fallback: 10,
   }),
+  DATABASE_STATEMENT_TIMEOUT_MS: setting({
+    group: 'database',
+    about: 'longest run time of one statement; migrations are exempt',
+    parse: integer(1_000, 600_000),
+    fallback: 30_000,
+  }),
+  DATABASE_LOCK_TIMEOUT_MS: setting({
+    group: 'database',
+    about: 'longest wait of a statement for a lock; the caller then gets a 503; migrations are exempt',
+    parse: integer(100, 600_000),
+    fallback: 20_000,
+  }),
   REDIS_URL: optional({
     group: 'cache',
     about: 'Redis for rate limits shared between processes',

@@ -1,7 +1,8 @@
-import { Kysely, PostgresDialect } from 'kysely'
+import { type DatabaseConnection, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { DB } from './generated/db.ts'
 import type { Log } from './log.ts'
+import { scopeConnection } from './tenant-reads.ts'
 
 export type Db = Kysely<DB>
 /** The first argument of every store function: the database or a transaction. */
@@ -19,6 +20,8 @@ export type Database = {
   pool: pg.Pool
   /** A client outside the pool, for LISTEN and for session-level advisory locks. */
   connect(): Promise<pg.Client>
+  /** From now on a tenant's reading requests see its own rows only; after the migrations have made the role. */
+  secureReads(): void
   close(): Promise<void>
 }
 
@@ -30,7 +33,12 @@ const types = {
   },
 } as pg.CustomTypesConfig
 
-export function openDatabase(connection: Connection, options: { max: number; log: Log }): Database {
+export type DatabaseOptions = { max: number; log: Log; statementTimeoutMs?: number; lockTimeoutMs?: number }
+
+const STATEMENT_TIMEOUT_MS = 30_000
+const LOCK_TIMEOUT_MS = 20_000
+
+export function openDatabase(connection: Connection, options: DatabaseOptions): Database {
   const address = typeof connection === 'string' ? { connectionString: connection } : connection
   const settings: pg.PoolConfig = {
     ...address,
@@ -39,7 +47,9 @@ export function openDatabase(connection: Connection, options: { max: number; log
     application_name: 'countersign',
     connectionTimeoutMillis: 5_000,
     idleTimeoutMillis: 30_000,
-    statement_timeout: 30_000,
+    statement_timeout: options.statementTimeoutMs ?? STATEMENT_TIMEOUT_MS,
+    // Below the statement's, so that an answer names the lock and is retried.
+    lock_timeout: options.lockTimeoutMs ?? LOCK_TIMEOUT_MS,
     idle_in_transaction_session_timeout: 30_000,
   }
   // An 'error' event without a listener would end the process when the connection of a checked-out client is lost.
@@ -48,10 +58,16 @@ export function openDatabase(connection: Connection, options: { max: number; log
   const pool = new pg.Pool(settings)
   pool.on('connect', logErrors)
   pool.on('error', (error) => options.log.warn({ err: error }, 'an idle database connection was lost'))
-  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool }) })
+  let secured = false
+  const onCreateConnection = async (connection: DatabaseConnection) => scopeConnection(connection, () => secured)
+  const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool, onCreateConnection }) })
   return {
     db,
     pool,
+    secureReads: () => {
+      secured = true
+    },
+    // Migrations and LISTEN use such a client: they may wait and work as long as they need.
     async connect() {
       const client = new pg.Client({
         ...address,

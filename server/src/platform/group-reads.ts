@@ -1,3 +1,5 @@
+import { outsideTenantReads } from './tenant-reads.ts'
+
 const MAX_KEYS = 256
 
 type Waiting<Key, Value> = {
@@ -36,6 +38,6 @@ export function groupReads<Key, Value>(
       if (inFlight >= maxInFlight) return
       inFlight += 1
       // After the requests that have already arrived in this turn of the event loop.
-      setImmediate(() => void drain())
+      setImmediate(() => outsideTenantReads(() => void drain()))
     })
 }

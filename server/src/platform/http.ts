@@ -18,6 +18,7 @@ import { allowanceHeaders, readRequestId, servePreparedResponses } from './prepa
 import { invalid, Problem, unauthorized } from './problem.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
+import { withTenantReads } from './tenant-reads.ts'
 
 export type HttpDeps = {
   log: Log
@@ -114,7 +115,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     authenticate(deps, request)
       .catch((error) => countUnauthorized(request, error))
       .then(() => meter(deps, request, takenAllowance(request.raw)))
-      .then(() => done(), done)
+      .then(() => continueRequest(request, done), done)
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     drain.end(request)
@@ -221,6 +222,12 @@ function rejectRepeatedHeaders(request: FastifyRequest) {
     if (seenHeaders?.includes(name)) throw invalid(`The header ${name} was sent more than once.`)
     seenHeaders = seenHeaders ? [...seenHeaders, name] : [name]
   }
+}
+
+/** A tenant's reading request sees that tenant's rows only, whatever a query forgets to ask. */
+function continueRequest({ method, caller }: FastifyRequest, done: () => void) {
+  if (caller.kind === 'tenant' && (method === 'GET' || method === 'HEAD')) withTenantReads(caller.tenantId, done)
+  else done()
 }
 
 async function authenticate(deps: HttpDeps, request: FastifyRequest) {
@@ -348,7 +355,7 @@ function validationMessage(error: FastifyErrorLike): string {
   const params = firstError.params as
     | { additionalProperty?: string; allowedValues?: unknown[]; tag?: string; tagValue?: unknown }
     | undefined
-  if (params?.tag !== undefined) return `${location}/${params.tag} '${params.tagValue}' is unknown.`
+  if (params?.tag !== undefined) return `${location}/${params.tag} ${quoteValue(params.tagValue)} is unknown.`
   if (params?.additionalProperty !== undefined)
     return `${location} has the unknown property '${params.additionalProperty}'.`
   if (params?.allowedValues) return `${location} must be one of ${params.allowedValues.join(', ')}.`
@@ -356,6 +363,9 @@ function validationMessage(error: FastifyErrorLike): string {
   if (constants.length > 0) return `${location} must be one of ${constants.join(', ')}.`
   return `${location} ${firstError.message ?? 'is not valid'}.`
 }
+
+/** A caller's value may be an object whose `toString` is no function, so it is never converted by a template. */
+const quoteValue = (value: unknown) => (typeof value === 'string' ? `'${value.slice(0, 80)}'` : 'of another type')
 
 /** A union of constants fails validation once for each constant; together they are the allowed values. */
 const allowedConstants = (error: FastifyErrorLike, path: string): unknown[] =>

@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto'
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import type { Database } from './db.ts'
+import { secureTenantReads, type TenantReads } from './tenant-reads.ts'
 
 const root = join(import.meta.dirname, '..', '..')
 
@@ -16,7 +17,9 @@ const sqlFiles = (folder: string) =>
  * The SQL functions under `sql/` are code, not data: when one of them changes, all are dropped and created again in one
  * transaction, because PostgreSQL cannot rename a parameter in place and a removed function must not live on.
  */
-export async function migrate(database: Pick<Database, 'connect'>): Promise<{ applied: string[] }> {
+export async function migrate(
+  database: Pick<Database, 'connect'>,
+): Promise<{ applied: string[]; tenantReads: TenantReads }> {
   const client = await database.connect()
   const applied: string[] = []
   try {
@@ -43,10 +46,10 @@ export async function migrate(database: Pick<Database, 'connect'>): Promise<{ ap
       await inTransaction(client, `${dropFunctions(text)}\n${text}`, 'sql', sha256)
       applied.push('sql')
     }
+    return { applied, tenantReads: await secureTenantReads(client) }
   } finally {
     await client.end()
   }
-  return { applied }
 }
 
 // Functions of earlier releases that no file under `sql/` defines any more. `any_word_of` and `claim_given_up` join them in

@@ -529,7 +529,7 @@ function mutatePayment(draft: FuzzDraft, random: Random, context: MutationContex
 
 const encodings = (random: Random, context: MutationContext): string =>
   random.pick<() => string>([
-    () => encodeURIComponent(texts(random, context).toWellFormed().slice(0, 400)),
+    () => encodeURIComponent(texts(random, context).slice(0, 400).toWellFormed()),
     () => encodeURIComponent(random.pick(context.victimIds)),
     () => encodeURIComponent(random.pick(context.ownIds)),
     () =>
@@ -596,8 +596,8 @@ function mutateUrl(draft: FuzzDraft, random: Random, context: MutationContext): 
   const value = random.chance(0.3)
     ? encodeURIComponent(
         asText(sample(described[0]?.schema ?? {}, random, context))
-          .toWellFormed()
-          .slice(0, 300),
+          .slice(0, 300)
+          .toWellFormed(),
       )
     : encodings(random, context)
   if (described.length === 0 || random.chance(0.15)) {

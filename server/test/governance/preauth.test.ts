@@ -671,6 +671,7 @@ describe('invalid input', () => {
         { type: 'payment.budget', currency: 'USDC', max: 2 },
       ],
     ],
+    ['a type that is an object without a text form', [{ type: { toString: 'text' } }]],
     ['a payee without a name', [{ type: 'payment.allowed_payees', allowed: [{}] }]],
     ['an invalid date', [{ type: 'payment.execution_date', not_before: 'soon' }]],
     ['a number as a date', [{ type: 'payment.execution_date', not_before: '1' }]],

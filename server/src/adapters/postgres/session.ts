@@ -1,5 +1,6 @@
 import { realpathSync } from 'node:fs'
 import pg from 'pg'
+import { READER_ROLE } from '../../platform/tenant-reads.ts'
 import { PORT } from './settings.ts'
 
 export const OWNER_ROLE = 'countersign'
@@ -69,13 +70,17 @@ function toSession(client: pg.Client, ended: Promise<void>, close: () => Promise
       return rows[0]?.others ?? 0
     },
     prepare: async () => {
-      const { rows } = await client.query<{ role: boolean; database: boolean }>(
+      const { rows } = await client.query<{ role: boolean; reader: boolean; database: boolean }>(
         `select exists (select from pg_roles where rolname = $1) as role,
+                exists (select from pg_roles where rolname = '${READER_ROLE}') as reader,
                 exists (select from pg_database where datname = $2) as database`,
         [OWNER_ROLE, DATABASE],
       )
       // Not a superuser: an SQL injection must not give access to files and programs.
       if (!rows[0]?.role) await createIfMissing(client, `create role ${OWNER_ROLE} login createdb`)
+      // The role of tenants' reads (`platform/tenant-reads.ts`), which the owner may not create itself.
+      if (!rows[0]?.reader) await createIfMissing(client, `create role ${READER_ROLE} nologin`)
+      await client.query(`grant ${READER_ROLE} to ${OWNER_ROLE}`)
       if (!rows[0]?.database) await createIfMissing(client, `create database ${DATABASE} owner ${OWNER_ROLE}`)
     },
     tryLockExclusively: async () => {

@@ -1,5 +1,6 @@
 import { sql } from 'kysely'
 import type { Db, Tx } from '../../../platform/db.ts'
+import { outsideTenantReads } from '../../../platform/tenant-reads.ts'
 import { type AccountDraft, type PaperAccount, type PaperOrder, revivePaperJson, toPaperJson } from './paper-account.ts'
 
 /**
@@ -47,19 +48,21 @@ export function createPaperStore(db: Db, venue: string): PaperStore {
 
     findOrder: (clientOrderId) => findOrder(db, clientOrderId),
 
+    // A paper broker is a party of its own: its book moves with time also when a tenant only looks at it.
     async open(draft, at) {
-      await db.transaction().execute(async (tx) => {
+      const openBook = async (tx: Tx) => {
         const { rows } = await sql`
           insert into paper_accounts (venue, account_id, book, active, looked_at)
           values (${venue}, ${draft.account.accountId}, ${toPaperJson(draft.account)}::jsonb, false, ${at})
           on conflict do nothing returning account_id
         `.execute(tx)
         if (rows.length === 1) await writeEffects(tx, venue, draft)
-      })
+      }
+      await outsideTenantReads(() => db.transaction().execute(openBook))
     },
 
     async change(accountId, at, step, clientOrderId) {
-      await db.transaction().execute(async (tx) => {
+      const changeBook = async (tx: Tx) => {
         const { rows } = await sql<{ book: unknown }>`
           select book from paper_accounts where venue = ${venue} and account_id = ${accountId} for update
         `.execute(tx)
@@ -73,7 +76,8 @@ export function createPaperStore(db: Db, venue: string): PaperStore {
           where venue = ${venue} and account_id = ${accountId}
         `.execute(tx)
         await writeEffects(tx, venue, draft)
-      })
+      }
+      await outsideTenantReads(() => db.transaction().execute(changeBook))
     },
 
     async listIdleAccounts(before, limit) {
