@@ -65,6 +65,7 @@ const CLOSED_TABLES = [
   'chain_permits',
   'chain_transactions',
   'embedded_chain_owner',
+  'encryption_canary',
   'idempotency_answers',
   'migrations',
   'nonces',
