@@ -74,6 +74,7 @@ import { createJobs } from './platform/jobs.ts'
 import { createKeys } from './platform/keys.ts'
 import { createLog, type Log } from './platform/log.ts'
 import { createMetrics } from './platform/metrics.ts'
+import { createMetricsReader, serveMetrics } from './platform/metrics-access.ts'
 import { migrate } from './platform/migrate.ts'
 import { createNotifications } from './platform/notifications.ts'
 import { operatorRoutes } from './platform/operator.routes.ts'
@@ -348,7 +349,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       envCheck: () => checkEnv(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
     })
     registerGauges(context)
-    operatorRoutes(app, metrics, supervised)
+    const readMetrics = createMetricsReader(metrics, supervised)
+    operatorRoutes(app, metrics, readMetrics, {
+      token: config.METRICS_TOKEN,
+      port: config.METRICS_PORT,
+      isProduction: config.NODE_ENV === 'production',
+    })
     app.get('/', { config: { unmetered: true } }, async (_request, reply) => reply.redirect('/docs'))
     staticFileRoutes(app, { base: '/docs', folder: join(import.meta.dirname, '../public'), index: 'docs.html' })
     staticFileRoutes(app, {
@@ -388,6 +394,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
 
     return {
       app,
+      readMetrics,
       db,
       database,
       jobs,
@@ -426,10 +433,23 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       dataDir,
       adminKey,
       publicUrl,
+      /** Where METRICS_PORT serves the metrics, once the service listens. */
+      metricsUrl: undefined as string | undefined,
       /** Listens, starts the background work and returns the address. */
       async listen(): Promise<string> {
         address = (await parts.app.listen({ host: config.HOST, port: config.PORT })).replace('[::1]', '127.0.0.1')
         await parts.chain.announce()
+        if (config.METRICS_PORT !== undefined) {
+          const server = await serveMetrics({
+            host: config.HOST,
+            port: config.METRICS_PORT,
+            token: config.METRICS_TOKEN,
+            contentType: metrics.registry.contentType,
+            read: parts.readMetrics,
+          })
+          closers.push(server.close)
+          this.metricsUrl = server.url
+        }
         if (config.BACKGROUND_WORK === 'on') this.work()
         return address
       },

@@ -14,7 +14,9 @@ export function createOfferReceipts(receipts: Pick<Receipts, 'issuer'>, clock: C
       const validUntil = new Date(clock.now().getTime() + QUOTE_VALIDITY_MS)
       return offerExtension([signOffer(receipts.issuer('quotes'), { resourceUrl, terms, acceptIndex: 0, validUntil })])
     },
-    delivered: (resourceUrl, paid) =>
-      receiptExtension(signReceiptExtension(receipts.issuer('receipts'), { resourceUrl, network: NETWORK, ...paid })),
+    delivered({ publicUrl, path }, paid) {
+      const content = { resourceUrl: `${publicUrl}${path}`, network: NETWORK, ...paid }
+      return receiptExtension(signReceiptExtension(receipts.issuer('receipts', publicUrl), content))
+    },
   }
 }

@@ -151,6 +151,18 @@ export const settings = {
     parse: integer(1, 64),
     fallback: 1,
   }),
+  METRICS_TOKEN: optional({
+    group: 'server',
+    about: 'token that GET /metrics takes as `Authorization: Bearer`',
+    parse: longSecret(16),
+    secret: true,
+  }),
+  METRICS_PORT: optional({
+    group: 'server',
+    about:
+      'port of its own for /metrics, on HOST; the API then has none. In production the API has /metrics only with METRICS_TOKEN',
+    parse: integer(0, 65535),
+  }),
   RATE_LIMIT_ANON_PER_MINUTE: setting({
     group: 'server',
     about:

@@ -24,7 +24,12 @@ const malformedRequest = {
 }
 
 /** A request that Node could not parse has no route and no reply object, so the error body is written to the socket. */
-export function sendClientError(failure: { code?: string }, socket: Socket, requestId: string) {
+export function sendClientError(
+  failure: { code?: string },
+  socket: Socket,
+  requestId: string,
+  transportSecurity?: string,
+) {
   if (failure.code === 'ECONNRESET' || socket.destroyed) return
   const { statusLine, ...error } = clientErrors[failure.code ?? ''] ?? malformedRequest
   const body = JSON.stringify({ ...error, request_id: requestId })
@@ -33,6 +38,7 @@ export function sendClientError(failure: { code?: string }, socket: Socket, requ
     `x-request-id: ${requestId}`,
     'content-type: application/json; charset=utf-8',
     `content-length: ${Buffer.byteLength(body)}`,
+    ...(transportSecurity ? [`strict-transport-security: ${transportSecurity}`] : []),
     'connection: close',
   ]
   if (socket.writable) socket.end(`${head.join('\r\n')}\r\n\r\n${body}`)

@@ -1,3 +1,4 @@
+import type { Server } from 'node:http'
 import swagger from '@fastify/swagger'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
@@ -14,7 +15,8 @@ import { describeErrors, openapiInfo } from './http-openapi.ts'
 import type { Ids } from './ids.ts'
 import type { Log } from './log.ts'
 import type { Metrics } from './metrics.ts'
-import { allowanceHeaders, readRequestId, servePreparedResponses } from './prepared-responses.ts'
+import { queuePipelinedRequests } from './pipelined-requests.ts'
+import { allowanceHeaders, readRequestId, repeatsHost, servePreparedResponses } from './prepared-responses.ts'
 import { invalid, Problem, unauthorized } from './problem.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
@@ -59,7 +61,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     bodyLimit: BODY_LIMIT,
     http: { maxHeaderSize: HEADER_LIMIT },
     requestTimeout: REQUEST_TIMEOUT_MS,
-    clientErrorHandler: (error, socket) => sendClientError(error, socket, deps.ids.next('req')),
+    clientErrorHandler: (error, socket) =>
+      sendClientError(error, socket, deps.ids.next('req'), readTransportSecurity(deps.publicUrl())),
     genReqId: (request) => readRequestId(request.headers, deps.ids),
     routerOptions: { ignoreTrailingSlash: true, maxParamLength: 256 },
     trustProxy: deps.trustProxy,
@@ -75,7 +78,9 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
     checkedHeaders: singleHeaders,
     enabled: !deps.tracesRequests,
     socketIsCaller: deps.trustProxy === undefined,
+    transportSecurity: () => readTransportSecurity(deps.publicUrl()),
   })
+  queuePipelinedRequests(app.server as Server)
   useStrictBodies(app)
   useValidators(app)
   const methods = createMethodIndex(app)
@@ -99,6 +104,8 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   // Callbacks instead of promises, so that routes without authentication and rate limit have no overhead.
   app.addHook('onRequest', (request, reply, done) => {
     reply.header('x-request-id', request.id).header('x-content-type-options', 'nosniff')
+    const transportSecurity = readTransportSecurity(deps.publicUrl())
+    if (transportSecurity) reply.header('strict-transport-security', transportSecurity)
     request.startedAt = performance.now()
     request.caller = guest
     request.reply = reply
@@ -120,6 +127,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   app.addHook('onSend', (request, reply, payload, done) => {
     drain.end(request)
     if (drain.isDraining()) reply.header('connection', 'close')
+    if (isPrivate(request) && !reply.hasHeader('cache-control')) reply.header('cache-control', 'no-store')
     const route = request.routeOptions.url ?? 'unknown'
     // Requests that match no route have no start time.
     const ms = request.startedAt === 0 ? 0 : performance.now() - request.startedAt
@@ -213,8 +221,21 @@ function rejectNul(request: FastifyRequest) {
   if (request.raw.url!.includes('%00')) throw invalid('The URL contains a NUL character.')
 }
 
+const ONE_YEAR_SECONDS = 31_536_000
+
+/** Browsers that reached the service over https once do not use http for it again. */
+const readTransportSecurity = (publicUrl: string) =>
+  publicUrl.startsWith('https:') ? `max-age=${ONE_YEAR_SECONDS}` : undefined
+
+/** What a tenant or the operator is answered must not stay in a cache. Public evidence does not depend on the caller. */
+function isPrivate({ caller, routeOptions }: FastifyRequest): boolean {
+  const { auth, evidence } = routeOptions.config
+  return !evidence && (caller?.kind === 'tenant' || auth === 'tenant' || auth === 'admin')
+}
+
 function rejectRepeatedHeaders(request: FastifyRequest) {
   const raw = request.raw.rawHeaders
+  if (repeatsHost(raw)) throw invalid('The header host was sent more than once.')
   let seenHeaders: string[] | undefined
   for (let index = 0; index < raw.length; index += 2) {
     const name = raw[index]!.toLowerCase()

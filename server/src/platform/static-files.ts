@@ -1,6 +1,7 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { extname, join } from 'node:path'
 import type { App } from './http-app.ts'
+import { compressResponse, type PreparedResponse, prepareResponse, sendPrepared } from './prepared-responses.ts'
 
 const contentTypes: Record<string, string> = {
   '.html': 'text/html; charset=utf-8',
@@ -9,6 +10,8 @@ const contentTypes: Record<string, string> = {
   '.svg': 'image/svg+xml',
   '.woff2': 'font/woff2',
 }
+
+const isCompressible = (file: string) => extname(file) !== '.woff2'
 
 const CONTENT_SECURITY_POLICY =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; font-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'self'; frame-ancestors 'none'"
@@ -24,20 +27,24 @@ export function staticFileRoutes(
   const { base, folder, index, everyPath } = options
   if (!existsSync(join(folder, index))) return
   const serve = (url: string, file: string) => {
-    const body = readFileSync(join(folder, file))
+    const original = prepareResponse(readFileSync(join(folder, file)))
+    // Compressed with the first request, so that the start does not wait for files that nobody asks for.
+    let response: Promise<PreparedResponse> | undefined
+    const prepare = () => {
+      response ??= isCompressible(file) ? compressResponse(original) : Promise.resolve(original)
+      return response
+    }
     const type = contentTypes[extname(file)] ?? 'application/octet-stream'
     // The name of a built asset contains its hash, so it may be cached; a page may not.
     const cache = file.startsWith('assets/') ? 'public, max-age=31536000, immutable' : 'no-cache'
-    app.get(url, { config: { unmetered: true } }, async (_request, reply) =>
-      reply
-        .headers({
-          'content-type': type,
-          'content-security-policy': CONTENT_SECURITY_POLICY,
-          'referrer-policy': 'no-referrer',
-          'cache-control': cache,
-        })
-        .send(body),
-    )
+    app.get(url, { config: { unmetered: true } }, async (request, reply) => {
+      reply.headers({
+        'content-security-policy': CONTENT_SECURITY_POLICY,
+        'referrer-policy': 'no-referrer',
+        'cache-control': cache,
+      })
+      return sendPrepared(request, reply, await prepare(), type)
+    })
   }
   serve(base, index)
   if (everyPath) serve(`${base}/*`, index)

@@ -67,7 +67,11 @@ test('logs are asked for in bounded ranges of blocks', async () => {
 })
 
 test('two processes in production share the chain without the RPC, and neither offers it', async () => {
-  const env = { NODE_ENV: 'production', RATE_LIMIT_ANON_PER_MINUTE: '0' }
+  const env = {
+    NODE_ENV: 'production',
+    RATE_LIMIT_ANON_PER_MINUTE: '0',
+    ENCRYPTION_KEY: 'one-key-for-both-of-these-processes',
+  }
   const owner = await startService({ env })
   const databaseUrl = owner.service.config.DATABASE_URL!
   const second = await startService({ env, databaseUrl })

@@ -168,8 +168,8 @@ export function createReceipts(deps: ReceiptsDeps) {
     jwks,
 
     /** The signer of the x402 extension `offer-receipt`. */
-    issuer: (purpose: 'quotes' | 'receipts'): Issuer => ({
-      did: didOfUrl(deps.publicUrl()),
+    issuer: (purpose: 'quotes' | 'receipts', publicUrl = deps.publicUrl()): Issuer => ({
+      did: didOfUrl(publicUrl),
       signer: deps.keys.signer(purpose),
     }),
 

@@ -1,6 +1,7 @@
 import { sha256 } from '../../platform/canonical.ts'
 import { isStorableText } from '../../platform/storable-text.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
+import { paymentMethodOf } from './draft-receipt.ts'
 import type { Lane, LaneResult } from './lane.ts'
 import type { Failure, Run, RunResult } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -66,6 +67,7 @@ async function execute(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
     ),
     receipt_id: deps.ids.next('rcpt'),
     issued_at: deps.clock.now().toISOString(),
+    ...(paymentMethodOf(run) === 'x402' && { public_url: deps.publicUrl() }),
   }
 }
 

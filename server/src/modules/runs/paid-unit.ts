@@ -67,10 +67,12 @@ export type RunResult = {
   actions: unknown[]
   receipt_id: string
   issued_at: string
+  /** Of the process that did the work; the header of an x402 payment's answer names it. */
+  public_url?: string
 }
 
 /** A top-up has no work; only the id and the time of its receipt are kept. */
-export type TopUpResult = Pick<RunResult, 'receipt_id' | 'issued_at'>
+export type TopUpResult = Pick<RunResult, 'receipt_id' | 'issued_at' | 'public_url'>
 
 export type UnitResult = RunResult | TopUpResult
 

@@ -21,9 +21,9 @@ export function replayHeaders(deps: HeaderDeps, run: RunRow, settlement: Settlem
   const { payer, transaction, amount_micro: amountMicro, reason } = settlement
   const success = run.state === 'completed'
   const unit = { kind: run.kind, payer, terms: run.terms as RunTerms }
-  const { issued_at } = (run.result ?? {}) as { issued_at?: string }
+  const { issued_at, public_url } = (run.result ?? {}) as { issued_at?: string; public_url?: string }
   return paymentResponseHeaders({
-    ...(success && issued_at && { extensions: deliveryExtension(deps, unit, issued_at, transaction) }),
+    ...(success && issued_at && { extensions: deliveryExtension(deps, unit, { issued_at, public_url }, transaction) }),
     success,
     // A payment that arrived after its run had failed belongs to its refund, not to this response.
     transaction: success ? (transaction ?? '') : '',
@@ -33,15 +33,18 @@ export function replayHeaders(deps: HeaderDeps, run: RunRow, settlement: Settlem
   })
 }
 
-/** Signed with the time at which the result was stored, so that a replayed response has the same bytes. */
+/**
+ * Signed with the time at which the result was stored and the address of the process that stored it, so that a response
+ * has the same bytes whichever process completes or replays it.
+ */
 export function deliveryExtension(
   deps: HeaderDeps,
   unit: { kind: string; payer: string; terms: { wallet_id: string | null } },
-  issuedAt: string,
+  result: { issued_at: string; public_url?: string | undefined },
   transaction: string | null,
 ) {
   if (transaction === null) return undefined
   const path = unit.kind === 'topup' ? `/api/wallets/${unit.terms.wallet_id}/topup` : `/api/${unit.kind}`
-  const delivery = { payer: unit.payer, issuedAt: new Date(issuedAt), transaction }
-  return deps.offerReceipt.delivered(`${deps.publicUrl()}${path}`, delivery)
+  const delivery = { payer: unit.payer, issuedAt: new Date(result.issued_at), transaction }
+  return deps.offerReceipt.delivered({ publicUrl: result.public_url ?? deps.publicUrl(), path }, delivery)
 }

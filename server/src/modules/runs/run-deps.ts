@@ -64,5 +64,8 @@ export type LaneRoute = {
 /** The x402 extension `offer-receipt`: signs the price in the 402 and the delivery in the response. */
 export type OfferReceipt = {
   offered(resourceUrl: string, terms: PaymentTerms): Record<string, unknown>
-  delivered(resourceUrl: string, paid: { payer: string; issuedAt: Date; transaction: string }): Record<string, unknown>
+  delivered(
+    resource: { publicUrl: string; path: string },
+    paid: { payer: string; issuedAt: Date; transaction: string },
+  ): Record<string, unknown>
 }

@@ -39,7 +39,7 @@ export function buildCompletion(deps: RunDeps, unit: PaidUnit, result: UnitResul
   const headers = responseHeaders(unit, {
     success: true,
     transaction: transaction ?? '',
-    extensions: deliveryExtension(deps, unit, result.issued_at, transaction),
+    extensions: deliveryExtension(deps, unit, result, transaction),
   })
   return {
     response: { status: 200, body: insertReceipt(answer, signed.row.body), headers },
@@ -85,7 +85,7 @@ function buildRunCompletion(
 ) {
   const signed = signCompletion(deps, run, result, receiptSettlement(settlement, assertedBy))
   const { id: run_id, agentId: agent_id, priceMicro } = run
-  const { issued_at, verification, execution } = result
+  const { issued_at, public_url, verification, execution } = result
   const { latency_ms, usage } = execution
   return {
     signed,
@@ -96,6 +96,7 @@ function buildRunCompletion(
     summary: {
       output_hash: signed.evidence.output_hash,
       issued_at,
+      ...(public_url && { public_url }),
       verification: { grade: verification.grade },
     },
     figures: { cost_usd: usage.cost_usd, latency_ms },

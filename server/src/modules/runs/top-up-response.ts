@@ -7,7 +7,7 @@ import type { RunDeps } from './run-deps.ts'
 export function buildTopUpCompletion(
   deps: RunDeps,
   topUp: TopUp,
-  { receipt_id, issued_at }: UnitResult,
+  { receipt_id, issued_at, public_url }: UnitResult,
   settlement: SettlementSummary,
   assertedBy: AssertedBy,
 ) {
@@ -27,7 +27,7 @@ export function buildTopUpCompletion(
       before: { status: 'completed', run_id: topUp.id, ...credit, settlement, evidence: signed.evidence },
       after: { receipt_url: `/api/receipts/${receipt_id}` },
     },
-    summary: { issued_at },
+    summary: { issued_at, public_url },
     figures: { cost_usd: null, latency_ms: null },
     event: { type: 'wallet.topped_up', data: { ...credit, run_id: topUp.id, receipt_id } },
   }

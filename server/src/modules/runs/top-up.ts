@@ -48,7 +48,11 @@ export const createTopUp =
       settlement: { payment, terms },
     }
     const topUp = draftTopUp(deps, request, paymentMethod.payer)
-    const result: TopUpResult = { receipt_id: deps.ids.next('rcpt'), issued_at: deps.clock.now().toISOString() }
+    const result: TopUpResult = {
+      receipt_id: deps.ids.next('rcpt'),
+      issued_at: deps.clock.now().toISOString(),
+      public_url: deps.publicUrl(),
+    }
     const responseToFirst = await admitTopUp(deps, request, topUp, paymentMethod, result)
     if (responseToFirst) return responseToFirst
     deps.afterStep('keep')
