@@ -172,13 +172,13 @@ begin
   perform audit_event(input->'audit');
 end $$;
 
--- Records that a payout is paid or cancelled; only the first caller does. input: {id, state: paid|cancelled, transaction?, at, ledger_id, audit?}
+-- Records that a payout is paid, cancelled or failed; only the first caller does. input: {id, state: paid|cancelled|failed, transaction?, at, ledger_id, audit?}
 create or replace function end_payout(input jsonb) returns boolean language plpgsql as $$
 declare
   ended payouts;
   at timestamptz := (input->>'at')::timestamptz;
 begin
-  update payouts set state = input->>'state', transaction = input->>'transaction', reason = null, next_attempt_at = null, updated_at = at
+  update payouts set state = input->>'state', transaction = input->>'transaction', reason = case when input->>'state' = 'failed' then reason end, next_attempt_at = null, updated_at = at
   where id = input->>'id' and state = 'pending' returning * into ended;
   if not found then
     return false;
@@ -207,8 +207,8 @@ create or replace function claim_payouts(at timestamptz, lease interval, max_row
 $$;
 
 -- Records a failed attempt and when to try again: after two seconds, then with back-off up to a minute.
-create or replace function note_payout(payout text, failure_reason text, at timestamptz) returns void language sql as $$
-  update payouts set reason = failure_reason, attempts = attempts + 1, updated_at = at,
+create or replace function note_payout(payout text, failure_reason text, refused_until bigint, at timestamptz) returns void language sql as $$
+  update payouts set reason = failure_reason, refused_until = note_payout.refused_until, attempts = attempts + 1, updated_at = at,
     next_attempt_at = at + make_interval(secs => least(60, 2 * 2 ^ least(attempts, 10)))
   where id = payout and state = 'pending'
 $$;

@@ -3225,7 +3225,7 @@ export interface components {
         Payout: {
             payout_id: string;
             kind: "withdrawal" | "refund";
-            status: "pending" | "paid" | "cancelled";
+            status: "pending" | "paid" | "cancelled" | "failed";
             method: "chain" | "manual";
             tenant_id: string | null;
             wallet_id: string | null;
@@ -9061,7 +9061,7 @@ export interface operations {
                 limit?: number;
                 /** @description next_cursor of the page before */
                 cursor?: string;
-                state?: "pending" | "paid" | "cancelled";
+                state?: "pending" | "paid" | "cancelled" | "failed";
             };
             header?: never;
             path?: never;

@@ -1,6 +1,7 @@
 import { type DatabaseConnection, Kysely, PostgresDialect } from 'kysely'
 import pg from 'pg'
 import type { DB } from './generated/db.ts'
+import { watchForHungServer } from './hung-database.ts'
 import type { Log } from './log.ts'
 import { scopeConnection } from './tenant-reads.ts'
 
@@ -61,25 +62,23 @@ export function openDatabase(connection: Connection, options: DatabaseOptions): 
   let secured = false
   const onCreateConnection = async (connection: DatabaseConnection) => scopeConnection(connection, () => secured)
   const db = new Kysely<DB>({ dialect: new PostgresDialect({ pool, onCreateConnection }) })
+  // Migrations and LISTEN use such a client: they may wait and work as long as they need.
+  const connect = async () => {
+    const client = new pg.Client({ ...address, types, application_name: 'countersign', connectionTimeoutMillis: 5_000 })
+    logErrors(client)
+    await client.connect()
+    return client
+  }
+  const stopWatching = watchForHungServer(pool, connect, options.log)
   return {
     db,
     pool,
     secureReads: () => {
       secured = true
     },
-    // Migrations and LISTEN use such a client: they may wait and work as long as they need.
-    async connect() {
-      const client = new pg.Client({
-        ...address,
-        types,
-        application_name: 'countersign',
-        connectionTimeoutMillis: 5_000,
-      })
-      logErrors(client)
-      await client.connect()
-      return client
-    },
+    connect,
     async close() {
+      stopWatching()
       // Kysely ends the pool only if it has used it.
       await db.destroy()
       if (!pool.ending) await pool.end()

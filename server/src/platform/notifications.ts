@@ -1,6 +1,7 @@
 import type pg from 'pg'
 import type { Database } from './db.ts'
 import type { Log } from './log.ts'
+import { within } from './within.ts'
 
 /**
  * Invalidates caches in every process over LISTEN and NOTIFY (a revoked key, a new price). After a lost connection
@@ -12,6 +13,8 @@ export type Notifications = {
 }
 
 const RETRY_MS = 500
+/** A query on the listening connection that takes longer means that the connection is dead. */
+const QUERY_TIMEOUT_MS = 10_000
 
 /**
  * `instance` identifies this process. The listening connection holds an advisory lock of that name, by which others see
@@ -34,12 +37,33 @@ export async function createNotifications(
     })
     newClient.on('error', () => newClient.end().catch(() => {}))
     newClient.on('end', () => {
+      if (client !== newClient) return
       client = undefined
       if (!closed) setTimeout(reconnect, RETRY_MS).unref()
     })
-    await newClient.query(`select pg_advisory_lock(hashtextextended($1, 0))`, [`instance:${instance}`])
-    await newClient.query([...listeners.keys()].map((channel) => `listen "${channel}"`).join(';') || 'select 1')
-    client = newClient
+    try {
+      // Before the lock, which may have to be waited for: until then caches would be stale.
+      await within(
+        QUERY_TIMEOUT_MS,
+        newClient.query([...listeners.keys()].map((channel) => `listen "${channel}"`).join(';') || 'select 1'),
+      )
+      client = newClient
+      await takeLock(newClient)
+    } catch (error) {
+      if (client === newClient) client = undefined
+      newClient.end().catch(() => {})
+      throw error
+    }
+  }
+
+  /** A connection that this process lost may hold the lock until the database notices; then it is tried again and again. */
+  const takeLock = async (holder: pg.Client): Promise<void> => {
+    const lock = `select pg_try_advisory_lock(hashtextextended($1, 0)) as taken`
+    const { rows } = await within(QUERY_TIMEOUT_MS, holder.query<{ taken: boolean }>(lock, [`instance:${instance}`]))
+    if (rows[0]?.taken) return
+    setTimeout(() => {
+      if (client === holder && !closed) takeLock(holder).catch(() => holder.end().catch(() => {}))
+    }, RETRY_MS).unref()
   }
 
   const reconnect = async () => {

@@ -34,8 +34,13 @@ const childrenOf = (parent: number) =>
 /** The postmaster first when it is stopped, so that it does not start others meanwhile. */
 function signalServer(signal: 'SIGSTOP' | 'SIGCONT') {
   const pid = postmaster()
-  process.kill(pid, signal)
-  for (const child of childrenOf(pid)) process.kill(child, signal)
+  for (const target of [pid, ...childrenOf(pid)]) {
+    try {
+      process.kill(target, signal)
+    } catch {
+      // It ended meanwhile.
+    }
+  }
 }
 
 test('while the database hangs every request is answered with 503, and afterwards all is well again', async () => {

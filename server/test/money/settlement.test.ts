@@ -98,6 +98,7 @@ describe('a withdrawal', () => {
         asset: USDC,
         automatic: false,
         send: () => Promise.reject(new Error('must not be called')),
+        checkRefused: () => Promise.reject(new Error('must not be called')),
         proves: async (transaction) => transaction === paidTransaction,
       },
       finishRefund: () => Promise.reject(new Error('not a refund')),
@@ -167,6 +168,117 @@ describe('a withdrawal', () => {
     expect(await rail.proves(transaction, to, 50_000n)).toBe(true)
     expect(await rail.proves(transaction, to, 50_001n)).toBe(false)
     expect(await rail.proves(`0x${'0'.repeat(64)}`, to, 50_000n)).toBe(false)
+  })
+})
+
+test('a lane that was paused after its quote runs nothing and charges nothing', async () => {
+  const payer = await world.payer(1)
+  const tenant = await world.tenantWithWallet(0.1)
+  const setStatus = (status: string) => world.call('PATCH', '/api/lane/comedian-v1', { status }, world.admin)
+  const payment = await signPayment(payer, readChallenge((await world.post('/api/run', joke)).headers))
+  const { body: route } = await world.post('/api/route', { task: joke.task, agent_id: 'comedian-v1' })
+  const fromWallet = { task: joke.task, quote: route.quote, payment: { wallet_id: tenant.walletId } }
+  await setStatus('paused')
+  try {
+    for (const response of [
+      await world.post('/api/run', joke, payment),
+      await world.post('/api/run', fromWallet, tenant.headers),
+    ]) {
+      expect(response.status, response.text).toBe(400)
+      expect(response.body).toMatchObject({ error: 'invalid_request', message: expect.stringContaining('not active') })
+    }
+    expect(await world.balance(payer.address)).toBe(1_000_000n)
+    expect(await world.balanceOf(tenant)).toMatchObject({ available: '100000', reserved: '0' })
+  } finally {
+    await setStatus('active')
+  }
+  // The payment was not used: once the lane is back, it pays for its request.
+  expect((await world.post('/api/run', joke, payment)).status).toBe(200)
+})
+
+/** A token that blocks the receiver: every transfer to it reverts. Everything else is the service's own. */
+describe('a withdrawal that the token refuses', () => {
+  const TRANSACTION = `0x${'cd'.repeat(32)}` as const
+  const openRefused = async () => {
+    const tenant = await world.tenantWithWallet(0.3)
+    const now = Date.now()
+    const state = { ms: now, headTime: BigInt(Math.floor(now / 1000)), settled: 0, arrived: false }
+    const clock = { now: () => new Date(state.ms) }
+    const to = tenant.payer.address
+    const refusal = { reason: 'invalid_exact_evm_transaction_simulation_failed', message: 'account is blacklisted' }
+    const transfer = { from: await world.payee(), to, value: 100_000n, block: 1n }
+    const chain = {
+      headTime: async () => state.headTime,
+      authorization: async () => (state.arrived ? { used: true, transaction: TRANSACTION, transfer } : { used: false }),
+    }
+    const facilitator = {
+      settle: async () => {
+        state.settled += 1
+        return { state: 'failed', ...refusal }
+      },
+      verify: async () => ({ valid: false, ...refusal }),
+    }
+    const keys = createKeys({ signing: 'a secret of this test', encryption: 'another' })
+    const rail = createPayoutRail({
+      facilitator,
+      chain,
+      clock,
+      asset: USDC,
+      payTo: await world.payee(),
+      sign: async () => '0x',
+    } as unknown as Parameters<typeof createPayoutRail>[0])
+    const payouts = createPayouts({
+      db: world.db,
+      clock,
+      ids: createIds(clock),
+      log: silent,
+      idempotency: createIdempotency({ db: world.db, keys, clock }),
+      rail,
+      finishRefund: () => Promise.reject(new Error('not a refund')),
+    })
+    const response = await payouts.withdraw(tenant.walletId, undefined, {}, { to, amountMicro: 100_000n })
+    const { payout_id } = JSON.parse(response.body)
+    const sweepAfter = async (seconds: number) => {
+      state.ms += seconds * 1000
+      state.headTime += BigInt(seconds)
+      await payouts.sweep()
+    }
+    return { tenant, state, payouts, payoutId: payout_id as string, sweepAfter }
+  }
+
+  test('stays pending while what was signed for it can be used, and then fails with the money back, once', async () => {
+    const { tenant, state, payouts, payoutId, sweepAfter } = await openRefused()
+    await sweepAfter(120)
+    expect(await payouts.get(payoutId)).toMatchObject({ status: 'pending' })
+    expect(await world.balanceOf(tenant)).toMatchObject({ available: '200000', reserved: '100000' })
+    // Nothing is signed again, so that the last authorisation runs out.
+    expect(state.settled).toBe(1)
+    await sweepAfter(600)
+    await sweepAfter(120)
+    await sweepAfter(120)
+    expect(await payouts.get(payoutId)).toMatchObject({
+      status: 'failed',
+      reason: 'refused_by_token',
+      transaction: null,
+    })
+    expect(await world.balanceOf(tenant)).toMatchObject({ available: '300000', reserved: '0' })
+    await expect(payouts.cancel(payoutId)).rejects.toThrow('is failed')
+    const { body: ledger } = await world.get('/api/ledger?limit=100', tenant.headers)
+    expect(ledger.invariants.balanced).toBe(true)
+  })
+
+  test('is paid when the transfer arrives after all, and never given back as well', async () => {
+    const { tenant, state, payouts, payoutId, sweepAfter } = await openRefused()
+    state.arrived = true
+    await sweepAfter(900)
+    expect(await payouts.get(payoutId)).toMatchObject({ status: 'paid', transaction: TRANSACTION })
+    expect(await world.balanceOf(tenant)).toMatchObject({ available: '200000', reserved: '0' })
+    await world.db.deleteFrom('payouts').where('id', '=', payoutId).execute()
+    const reversal = transfer('assets:chain:usdc', 'revenue:orchestration', 100_000n)
+    const entries = reversal.map(({ account, amount_micro }) => ({ account, amountMicro: amount_micro }))
+    // No money was actually sent: book it back, so that the ledger of this test matches the chain.
+    const posting = { tenantId: null, code: 'test', ref: 'test', asset: 'USDC', entries, at: new Date() }
+    await world.service.ledger.post(world.db, posting)
   })
 })
 

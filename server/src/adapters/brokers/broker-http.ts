@@ -148,3 +148,9 @@ export const asDate = (value: unknown): Date => {
 /** The spread, as the slippage estimate for brokers that give none. */
 export const spreadBps = (bidE8: bigint, askE8: bigint): number =>
   bidE8 > 0n ? Number(((askE8 - bidE8) * 1_000_000n) / bidE8) / 100 : 0
+
+/** How far the broker's clock may be behind ours. */
+const MAX_CLOCK_SKEW_MS = 10 * 60_000
+
+/** Where to search for an order that was sent at this time by our clock: the broker dates it by its own. */
+export const searchStart = (sentAt: Date): string => new Date(sentAt.getTime() - MAX_CLOCK_SKEW_MS).toISOString()

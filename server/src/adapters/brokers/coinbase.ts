@@ -24,6 +24,7 @@ import {
   IN_FLIGHT_MS,
   parseE8,
   parseMicro,
+  searchStart,
   spreadBps,
   toAverageFill,
   toFailedPlaceOutcome,
@@ -110,7 +111,7 @@ export function createCoinbaseBroker(options: CoinbaseOptions): CoinbaseBroker {
   const findOrder = async (clientOrderId: string, since: Date): Promise<FindOutcome> => {
     let cursor = ''
     for (let page = 0; page < MAX_PAGES; page += 1) {
-      const query = `start_date=${encodeURIComponent(since.toISOString())}&limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`
+      const query = `start_date=${encodeURIComponent(searchStart(since))}&limit=100${cursor && `&cursor=${encodeURIComponent(cursor)}`}`
       const response = await http({ method: 'GET', path: `${API}/orders/historical/batch?${query}` })
       if (response.kind !== 'response' || response.status !== 200)
         return { outcome: 'unknown', reason: describeFailure(response) }

@@ -21,6 +21,7 @@ import {
   IN_FLIGHT_MS,
   parseE8,
   parseMicro,
+  searchStart,
   spreadBps,
   toFailedPlaceOutcome,
 } from './broker-http.ts'
@@ -67,7 +68,7 @@ export function createRobinhoodCryptoBroker(options: RobinhoodCryptoOptions): Br
   }
 
   const findOrder = async (clientOrderId: string, since: Date): Promise<FindOutcome> => {
-    let path = `${ORDERS}?created_at_start=${encodeURIComponent(since.toISOString())}&limit=100`
+    let path = `${ORDERS}?created_at_start=${encodeURIComponent(searchStart(since))}&limit=100`
     for (let page = 0; page < MAX_PAGES; page += 1) {
       const list = await fetchList(path)
       if (!list.ok) return { outcome: 'unknown', reason: describeFailure(list.response) }

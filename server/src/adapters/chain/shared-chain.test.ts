@@ -58,3 +58,17 @@ test('a process that cannot reach the owner reports it, and a process that may n
   await worker.close()
   await second.close()
 })
+
+test('a process that fails to build the chain leaves its lock to the others', async () => {
+  const failing = new Proxy(database.pool, {
+    get: (pool, name) =>
+      name === 'query' || name === 'connect'
+        ? () => Promise.reject(new Error('The journal cannot be read.'))
+        : Reflect.get(pool, name),
+  })
+  const broken = { pool: failing, connect: database.connect, clock: systemClock, log: silentLog, mayOwn: true }
+  await expect(createSharedChain(broken)).rejects.toThrow('The embedded chain cannot read its journal.')
+  const next = await openChain()
+  expect(next.isOwner()).toBe(true)
+  await next.close()
+})

@@ -49,6 +49,17 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
   /** The lock is held on a dedicated connection: when that closes, this process no longer owns the chain. */
   const tryTakeOver = async (): Promise<boolean> => {
     const client = await connect()
+    try {
+      return await takeOverWith(client)
+    } catch (error) {
+      // A process that cannot build the chain must not keep the others from it.
+      if (lockConnection === client) lockConnection = undefined
+      await client.end().catch(() => {})
+      throw error
+    }
+  }
+
+  const takeOverWith = async (client: pg.Client): Promise<boolean> => {
     const { rows } = await client.query<{ acquired: boolean }>(`select pg_try_advisory_lock(${LOCK}) as acquired`)
     if (!rows[0]!.acquired || closed) {
       await client.end()
@@ -63,7 +74,14 @@ export async function createSharedChain({ pool, connect, clock, log, mayOwn }: D
       lostChain?.close().catch(() => {})
     })
     lockConnection = client
-    embedded = await createEmbeddedChain({ journal: createPostgresJournal(pool), clock, log })
+    const chain = await createEmbeddedChain({ journal: createPostgresJournal(pool), clock, log })
+    if (lockConnection !== client) {
+      // The lock was lost meanwhile, or this process is being closed.
+      await chain.close()
+      await client.end().catch(() => {})
+      return false
+    }
+    embedded = chain
     if (ownUrl) await writeOwnerUrl(ownUrl)
     log.info({}, 'this process owns the embedded chain')
     return true

@@ -39,6 +39,8 @@ export function createLiveLane(settings: LaneProviderSettings, deps: LiveLaneDep
     if (cachedModel) return cachedModel
     const model = openModel(provider, modelName)
     models.set(key, model)
+    // A failure is not remembered: the next run opens the model again.
+    model.catch(() => models.delete(key))
     return model
   }
 

@@ -145,7 +145,7 @@ const bookChecks: BookCheck[] = [
       left join (
         select ref, min(status) as status, sum(amount_micro) filter (where amount_micro > 0) as amount from ledger_entries where code in ('withdrawal', 'refund') group by ref
       ) entries on entries.ref = payout.id
-      where entries.amount is distinct from payout.amount_micro or entries.status is distinct from (case payout.state when 'paid' then 'posted' when 'cancelled' then 'voided' else 'pending' end)
+      where entries.amount is distinct from payout.amount_micro or entries.status is distinct from (case payout.state when 'paid' then 'posted' when 'cancelled' then 'voided' when 'failed' then 'voided' else 'pending' end)
       union all
       select 'liabilities:refunds', coalesce((select sum(amount_micro) from payouts where kind = 'refund' and state = 'pending'), 0)::text,
         (-coalesce(sum(amount_micro), 0))::text from ledger_entries where account = 'liabilities:refunds' and status = 'posted'

@@ -159,7 +159,7 @@ export const EscrowResolve = Type.Object(
   { ...strict, title: 'EscrowResolve' },
 )
 
-const payoutState = literals('pending', 'paid', 'cancelled')
+const payoutState = literals('pending', 'paid', 'cancelled', 'failed')
 
 export const Payout = Type.Object(
   {

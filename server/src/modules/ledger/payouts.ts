@@ -29,14 +29,22 @@ export type PayoutRail = {
   /** Whether we hold the key of our address. If not, an operator pays and confirms the transaction. */
   automatic: boolean
   /** Safe to repeat: the chain accepts each payout's nonce once. `open` means that it may or may not arrive. */
-  send(payout: {
-    id: string
-    to: string
-    amountMicro: bigint
-  }): Promise<{ state: 'paid'; transaction: string } | { state: 'open'; reason: string }>
+  send(payout: PayoutTransfer): Promise<PayoutResult>
+  /**
+   * Whether a payout that the token refused can still arrive. Signs and sends nothing. `over`: no authorisation that was
+   * signed for it, of which the last is valid until then, can be used any more.
+   */
+  checkRefused(payout: PayoutTransfer, refusedUntil: bigint): Promise<PayoutResult | { state: 'over' }>
   /** Whether a transaction moved this amount from our address to this one; undefined without a chain. */
   proves(transaction: string, to: string, amountMicro: bigint): Promise<boolean | undefined>
 }
+
+export type PayoutTransfer = { id: string; to: string; amountMicro: bigint }
+export type PayoutResult =
+  | { state: 'paid'; transaction: string }
+  | { state: 'open'; reason: string }
+  /** The token refuses this transfer. What was signed for it can be used until `validBefore`. */
+  | { state: 'refused'; reason: string; validBefore: bigint }
 
 export type PayoutsDeps = {
   db: Db
@@ -84,12 +92,30 @@ export function createPayouts(deps: PayoutsDeps) {
     })
   }
 
+  /** Ends an unpaid withdrawal; its money is available in the wallet again. */
+  const end = (row: PayoutRow, state: 'cancelled' | 'failed', auditType: string, actor: string) =>
+    db.transaction().execute(async (tx) => {
+      await lock(tx, [`wallet:${row.wallet_id}`])
+      await endPayout(tx, {
+        id: row.id,
+        state,
+        at: clock.now().toISOString(),
+        ledger_id: ids.next('ltx'),
+        audit: auditOf(row, auditType, actor),
+      })
+    })
+
   /** Makes one attempt. The sweep retries when the outcome is not certain. */
   const attempt = async (row: PayoutRow) => {
     try {
-      const result = await rail.send({ id: row.id, to: row.to_address, amountMicro: row.amount_micro })
+      const payout = { id: row.id, to: row.to_address, amountMicro: row.amount_micro }
+      // A refund is owed, so it is tried for ever; a withdrawal is given up, and the money is the wallet's again.
+      const isGivenUp = row.kind === 'withdrawal' && row.refused_until !== null
+      const result = isGivenUp ? await rail.checkRefused(payout, row.refused_until!) : await rail.send(payout)
       if (result.state === 'paid') return await finish(row, result.transaction, 'countersign')
-      await notePayout(db, row.id, result.reason, clock.now())
+      if (result.state === 'over') return await end(row, 'failed', 'wallet.withdrawal_failed', 'countersign')
+      const refusedUntil = result.state === 'refused' ? result.validBefore : row.refused_until
+      await notePayout(db, row.id, result.reason, refusedUntil, clock.now())
     } catch (error) {
       deps.log.warn({ err: error, payout_id: row.id }, 'a payout attempt failed and will be retried')
     }
@@ -195,16 +221,7 @@ export function createPayouts(deps: PayoutsDeps) {
       if (payout.state === 'cancelled') return toPayoutRecord(payout)
       const row = requirePendingManual(payout)
       if (row.kind !== 'withdrawal') throw conflict('A refund is owed; it cannot be cancelled.')
-      await db.transaction().execute(async (tx) => {
-        await lock(tx, [`wallet:${row.wallet_id}`])
-        await endPayout(tx, {
-          id,
-          state: 'cancelled',
-          at: clock.now().toISOString(),
-          ledger_id: ids.next('ltx'),
-          audit: auditOf(row, 'wallet.withdrawal_cancelled', 'operator'),
-        })
-      })
+      await end(row, 'cancelled', 'wallet.withdrawal_cancelled', 'operator')
       return toPayoutRecord(await getPayoutRow(id))
     },
 

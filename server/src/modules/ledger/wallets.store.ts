@@ -112,5 +112,5 @@ export async function claimPayouts(tx: Tx, at: Date, maxRows: number): Promise<P
   return rows
 }
 
-export const notePayout = (tx: Tx, id: string, reason: string, at: Date) =>
-  sql`select note_payout(${id}, ${reason}, ${at})`.execute(tx)
+export const notePayout = (tx: Tx, id: string, reason: string, refusedUntil: bigint | null, at: Date) =>
+  sql`select note_payout(${id}, ${reason}, ${refusedUntil}, ${at})`.execute(tx)

@@ -33,7 +33,7 @@ export const MAX_TIMEOUT_SECONDS = 300
 const MIN_VALIDITY_SECONDS = 150
 const MAX_VALIDITY_SECONDS = 3_600
 /** Nodes of one chain are not all at the same block: one that is behind must not make a payment look unused. */
-const NODE_LAG_MARGIN_SECONDS = 60n
+export const NODE_LAG_MARGIN_SECONDS = 60n
 
 export type Refusal = { reason: string; message: string }
 

@@ -10,6 +10,7 @@ import type {
   Hex,
   PaymentTerms,
 } from './facilitator.ts'
+import { NODE_LAG_MARGIN_SECONDS } from './payments.ts'
 import { NETWORK } from './x402.ts'
 
 export type PayoutRailDeps = {
@@ -24,6 +25,11 @@ export type PayoutRailDeps = {
 }
 
 const VALIDITY_SECONDS = 600
+/** The transfer itself would revert, for example because the receiver is blocked by the token. */
+const REFUSED_BY_TOKEN = new Set([
+  'invalid_exact_evm_transaction_simulation_failed',
+  'invalid_exact_evm_transaction_failed',
+])
 
 export const payoutNonce = (payoutId: string): Hex =>
   `0x${sha256(`countersign payout ${payoutId}`).replace(/^sha256:/, '')}`
@@ -34,6 +40,16 @@ export const payoutNonce = (payoutId: string): Hex =>
  */
 export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign }: PayoutRailDeps): PayoutRail {
   const from = payTo.toLowerCase() as Hex
+
+  /** An attempt also fails when our address lacks USDC or the sender lacks gas: those are worth another attempt. */
+  const isRefusedByToken = async (payment: ExactPayment, terms: PaymentTerms): Promise<boolean> => {
+    try {
+      const verdict = await facilitator.verify(payment, terms)
+      return !verdict.valid && REFUSED_BY_TOKEN.has(verdict.reason)
+    } catch {
+      return false
+    }
+  }
 
   return {
     from,
@@ -63,11 +79,27 @@ export function createPayoutRail({ facilitator, chain, clock, asset, payTo, sign
         maxTimeoutSeconds: VALIDITY_SECONDS,
         extra: { name: 'USD Coin', version: '2' },
       }
-      const result = await facilitator.settle(buildPayment(authorization, await sign(authorization), terms), terms)
+      const payment = buildPayment(authorization, await sign(authorization), terms)
+      const result = await facilitator.settle(payment, terms)
       // Whether the money has left is read from the chain, not from the facilitator's result.
       const use = await chain.authorization(asset, from, nonce)
       if (use.used) return toPayoutResult(use, to, amountMicro)
-      return { state: 'open', reason: result.state === 'settled' ? 'not_on_chain_yet' : result.reason }
+      if (result.state === 'settled') return { state: 'open', reason: 'not_on_chain_yet' }
+      const isRefused = result.state === 'failed' && (await isRefusedByToken(payment, terms))
+      return isRefused
+        ? { state: 'refused', reason: result.reason, validBefore: authorization.validBefore }
+        : { state: 'open', reason: result.reason }
+    },
+
+    async checkRefused({ id, to, amountMicro }, refusedUntil) {
+      if (!chain) return { state: 'open', reason: 'no_chain' }
+      // The time is read first: an authorisation that is still unused after its validity can never be used.
+      const headTime = await chain.headTime()
+      const use = await chain.authorization(asset, from, payoutNonce(id))
+      if (use.used) return toPayoutResult(use, to, amountMicro)
+      return headTime >= refusedUntil + NODE_LAG_MARGIN_SECONDS
+        ? { state: 'over' }
+        : { state: 'open', reason: 'refused_by_token' }
     },
 
     async proves(transaction, to, amountMicro) {

@@ -17,6 +17,8 @@ function readQuotedOffer(deps: RunDeps, request: PaidRequest): Offer | undefined
   if (request.body.agent_id !== undefined && request.body.agent_id !== quote.agent_id) return undefined
   const lane = deps.findLane(quote.agent_id)
   if (!lane) return undefined
+  if (lane.status !== 'active')
+    throw invalid(`The agent '${lane.agentId}' is not active any more. Nothing was charged; ask for a new price.`)
   const priceMicro = BigInt(quote.amount)
   const feeMicro = request.kind === 'run' ? lane.feeMicro : 0n
   return {

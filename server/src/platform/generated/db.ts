@@ -692,6 +692,7 @@ export type Payouts = {
   updated_at: Date
   accounts: string[]
   amounts: bigint[]
+  refused_until: bigint | null
 }
 
 export type PendingEntries = {
