@@ -11,44 +11,72 @@
 -- are passed, for rules that only warn.
 create or replace function hold_limits(demands jsonb[], at timestamptz) returns jsonb[] language plpgsql as $$
 declare
-  total record;
-  counter limits;
-  reached bigint;
-  used jsonb := '{}';
+  -- One element for each counter, by scope and period.
+  scopes text[];
+  periods text[];
+  amounts bigint[];
+  hard_limits bigint[];
+  soft_limits bigint[];
+  enforced_limits boolean[];
+  firsts jsonb[];
+  counters limits[];
+  missing int;
+  added int;
   held jsonb[];
 begin
   if demands <@ array['[]'::jsonb] then
     return array(select '{"holds": [], "states": []}'::jsonb from generate_series(1, cardinality(demands)));
   end if;
-  for total in
+  select array_agg(total.scope), array_agg(total.period), array_agg(total.amount), array_agg(total.hard_limit), array_agg(total.soft_limit), array_agg(total.enforced), array_agg(total.first)
+  into scopes, periods, amounts, hard_limits, soft_limits, enforced_limits, firsts
+  from (
     select demand.scope, demand.period, sum(demand.amount)::bigint as amount, min(demand.hard_limit) as hard_limit, min(demand.soft_limit) as soft_limit,
            bool_or(demand.enforced) as enforced, (array_agg(demand.value order by demand.place))[1] as first
     from limit_demands(demands) demand group by demand.scope, demand.period order by demand.scope, demand.period
-  loop
-    for attempt in 1 .. 2 loop
+  ) total;
+
+  for attempt in 1 .. 2 loop
+    with held_now as (
       update limits current
       set reserved_micro = reserved_micro + total.amount,
           -- At least the amount used, which may exceed a limit that was lowered or that only warns.
           limit_micro = greatest(total.hard_limit, spent_micro + reserved_micro + total.amount),
           soft_limit_micro = total.soft_limit
+      from unnest(scopes, periods, amounts, hard_limits, soft_limits, enforced_limits) as total(scope, period, amount, hard_limit, soft_limit, enforced)
       where current.scope = total.scope and current.period = total.period
         and (not total.enforced or spent_micro + reserved_micro + total.amount <= total.hard_limit)
-      returning * into counter;
-      exit when found or attempt = 2;
-      insert into limits (scope, period, limit_micro, soft_limit_micro) values (total.scope, total.period, total.hard_limit, total.soft_limit)
-      on conflict (scope, period) do nothing;
-      exit when not found;
-    end loop;
-    if counter.scope is distinct from total.scope or counter.period is distinct from total.period then
-      perform refuse(
-        coalesce((total.first#>>'{on_refusal,status}')::int, 429), coalesce(total.first#>>'{on_refusal,reason}', 'limit_reached'),
-        coalesce(total.first#>'{on_refusal,detail}', '{}') || jsonb_build_object('scope', total.scope, 'period', total.period));
-    end if;
-    if total.first->'defined' = 'true' and total.first->>'event_id' is not null then
-      perform announce_threshold(counter, total.first, cardinality(demands) = 1, at);
-    end if;
-    used := used || jsonb_build_object(total.scope || ' ' || total.period, counter.spent_micro + counter.reserved_micro - total.amount);
+        and (attempt = 1 or not exists (select 1 from unnest(counters) as done where done.scope = total.scope and done.period = total.period))
+      returning current as counter
+    )
+    select coalesce(counters, '{}') || coalesce(array_agg(held_now.counter), '{}') into counters from held_now;
+    missing := coalesce(cardinality(scopes), 0) - cardinality(counters);
+    exit when missing = 0 or attempt = 2;
+    insert into limits (scope, period, limit_micro, soft_limit_micro)
+    select total.scope, total.period, total.hard_limit, total.soft_limit from unnest(scopes, periods, hard_limits, soft_limits) as total(scope, period, hard_limit, soft_limit)
+    where not exists (select 1 from limits existing where existing.scope = total.scope and existing.period = total.period)
+    on conflict (scope, period) do nothing;
+    get diagnostics added = row_count;
+    -- A counter that exists and was not updated has no room.
+    exit when added < missing;
   end loop;
+  if missing > 0 then
+    perform refuse(
+      coalesce((total.first#>>'{on_refusal,status}')::int, 429), coalesce(total.first#>>'{on_refusal,reason}', 'limit_reached'),
+      coalesce(total.first#>'{on_refusal,detail}', '{}') || jsonb_build_object('scope', total.scope, 'period', total.period))
+    from (
+      select full_counter.* from unnest(scopes, periods, firsts) with ordinality as full_counter(scope, period, first, place)
+      where not exists (select 1 from unnest(counters) as done where done.scope = full_counter.scope and done.period = full_counter.period)
+        -- One that was only just added may fit, and has not been tried.
+        and exists (select 1 from limits existing where existing.scope = full_counter.scope and existing.period = full_counter.period and existing.spent_micro + existing.reserved_micro + amounts[full_counter.place] > hard_limits[full_counter.place])
+      order by full_counter.place limit 1
+    ) total;
+    -- Whatever the reason, nothing may be admitted that is not held.
+    perform refuse(429, 'limit_reached');
+  end if;
+  perform announce_threshold(counter, total.first, cardinality(demands) = 1, at)
+  from unnest(scopes, periods, firsts) as total(scope, period, first)
+  join unnest(counters) as counter on counter.scope = total.scope and counter.period = total.period
+  where total.first->'defined' = 'true' and total.first->>'event_id' is not null;
 
   select array_agg(jsonb_build_object('holds', coalesce(holder.holds, '[]'), 'states', coalesce(holder.states, '[]')) order by places.place) into held
   from generate_series(1, cardinality(demands)) as places(place)
@@ -58,8 +86,10 @@ begin
       jsonb_agg(jsonb_build_object('scope', counted.scope, 'used_micro', (counted.used - counted.amount)::text, 'over_limit', counted.used > counted.hard_limit,
         'over_soft', counted.soft_limit is not null and counted.used > counted.soft_limit)) filter (where counted.value->'defined' = 'true') as states
     from (
-      select demand.*, (used->>(demand.scope || ' ' || demand.period))::bigint + sum(demand.amount) over (partition by demand.scope, demand.period order by demand.place) as used
+      select demand.*, counter.spent_micro + counter.reserved_micro - total.amount + sum(demand.amount) over (partition by demand.scope, demand.period order by demand.place) as used
       from limit_demands(demands) demand
+      join unnest(scopes, periods, amounts) as total(scope, period, amount) on total.scope = demand.scope and total.period = demand.period
+      join unnest(counters) as counter on counter.scope = demand.scope and counter.period = demand.period
     ) counted
     group by counted.place
   ) holder on holder.place = places.place;
@@ -108,11 +138,9 @@ end $$;
 
 -- Ends the holds of one holder or of a batch; each counter is updated once. `actual` is the amount that each holder spent, at
 -- most the amount held; null means all of it, and zero means that the holder failed.
-create or replace function settle_holds(holds jsonb[], success boolean[], actual bigint[]) returns void language plpgsql as $$
-declare
-  total record;
-begin
-  for total in
+create or replace function settle_holds(holds jsonb[], success boolean[], actual bigint[]) returns void language sql as $$
+  update limits set reserved_micro = reserved_micro - total.reserved, spent_micro = spent_micro + total.spent
+  from (
     select hold.value->>'scope' as scope, hold.value->>'period' as period, sum((hold.value->>'amount_micro')::bigint)::bigint as reserved,
            sum(case
              when not holder.success or hold.value->>'on_success' = 'release' then 0
@@ -121,12 +149,10 @@ begin
            end)::bigint as spent
     from unnest(holds, success, actual) as holder(holds, success, actual)
     cross join jsonb_array_elements(holder.holds) as hold(value)
-    group by 1, 2 order by 1, 2
-  loop
-    update limits set reserved_micro = reserved_micro - total.reserved, spent_micro = spent_micro + total.spent
-    where scope = total.scope and period = total.period;
-  end loop;
-end $$;
+    group by 1, 2
+  ) total
+  where limits.scope = total.scope and limits.period = total.period
+$$;
 
 -- Reads counters. A counter without any hold yet reads as zero.
 create or replace function counters(scopes text[], periods text[])

@@ -32,7 +32,9 @@ begin
     perform lock_names(locks);
   else
     select coalesce(jsonb_object_agg(needed.place::text, needed.name), '{}') into busy
-    from unnest(locks, lock_places) as needed(name, place) where not pg_try_advisory_xact_lock(hashtextextended(needed.name, 0));
+    from unnest(locks, lock_places) as needed(name, place)
+    -- Each name is tried once, however many inputs need it.
+    where needed.name in (select tried.name from (select distinct name from unnest(locks) as name) tried where not pg_try_advisory_xact_lock(hashtextextended(tried.name, 0)));
   end if;
 
   for batch in

@@ -67,6 +67,7 @@ import { openDatabase } from './platform/db.ts'
 import { aliasRoutes } from './platform/deprecated-paths.ts'
 import { createDrain } from './platform/drain.ts'
 import { checkEncryptionKey } from './platform/encryption-canary.ts'
+import { createFairQueue } from './platform/fair-queue.ts'
 import { createHttp } from './platform/http.ts'
 import { createIdempotency } from './platform/idempotency.ts'
 import { createIds } from './platform/ids.ts'
@@ -107,6 +108,8 @@ export type Service = Awaited<ReturnType<typeof createService>>
 const PARTITIONS_MS = 3_600_000
 /** A part that does not close in this time is left, so that the parts below it are closed. */
 const CLOSE_TIMEOUT_MS = 10_000
+// A request waits for the database most of the time, so more of them than connections are under way.
+const REQUESTS_PER_CONNECTION = 3
 
 export async function createService(config: Config, overrides: Overrides = {}) {
   const clock = overrides.clock ?? systemClock
@@ -176,7 +179,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     const { asset, payTo } = chain
 
     const outbox = createOutbox(ids)
-    const idempotency = createIdempotency({ db, keys, clock })
+    const idempotency = createIdempotency({
+      db,
+      keys,
+      clock,
+      queue: createFairQueue({ slots: Math.max(2, Math.floor(config.DATABASE_POOL / 2)) }),
+    })
     const tenants = createTenants({
       db,
       clock,
@@ -320,6 +328,10 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       metrics,
       authenticate: tenants.authenticate,
       limiter,
+      queues: {
+        runs: createFairQueue({ slots: config.MAX_RUNS_UNDER_WAY }),
+        requests: createFairQueue({ slots: REQUESTS_PER_CONNECTION * config.DATABASE_POOL }),
+      },
       trustProxy: config.TRUST_PROXY,
       limits,
       findSignedPayer: createSignedPayerFinder(asset),

@@ -5094,7 +5094,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5141,7 +5141,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5188,7 +5188,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5249,7 +5249,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5296,7 +5296,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5343,7 +5343,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5390,7 +5390,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5486,7 +5486,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5553,7 +5553,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5651,7 +5651,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5698,7 +5698,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5794,7 +5794,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5859,7 +5859,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5924,7 +5924,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -5998,7 +5998,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6094,7 +6094,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6170,7 +6170,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6241,7 +6241,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6337,7 +6337,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6413,7 +6413,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6511,7 +6511,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6591,7 +6591,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6707,7 +6707,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6783,7 +6783,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6890,7 +6890,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -6948,7 +6948,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7025,7 +7025,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7158,7 +7158,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7290,7 +7290,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7369,7 +7369,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7452,7 +7452,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7537,7 +7537,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7651,7 +7651,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7736,7 +7736,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7816,7 +7816,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7896,7 +7896,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -7974,7 +7974,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8079,7 +8079,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8164,7 +8164,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8254,7 +8254,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8370,7 +8370,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8455,7 +8455,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8580,7 +8580,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8705,7 +8705,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8830,7 +8830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -8937,7 +8937,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9044,7 +9044,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9114,7 +9114,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9190,7 +9190,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9297,7 +9297,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9404,7 +9404,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9529,7 +9529,7 @@ export interface operations {
                     "application/json": components["schemas"]["RunErrorResponse"] | components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9597,7 +9597,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9683,7 +9683,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9744,7 +9744,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9831,7 +9831,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9900,7 +9900,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -9967,7 +9967,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10037,7 +10037,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10124,7 +10124,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10171,7 +10171,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10218,7 +10218,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10315,7 +10315,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10393,7 +10393,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10472,7 +10472,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10561,7 +10561,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10639,7 +10639,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10744,7 +10744,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10829,7 +10829,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -10914,7 +10914,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11022,7 +11022,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11138,7 +11138,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11256,7 +11256,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11346,7 +11346,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11465,7 +11465,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11544,7 +11544,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11649,7 +11649,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11754,7 +11754,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11830,7 +11830,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11895,7 +11895,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -11991,7 +11991,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12069,7 +12069,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12175,7 +12175,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12271,7 +12271,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12356,7 +12356,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12441,7 +12441,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12557,7 +12557,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12645,7 +12645,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12710,7 +12710,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12816,7 +12816,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12901,7 +12901,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -12980,7 +12980,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13086,7 +13086,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13171,7 +13171,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13256,7 +13256,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13372,7 +13372,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13452,7 +13452,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13575,7 +13575,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13690,7 +13690,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13775,7 +13775,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13880,7 +13880,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -13961,7 +13961,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14075,7 +14075,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14160,7 +14160,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14240,7 +14240,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14325,7 +14325,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14406,7 +14406,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14511,7 +14511,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14587,7 +14587,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14683,7 +14683,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14768,7 +14768,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14853,7 +14853,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14918,7 +14918,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -14974,7 +14974,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15030,7 +15030,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15109,7 +15109,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15186,7 +15186,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15266,7 +15266,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15348,7 +15348,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15424,7 +15424,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15510,7 +15510,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15633,7 +15633,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15757,7 +15757,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15836,7 +15836,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -15921,7 +15921,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16006,7 +16006,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16122,7 +16122,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16187,7 +16187,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16252,7 +16252,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16348,7 +16348,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16417,7 +16417,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16462,7 +16462,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16521,7 +16521,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16599,7 +16599,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16635,7 +16635,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16671,7 +16671,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16707,7 +16707,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16785,7 +16785,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16863,7 +16863,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -16941,7 +16941,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17019,7 +17019,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;
@@ -17066,7 +17066,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description A dependency cannot be reached at the moment. */
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
             503: {
                 headers: {
                     [name: string]: unknown;

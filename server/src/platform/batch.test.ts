@@ -205,7 +205,7 @@ test('a lost connection rejects all inputs of a batch at once, and none is tried
 test('an input that is repeated tells the set step so, also when its batch fails and it is tried alone', async () => {
   const step = createSteps(database.pool)(countAllStep)
   await setCalls()
-  await Promise.all([step({ id: 17_000 }, []), step({ id: 17_001 }, []), step({ id: 17_002 }, [], true)])
+  await Promise.all([step({ id: 17_000 }, []), step({ id: 17_001 }, []), step({ id: 17_002 }, [], { repeated: true })])
   const { rows } = await database.pool.query('delete from set_calls returning size, repeated')
   expect(rows).toEqual([{ size: 3, repeated: true }])
   const results = await Promise.allSettled([
@@ -290,4 +290,71 @@ test('an input that needs a lock of a batch under way waits its turn, and the ot
   expect(calls.map(({ ids }) => ids)).toEqual([[0], [3], [1, 2]])
   calls[2]!.end()
   expect(await Promise.all(answers)).toEqual([0, 1, 2, 3].map((id) => ({ id })))
+})
+
+const manyLocks = (owner: string, count = 64) => Array.from({ length: count }, (_, index) => `limit:${owner}:${index}`)
+
+test('owners take turns: an input of a quiet owner is in the next batch, however many a flood has waiting', async () => {
+  const { pool, calls, turn } = createHeldPool()
+  const step = createSteps(pool)(countAllStep)
+  const answers = Array.from({ length: 400 }, (_, id) => step({ id }, [`item:${id}`], { owner: 'flood' }))
+  await turn()
+  expect(calls.map(({ ids }) => ids.length)).toEqual([64, 64])
+  answers.push(step({ id: 1_000 }, ['quiet'], { owner: 'quiet' }))
+  await turn()
+  calls[0]!.end()
+  await turn()
+  expect(calls[2]!.ids).toContain(1_000)
+  // While somebody else waits, the flood fills a quarter of a batch.
+  expect(calls[2]!.ids).toHaveLength(17)
+  for (let index = 0; index < calls.length; index += 1) {
+    calls[index]!.end()
+    await turn()
+  }
+  expect(await Promise.all(answers)).toHaveLength(401)
+})
+
+test('three floods share a batch evenly', async () => {
+  const { pool, calls, turn } = createHeldPool()
+  const step = createSteps(pool)(countAllStep)
+  const first = [step({ id: 1 }, ['x']), step({ id: 2 }, ['x'])]
+  await turn()
+  for (const [number, owner] of ['a', 'b', 'c'].entries())
+    for (let index = 0; index < 100; index += 1)
+      void step({ id: 1_000 * (number + 1) + index }, [`${owner}:${index}`], { owner })
+  await turn()
+  calls[0]!.end()
+  await turn()
+  const shares = [1, 2, 3].map((number) => calls[1]!.ids.filter((id) => Math.floor(id / 1_000) === number).length)
+  expect(shares).toEqual([16, 16, 16])
+  for (let index = 0; index < calls.length; index += 1) {
+    calls[index]!.end()
+    await turn()
+  }
+  await Promise.all(first)
+})
+
+test('inputs with many locks share no batch with another owner, and leave one batch to the others', async () => {
+  const { pool, calls, turn } = createHeldPool()
+  const step = createSteps(pool)(countAllStep)
+  const answers = [0, 1].flatMap((number) =>
+    Array.from({ length: 40 }, (_, index) =>
+      step({ id: 100 * number + index }, manyLocks(`heavy${number}:${index}`), { owner: `heavy${number}` }),
+    ),
+  )
+  await turn()
+  // 64 locks each: eight of them fill a batch, and only one such batch is under way.
+  expect(calls.map(({ ids }) => ids)).toEqual([[0, 1, 2, 3, 4, 5, 6, 7]])
+  answers.push(step({ id: 1_000 }, ['light'], { owner: 'light' }))
+  await turn()
+  expect(calls.map(({ ids }) => ids)).toEqual([[0, 1, 2, 3, 4, 5, 6, 7], [1_000]])
+  calls[0]!.end()
+  await turn()
+  // The other heavy owner has its turn.
+  expect(calls[2]!.ids).toEqual([100, 101, 102, 103, 104, 105, 106, 107])
+  for (let index = 0; index < calls.length; index += 1) {
+    calls[index]!.end()
+    await turn()
+  }
+  expect(await Promise.all(answers)).toHaveLength(81)
 })

@@ -4,15 +4,24 @@ import type { TSchema } from 'typebox'
 import { isUnavailable, type Tx } from './db.ts'
 import { stringifyWithBigints } from './json.ts'
 import type { Metrics } from './metrics.ts'
+import { unavailable } from './problem.ts'
 import type { StepAnswer, StepDefinition, StepInput } from './sql-step.ts'
 
 /**
  * Group commit. All inputs that are waiting, of any step, are sent in one call and committed once. A refusal undoes its
  * own input and leaves the others of the batch. An input whose lock another transaction holds leaves its batch and waits
  * with others for the same lock, so that one slow tenant delays nobody else.
- * `repeated` says that this input may have been committed before, and only the reply was lost.
+ * Inputs wait by owner, and the owners take turns: a flood of one delays itself. An input with many locks touches as many
+ * rows: it shares a batch only with inputs of its owner, and one batch is always left for the others.
  */
-export type Step<Input, Answer> = (input: Input, locks: readonly string[], repeated?: boolean) => Promise<Answer>
+export type Step<Input, Answer> = (input: Input, locks: readonly string[], options?: StepOptions) => Promise<Answer>
+
+export type StepOptions = {
+  /** The tenant or payer that the work is for. */
+  owner?: string
+  /** This input may have been committed before, and only the reply was lost. */
+  repeated?: boolean
+}
 
 /** A refusal raised by a step: SQLSTATE `CS` and the HTTP status, the reason as message, the rest as JSON detail. */
 export class StepRefused extends Error {
@@ -30,6 +39,7 @@ type WaitingItem = {
   definition: StepDefinition
   input: unknown
   locks: readonly string[]
+  owner: string
   repeated: boolean
   resolve: (answer: unknown) => void
   reject: (error: unknown) => void
@@ -41,6 +51,12 @@ type ItemResult =
   | { busy: string }
 
 const MAX_BATCH = 64
+/** The weight of an input is its number of locks, each of which stands for rows that it changes. */
+const MAX_BATCH_WEIGHT = 512
+const HEAVY_WEIGHT = 32
+/** How many inputs of one owner a batch takes while others wait, and how many at its turn. */
+const MAX_SHARE = 16
+const TURN = 4
 const MAX_WAITING = 10_000
 /** A second batch is prepared and sent while the first one commits. */
 const MAX_BATCHES = 2
@@ -49,46 +65,58 @@ const MAX_LOCK_WAITS = 4
 
 /** `maxBatch` is set only by the benchmark of group commit. */
 export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, maxBatch = MAX_BATCH) {
-  const waiting: WaitingItem[] = []
+  const waiting: OwnerQueues = new Map()
   /** Inputs that wait for a lock of another process, by its name. */
   const waitingForLock = new Map<string, WaitingItem[]>()
-  const locksInWait = new Set<string>()
+  /** The locks that are being waited for, with the owner of the batch that waits. */
+  const locksInWait = new Map<string, string>()
   /** The locks of the batches under way: an input that needs one of them waits here, not in the database. */
   const locksInUse = new Set<string>()
   let isScheduled = false
   let batches = 0
+  let heavyBatches = 0
   let itemCount = 0
 
   const startBatches = () => {
     isScheduled = false
     while (batches < MAX_BATCHES) {
-      const batch = takeBatch(waiting, locksInUse, maxBatch)
+      const batch = takeBatch(waiting, locksInUse, maxBatch, heavyBatches < MAX_BATCHES - 1)
       if (batch.length === 0) return
       void drainBatch(batch)
     }
   }
 
   const drainBatch = async (batch: WaitingItem[]) => {
+    const isHeavyBatch = isHeavy(batch[0]!)
     batches += 1
+    if (isHeavyBatch) heavyBatches += 1
     const locks = batch.flatMap((item) => item.locks)
     for (const lock of locks) locksInUse.add(lock)
     await runBatch(batch, false, () => {
       for (const lock of locks) locksInUse.delete(lock)
       batches -= 1
+      if (isHeavyBatch) heavyBatches -= 1
       startBatches()
     })
+  }
+
+  /** An owner may wait for a lock while it waits for fewer than can still be waited for: some are left for the others. */
+  const mayWait = (owner: string) => {
+    let waits = 0
+    for (const other of locksInWait.values()) if (other === owner) waits += 1
+    return waits < MAX_LOCK_WAITS - locksInWait.size
   }
 
   /** One batch at a time for each lock, and the locks in turn. */
   const drainLocks = async () => {
     for (;;) {
-      const name = locksInWait.size < MAX_LOCK_WAITS && [...waitingForLock.keys()].find((key) => !locksInWait.has(key))
-      if (!name) return
-      const items = waitingForLock.get(name)!
-      const batch = items.splice(0, maxBatch)
+      const next = [...waitingForLock].find(([key, [first]]) => !locksInWait.has(key) && mayWait(first!.owner))
+      if (!next) return
+      const [name, items] = next
+      const batch = items.splice(0, Math.min(maxBatch, countWithin(items, MAX_BATCH_WEIGHT)))
       waitingForLock.delete(name)
       if (items.length > 0) waitingForLock.set(name, items)
-      locksInWait.add(name)
+      locksInWait.set(name, batch[0]!.owner)
       await runBatch(batch, true, () => void locksInWait.delete(name))
     }
   }
@@ -144,9 +172,10 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
   return <Input extends TSchema, Answer extends TSchema>(
     definition: StepDefinition<Input, Answer>,
   ): Step<StepInput<StepDefinition<Input, Answer>>, StepAnswer<StepDefinition<Input, Answer>>> =>
-    (input, locks, repeated = false) =>
+    (input, locks, { owner = '', repeated = false } = {}) =>
       new Promise<never>((resolve, reject) => {
-        if (itemCount >= MAX_WAITING) return reject(new Error('Too many steps are waiting for the database.'))
+        if (itemCount >= MAX_WAITING)
+          return reject(unavailable('Too much work is waiting for the database; nothing was done.'))
         itemCount += 1
         const end =
           <Value>(settlePromise: (value: Value) => void) =>
@@ -154,36 +183,94 @@ export function createSteps(pool: Pick<pg.Pool, 'query'>, metrics?: Metrics, max
             itemCount -= 1
             settlePromise(value)
           }
-        waiting.push({
+        const queue = waiting.get(owner)
+        const item = {
           definition,
           input,
           locks,
+          owner,
           repeated,
           resolve: end(resolve as (answer: unknown) => void),
           reject: end(reject),
-        })
+        }
+        if (queue) queue.push(item)
+        else waiting.set(owner, [item])
         // After the current turn, so that everything that became ready in it shares a batch.
         if (!isScheduled) setImmediate(startBatches)
         isScheduled = true
       })
 }
 
-/** Takes the inputs whose locks are free from the queue. One that is left behind keeps its turn: later ones with the same lock stay behind it. */
-function takeBatch(waiting: WaitingItem[], locksInUse: ReadonlySet<string>, maxBatch: number): WaitingItem[] {
+/** The inputs of each owner in the order of arrival; the owners in the order of turns. */
+type OwnerQueues = Map<string, WaitingItem[]>
+
+const isHeavy = ({ locks }: WaitingItem) => locks.length > HEAVY_WEIGHT
+
+/** How many of the first items weigh at most so much together; at least one. */
+function countWithin(items: readonly WaitingItem[], maxWeight: number): number {
+  let weight = 0
+  const index = items.findIndex((item) => {
+    weight += item.locks.length
+    return weight > maxWeight
+  })
+  return index === -1 ? items.length : Math.max(1, index)
+}
+
+/**
+ * Takes the inputs of the next batch, a few of each owner in turn. An input whose lock is in use is left behind and keeps its
+ * turn: later ones with the same lock stay behind it.
+ */
+function takeBatch(
+  waiting: OwnerQueues,
+  locksInUse: ReadonlySet<string>,
+  maxBatch: number,
+  mayBeHeavy: boolean,
+): WaitingItem[] {
   const batch: WaitingItem[] = []
-  const left: WaitingItem[] = []
   const locksLeft = new Set<string>()
-  for (const [index, item] of waiting.entries()) {
-    if (batch.length === maxBatch) {
-      left.push(...waiting.slice(index))
-      break
+  const isBlocked = ({ locks }: WaitingItem) => locks.some((lock) => locksInUse.has(lock) || locksLeft.has(lock))
+  const share = waiting.size > 1 ? Math.min(MAX_SHARE, maxBatch) : maxBatch
+  let weight = 0
+  let heavyOwner: string | undefined
+
+  const sources = [...waiting].map(([owner, queue]) => ({ owner, queue, next: 0, left: [] as WaitingItem[], taken: 0 }))
+  type Source = (typeof sources)[number]
+
+  /** Takes up to so many inputs of an owner, and returns whether it may give more at its next turn. */
+  const takeTurn = (source: Source, most: number): boolean => {
+    for (let count = 0; count < most && source.next < source.queue.length; ) {
+      const item = source.queue[source.next]!
+      if (batch.length >= maxBatch || source.taken >= share) return false
+      if (batch.length > 0 && weight + item.locks.length > MAX_BATCH_WEIGHT) return false
+      if (heavyOwner !== undefined && heavyOwner !== source.owner) return false
+      if (isBlocked(item)) {
+        for (const lock of item.locks) locksLeft.add(lock)
+        source.left.push(item)
+        source.next += 1
+        continue
+      }
+      if (isHeavy(item) && heavyOwner === undefined) {
+        if (!mayBeHeavy || batch.length > 0) return false
+        heavyOwner = source.owner
+      }
+      batch.push(item)
+      weight += item.locks.length
+      source.next += 1
+      source.taken += 1
+      count += 1
     }
-    if (item.locks.some((lock) => locksInUse.has(lock) || locksLeft.has(lock))) {
-      left.push(item)
-      for (const lock of item.locks) locksLeft.add(lock)
-    } else batch.push(item)
+    return source.next < source.queue.length
   }
-  waiting.splice(0, waiting.length, ...left)
+
+  const turn = sources.length > 1 ? TURN : maxBatch
+  for (let open = sources; open.length > 0; ) open = open.filter((source) => takeTurn(source, turn))
+
+  for (const { owner, queue, next, left, taken } of sources) {
+    if (taken === 0) continue
+    const rest = [...left, ...queue.slice(next)]
+    waiting.delete(owner)
+    if (rest.length > 0) waiting.set(owner, rest)
+  }
   return batch
 }
 

@@ -221,6 +221,13 @@ export const settings = {
     parse: integer(100, 600_000),
     fallback: 20_000,
   }),
+  MAX_RUNS_UNDER_WAY: setting({
+    group: 'server',
+    about:
+      'runs, loops and other requests that wait for a lane, a chain or a broker, under way in a process; one tenant, or one address without a key, gets at most half of them, 512 more of it wait, and the next gets 503',
+    parse: integer(2, 100_000),
+    fallback: 512,
+  }),
   REDIS_URL: optional({
     group: 'cache',
     about: 'Redis for rate limits shared between processes',

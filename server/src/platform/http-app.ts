@@ -21,6 +21,8 @@ declare module 'fastify' {
     unmetered?: boolean
     /** Not work that a stopping service waits for: health, and streams that end with the service. */
     uncounted?: boolean
+    /** Waits for somebody else's service (a chain, a broker), so it takes its turn with runs and not with requests to the database. */
+    slow?: boolean
     /** Public evidence that pages of any origin may fetch (CORS); it never depends on a credential. */
     evidence?: boolean
   }

@@ -61,7 +61,7 @@ const errorDescriptions: Record<number, string> = {
   415: 'The body is not JSON.',
   429: 'Too many requests.',
   500: 'Something went wrong on our side.',
-  503: 'A dependency cannot be reached at the moment.',
+  503: 'A dependency cannot be reached at the moment, or too many requests of this caller are waiting.',
 }
 
 type RouteDescription = {

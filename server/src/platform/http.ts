@@ -2,12 +2,18 @@ import type { Server } from 'node:http'
 import swagger from '@fastify/swagger'
 import { Ajv } from 'ajv'
 import formats from 'ajv-formats'
-import fastify, { type FastifyReply, type FastifyRequest, type preValidationHookHandler } from 'fastify'
+import fastify, {
+  type FastifyReply,
+  type FastifyRequest,
+  type preValidationHookHandler,
+  type RouteHandlerMethod,
+} from 'fastify'
 import { type Authenticate, type Caller, guest, type KeyScope, requireScope, requireTenant } from './auth-context.ts'
 import { limitedAddress } from './client-network.ts'
 import type { Clock } from './clock.ts'
 import { isUnavailable } from './db.ts'
 import { createDrain, type Drain } from './drain.ts'
+import type { FairQueue } from './fair-queue.ts'
 import type { App } from './http-app.ts'
 import { HEADER_LIMIT, sendClientError } from './http-client-errors.ts'
 import { createMethodIndex } from './http-methods.ts'
@@ -29,6 +35,8 @@ export type HttpDeps = {
   metrics: Metrics
   authenticate: Authenticate
   limiter: RateLimiter
+  /** Where requests take turns by tenant, or by address without a key: those that run tasks, and all others. */
+  queues?: { runs: FairQueue; requests: FairQueue }
   limits: { anonymousPerMinute: number; keyPerMinute: number }
   /** The payer whose signature the payment in the headers carries, checked without a chain; undefined without such a payment. */
   findSignedPayer?: (headers: FastifyRequest['headers']) => string | undefined
@@ -83,6 +91,7 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
   queuePipelinedRequests(app.server as Server)
   useStrictBodies(app)
   useValidators(app)
+  if (deps.queues) useFairQueues(app, deps.queues)
   const methods = createMethodIndex(app)
   app.decorateRequest<Caller | null>('caller', null)
   app.decorateRequest<FastifyReply | null>('reply', null)
@@ -179,6 +188,25 @@ function useStrictBodies(app: App) {
     route.preValidation = [useEmptyBody, ...[route.preValidation ?? []].flat()]
   })
 }
+
+/** Handlers take turns by caller. Routes without a rate limit and those of operators do not wait. */
+function useFairQueues(app: App, { runs, requests }: NonNullable<HttpDeps['queues']>) {
+  // The route of HEAD has the handler of GET, which takes its turn already.
+  const queuedHandlers = new WeakSet<RouteHandlerMethod>()
+  app.addHook('onRoute', (route) => {
+    const { auth, unmetered, uncounted, paid, slow } = route.config ?? {}
+    const { handler } = route
+    if (unmetered || uncounted || auth === 'admin' || queuedHandlers.has(handler)) return
+    const queue = paid || slow ? runs : requests
+    route.handler = function (request, reply) {
+      return queue.run(queueOwner(request), async () => handler.call(this, request, reply))
+    }
+    queuedHandlers.add(route.handler)
+  })
+}
+
+const queueOwner = ({ caller, ip }: FastifyRequest) =>
+  caller.kind === 'tenant' ? caller.tenantId : `address:${limitedAddress(ip)}`
 
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
 
@@ -320,9 +348,9 @@ type FastifyErrorLike = {
 
 function sendProblem(log: Log, error: unknown, request: FastifyRequest, reply: FastifyReply) {
   const problem = error instanceof Problem ? error : toProblem(error as FastifyErrorLike)
-  const { status, code, retryable, retryAfterSeconds, details, nextAction, extra } = problem.options
+  const { status, code, retryable, retryAfterSeconds, details, nextAction, expected, extra } = problem.options
   // `planned` and `not_configured` are expected responses, not failures.
-  if (status >= 500 && code !== 'planned' && code !== 'not_configured')
+  if (status >= 500 && !expected && code !== 'planned' && code !== 'not_configured')
     log.error({ request_id: request.id, err: problem.options.cause ?? error }, problem.message)
   if (retryAfterSeconds !== undefined) reply.header('retry-after', retryAfterSeconds)
   reply

@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { canonicalJson, sha256 } from './canonical.ts'
 import type { Clock } from './clock.ts'
 import type { Db, Tx } from './db.ts'
+import type { FairQueue } from './fair-queue.ts'
 import type { Keys } from './keys.ts'
 import { conflict, invalid } from './problem.ts'
 import type { StoredResponse } from './stored-response.ts'
@@ -49,44 +50,59 @@ export function readIdempotencyKey(header: string | string[] | undefined, body: 
   return key
 }
 
-export function createIdempotency(deps: { db: Db; keys: Keys; clock: Clock }): Idempotency {
+export type IdempotencyDeps = {
+  db: Db
+  keys: Keys
+  clock: Clock
+  /** Where transactions take turns by scope, so that one tenant does not take all connections. */
+  queue?: FairQueue
+}
+
+export function createIdempotency(deps: IdempotencyDeps): Idempotency {
+  const inTurn = <Result>(scope: string, transaction: () => Promise<Result>) =>
+    deps.queue ? deps.queue.run(scope, transaction) : transaction()
+
   return {
     async once({ scope, route, key, body }, work) {
       if (key === undefined)
-        return deps.db.transaction().execute(async (tx) => {
-          const result = await work(tx)
-          return { status: result.status, body: JSON.stringify(result.body), replayed: false }
-        })
+        return inTurn(scope, () =>
+          deps.db.transaction().execute(async (tx) => {
+            const result = await work(tx)
+            return { status: result.status, body: JSON.stringify(result.body), replayed: false }
+          }),
+        )
       const bodyHash = hashBody(body)
-      return deps.db.transaction().execute(async (tx) => {
-        await lockKey(tx, `idempotency:${scope}:${route}:${key}`)
-        const now = deps.clock.now()
-        const stored = await tx
-          .selectFrom('idempotency_answers')
-          .select(['body_hash', 'status', 'answer'])
-          .where('scope', '=', scope)
-          .where('route', '=', route)
-          .where('key', '=', key)
-          .where('expires_at', '>', now)
-          .executeTakeFirst()
-        if (stored && stored.body_hash !== bodyHash) throw differentBody()
-        if (stored) return { status: stored.status, body: deps.keys.decrypt(stored.answer), replayed: true }
-        const result = await work(tx)
-        const text = JSON.stringify(result.body)
-        // A response may contain a secret that is shown once, so it is stored encrypted.
-        const row = {
-          body_hash: bodyHash,
-          status: result.status,
-          answer: deps.keys.encrypt(text),
-          expires_at: new Date(now.getTime() + RESPONSE_TTL_MS),
-        }
-        await tx
-          .insertInto('idempotency_answers')
-          .values({ scope, route, key, ...row })
-          .onConflict((on) => on.columns(['scope', 'route', 'key']).doUpdateSet(row))
-          .execute()
-        return { status: result.status, body: text, replayed: false }
-      })
+      return inTurn(scope, () =>
+        deps.db.transaction().execute(async (tx) => {
+          await lockKey(tx, `idempotency:${scope}:${route}:${key}`)
+          const now = deps.clock.now()
+          const stored = await tx
+            .selectFrom('idempotency_answers')
+            .select(['body_hash', 'status', 'answer'])
+            .where('scope', '=', scope)
+            .where('route', '=', route)
+            .where('key', '=', key)
+            .where('expires_at', '>', now)
+            .executeTakeFirst()
+          if (stored && stored.body_hash !== bodyHash) throw differentBody()
+          if (stored) return { status: stored.status, body: deps.keys.decrypt(stored.answer), replayed: true }
+          const result = await work(tx)
+          const text = JSON.stringify(result.body)
+          // A response may contain a secret that is shown once, so it is stored encrypted.
+          const row = {
+            body_hash: bodyHash,
+            status: result.status,
+            answer: deps.keys.encrypt(text),
+            expires_at: new Date(now.getTime() + RESPONSE_TTL_MS),
+          }
+          await tx
+            .insertInto('idempotency_answers')
+            .values({ scope, route, key, ...row })
+            .onConflict((on) => on.columns(['scope', 'route', 'key']).doUpdateSet(row))
+            .execute()
+          return { status: result.status, body: text, replayed: false }
+        }),
+      )
     },
 
     async sweep(now) {

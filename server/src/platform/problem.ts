@@ -27,6 +27,8 @@ export type ProblemOptions = {
   retryAfterSeconds?: number
   details?: unknown
   nextAction?: string
+  /** The caller's doing, so it is no error in our log whatever its status. */
+  expected?: boolean
   /** Additive top-level fields of the error body, for example `approval_id`. */
   extra?: Record<string, unknown>
   cause?: unknown

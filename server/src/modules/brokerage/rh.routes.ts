@@ -28,7 +28,7 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
           422: schema.RhRunRefused,
         },
       },
-      config: { auth: 'tenant', scope: 'run' },
+      config: { auth: 'tenant', scope: 'run', slow: true },
     },
     async (request, reply) => {
       const { idempotency_key: _, ...body } = request.body
@@ -53,7 +53,7 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
         body: schema.RhApproveRequest,
         response: { 200: schema.RhApproved, 404: ErrorResponse, 409: ErrorResponse, 410: ErrorResponse },
       },
-      config: CONTROL,
+      config: { ...CONTROL, slow: true },
     },
     async (request, reply) => {
       const { idempotency_key: _, ...body } = request.body
@@ -119,7 +119,7 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
         body: schema.RhCancelRequest,
         response: { 200: schema.RhCancelled, 409: ErrorResponse },
       },
-      config: CONTROL,
+      config: { ...CONTROL, slow: true },
     },
     async (request) => {
       const reason = request.body.reason ?? 'Cancelled by the tenant.'
@@ -136,7 +136,7 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
         summary: 'Cash, buying power and positions at each broker',
         response: { 200: schema.RhPositions },
       },
-      config: READ,
+      config: { ...READ, slow: true },
     },
     async (request) => brokerage.positions(requireTenant(request.caller)),
   )
@@ -167,7 +167,7 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
         body: schema.KillSwitchRequest,
         response: { 200: schema.KillSwitch },
       },
-      config: CONTROL,
+      config: { ...CONTROL, slow: true },
     },
     async (request) =>
       brokerage.setKillSwitch(requireTenant(request.caller), request.body.engaged, request.body.reason ?? null),

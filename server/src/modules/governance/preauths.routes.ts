@@ -49,7 +49,7 @@ export function preauthsRoutes(app: App, { preauths, closePreauth }: Routes) {
         body: schema.PreauthClose,
         response: { 200: schema.PreauthClosed, 404: ErrorResponse, 409: ErrorResponse },
       },
-      config: { auth: 'tenant', scope: 'run' },
+      config: { auth: 'tenant', scope: 'run', slow: true },
     },
     async (request, reply) => {
       const key = readIdempotencyKey(request.headers['idempotency-key'], request.body)

@@ -40,7 +40,7 @@ export const createRefusals =
     const at = deps.clock.now()
     const item = draftRefusal(deps, tenant, subject, assessment, at)
     try {
-      return await deps.record(item, refusalLocks(assessment))
+      return await deps.record(item, refusalLocks(assessment), { owner: tenant.tenantId })
     } catch (error) {
       if (!shouldAssessAgain(error)) throw error
       deps.rulesCache.invalidate(tenant.tenantId)
@@ -170,6 +170,9 @@ export function draftRefusal(
   }
 }
 
+/** How many reasons and warnings an approver is shown; the decision has more. */
+const MAX_REASONS = 20
+
 /** The summary shown to the approver. */
 const riskSummary = ({ facts, results, decided_by }: RefusedAssessment) => ({
   amount_usdc: usdcFromMicro(facts.amountMicro),
@@ -179,8 +182,12 @@ const riskSummary = ({ facts, results, decided_by }: RefusedAssessment) => ({
   asked_at: facts.at.toISOString(),
   because: results
     .filter((result) => result.outcome === 'review_required')
+    .slice(0, MAX_REASONS)
     .map(({ rule, reason, asked, limit }) => ({ rule, reason, asked, limit })),
-  warnings: results.filter((result) => result.outcome === 'warning').map(({ rule, reason }) => ({ rule, reason })),
+  warnings: results
+    .filter((result) => result.outcome === 'warning')
+    .slice(0, MAX_REASONS)
+    .map(({ rule, reason }) => ({ rule, reason })),
   decided_by: decided_by?.rule ?? null,
 })
 

@@ -85,7 +85,7 @@ async function readMostCounters(tx: Tx, tenantId: string): Promise<number> {
            ((constraints ? 'max_per_day_usdc')::int + (constraints ? 'max_per_month_usdc')::int + (constraints ? 'max_runs_per_minute')::int) as counters
     from policies where tenant_id = ${tenantId} and status = 'active'
     union all
-    select scope_type, scope_id, 1 from budgets where tenant_id = ${tenantId} and "window" <> 'run'
+    select scope_type, case scope_type when 'tenant' then '' else scope_id end, 1 from budgets where tenant_id = ${tenantId} and "window" <> 'run'
   `.execute(tx)
   const most = new Map<string, Map<string, number>>()
   for (const { selector, id, counters } of rows) {

@@ -17,7 +17,7 @@ export function paymentsRoutes(app: App, settlements: SettlementsService) {
         body: SettleRequest,
         response: { 200: Settlement, 404: ErrorResponse, 409: ErrorResponse },
       },
-      config: { auth: 'optional', scope: 'run' },
+      config: { auth: 'optional', scope: 'run', slow: true },
     },
     async (request) => settlements.settle(request.caller, request.body),
   )

@@ -7,7 +7,7 @@ import { findResponseToFirstRequest, findStoredResponse, readStoredResponse } fr
 import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from './finish-run.ts'
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
-import type { Failure, Run, RunResponse, RunResult } from './paid-unit.ts'
+import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
 import { checkWallet, checkX402Payment, type PaymentMethod, walletTooLowResponse } from './payment-method.ts'
 import type { RunDeps } from './run-deps.ts'
 
@@ -107,7 +107,7 @@ async function admitRun(
 ): Promise<'admitted' | 'rules_changed' | 'limit_reached' | RunResponse> {
   try {
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
-    const admission = await deps.steps.admit(item, locks)
+    const admission = await deps.steps.admit(item, locks, stepOwner(run))
     // Warnings are reported from the counters at admission, not from those of the assessment.
     if (admission.ruling) run.terms.ruling = admission.ruling
     return 'admitted'
@@ -135,7 +135,7 @@ async function admitRun(
  */
 async function keepResult(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse | undefined> {
   try {
-    await deps.steps.keep(toKeepItem(deps, run, result), [`run:${run.id}`])
+    await deps.steps.keep(toKeepItem(deps, run, result), [`run:${run.id}`], stepOwner(run))
     return undefined
   } catch (error) {
     return error instanceof StepRefused ? readStoredResponse(deps, run.id) : giveUpRun(deps, run, error)

@@ -2,7 +2,15 @@ import { StepRefused } from '../../platform/batch.ts'
 import { isUnavailable } from '../../platform/db.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import { readStoredResponse } from './find-stored-response.ts'
-import type { Failure, PaidUnit, Run, RunResponse, RunResult, UnitResult } from './paid-unit.ts'
+import {
+  type Failure,
+  type PaidUnit,
+  type Run,
+  type RunResponse,
+  type RunResult,
+  stepOwner,
+  type UnitResult,
+} from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 import { buildCompletion, buildFailure } from './run-responses.ts'
 import { settlementUnknownResponse } from './settlement-unknown.ts'
@@ -30,7 +38,7 @@ export async function finishRun(
     })
   const { item, response } = buildCompletion(deps, unit, result, outcome)
   try {
-    const { first } = await deps.steps.complete({ ...item, admission: null }, unit.locks)
+    const { first } = await deps.steps.complete({ ...item, admission: null }, unit.locks, stepOwner(unit))
     return toCompletedResponse(deps, unit, first, response)
   } catch (error) {
     // The facilitator named a transaction that already belongs to another payment, so its answer proves nothing.
@@ -43,7 +51,7 @@ export async function finishRun(
 export async function finishFromWallet(deps: RunDeps, run: Run, result: RunResult): Promise<RunResponse> {
   try {
     const { item, response } = buildCompletion(deps, run, result, 'wallet')
-    const { first } = await deps.steps.complete({ ...item, admission: run.admission }, run.locks)
+    const { first } = await deps.steps.complete({ ...item, admission: run.admission }, run.locks, stepOwner(run))
     return await toCompletedResponse(deps, run, first, response)
   } catch (error) {
     if (error instanceof StepRefused) return readStoredResponse(deps, run.id)
@@ -70,7 +78,7 @@ export async function giveUpRun(deps: RunDeps, run: Run, error: unknown): Promis
 /** Ends a unit without a charge: voids the pending money, releases the limits and signs a receipt with `charged: false`. */
 export async function abandonRun(deps: RunDeps, unit: PaidUnit, failure: Failure): Promise<RunResponse> {
   const { item, response } = buildFailure(deps, unit, failure)
-  const { first } = await deps.steps.abandon(item, unit.locks)
+  const { first } = await deps.steps.abandon(item, unit.locks, stepOwner(unit))
   if (!first) return readStoredResponse(deps, unit.id)
   deps.metrics.runs.inc({ kind: unit.kind, agent_id: unit.agentId, outcome: 'failed' })
   return response
@@ -108,7 +116,11 @@ async function markUnknown(deps: RunDeps, unit: PaidUnit, reason: string): Promi
     data: { run_id: unit.id, settlement_id: unit.settlementId, reason },
     created_at: at,
   }
-  const { state } = await deps.steps.noteUnknown({ run_id: unit.id, reason, at, event }, [`run:${unit.id}`])
+  const { state } = await deps.steps.noteUnknown(
+    { run_id: unit.id, reason, at, event },
+    [`run:${unit.id}`],
+    stepOwner(unit),
+  )
   if (state !== 'unknown') return readStoredResponse(deps, unit.id)
   return settlementUnknownResponse(unit.id, unit.terms.request_id)
 }

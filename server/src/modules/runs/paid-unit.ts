@@ -28,6 +28,11 @@ export type TopUp = Unit & { kind: 'topup'; request: { wallet_id: string; amount
 
 export type PaidUnit = Run | TopUp
 
+/** The tenant or payer in whose turn the steps of a unit are committed. */
+export const stepOwner = ({ tenantId, payer }: Pick<PaidUnit, 'tenantId' | 'payer'>) => ({
+  owner: tenantId ?? `payer:${payer}`,
+})
+
 /** The terms at admission, stored with the run. The response and the receipt are built from them. */
 export type RunTerms = {
   settlement_id: string

@@ -4,7 +4,7 @@ import type { PayoutRow } from '../ledger/wallets.store.ts'
 import type { SettleResult } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
 import { draftReceipt, receiptSettlement, settlementSummary } from './draft-receipt.ts'
-import type { PaidUnit } from './paid-unit.ts'
+import { type PaidUnit, stepOwner } from './paid-unit.ts'
 import { toOpenSettlement, toPaidUnit } from './read-stored-run.ts'
 import type { RunDeps } from './run-deps.ts'
 import {
@@ -95,7 +95,7 @@ export function createRefunds(deps: RefundDeps) {
       ],
       audit: toAudit(unit, 'settlement.arrived_late', at, { payout_id: payoutId, transaction: arrival.transaction }),
     }
-    await deps.steps.noteArrival(item, [`run:${unit.id}`])
+    await deps.steps.noteArrival(item, [`run:${unit.id}`], stepOwner(unit))
   }
 
   /** Records that a refund has been paid. */
@@ -125,7 +125,7 @@ export function createRefunds(deps: RefundDeps) {
       ],
       audit: toAudit(unit, 'settlement.refunded', at, { payout_id: payout.id, transaction }),
     }
-    await deps.steps.finishRefund(item, [`run:${unit.id}`])
+    await deps.steps.finishRefund(item, [`run:${unit.id}`], stepOwner(unit))
   }
 
   /** Chained to the receipt before it, so that a holder of any receipt can find the later ones. */

@@ -65,11 +65,11 @@ const PAUSE_MS = 250
  * repeated even if its first commit succeeded and only the reply was lost.
  */
 function withRetries<Item, Result>(step: Step<Item, Result>): Step<Item, Result> {
-  return async (item, locks) => {
+  return async (item, locks, options) => {
     const deadline = performance.now() + RETRY_FOR_MS
     for (let repeated = false; ; repeated = true) {
       try {
-        return await step(item, locks, repeated)
+        return await step(item, locks, { ...options, repeated })
       } catch (error) {
         if (!isUnavailable(error) || performance.now() > deadline) throw error
         await sleep(PAUSE_MS)

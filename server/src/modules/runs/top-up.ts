@@ -8,7 +8,7 @@ import { findResponseToFirstRequest, findStoredResponse } from './find-stored-re
 import { finishRun, toKeepItem } from './finish-run.ts'
 import { readPaymentQuote } from './offer.ts'
 import type { RequestIdentity } from './paid-request.ts'
-import type { RunResponse, TopUp, TopUpResult } from './paid-unit.ts'
+import { type RunResponse, stepOwner, type TopUp, type TopUpResult } from './paid-unit.ts'
 import type { PaymentMethod } from './payment-method.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
 import type { RunDeps } from './run-deps.ts'
@@ -72,7 +72,7 @@ async function admitTopUp(
 ): Promise<RunResponse | undefined> {
   const item = buildTopUpAdmission(deps, request, topUp, paymentMethod, result)
   try {
-    await deps.steps.admit(item, [...topUp.locks, ...claimLocks(item)])
+    await deps.steps.admit(item, [...topUp.locks, ...claimLocks(item)], stepOwner(topUp))
     return undefined
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error

@@ -121,7 +121,7 @@ export function webhooksRoutes(app: App, webhooks: Webhooks) {
         body: schema.EmptyRequest,
         response: { 202: schema.TestSent, 409: ErrorResponse },
       },
-      config: writes,
+      config: { ...writes, slow: true },
     },
     async (request, reply) =>
       sendStoredResponse(

@@ -1,0 +1,78 @@
+import { expect, test } from 'vitest'
+import { createFairQueue } from './fair-queue.ts'
+import type { Problem } from './problem.ts'
+
+/** Work that ends when the test says so, in the order in which it began. */
+function createWork() {
+  const started: { name: string; end: () => void }[] = []
+  const work = (name: string) => () =>
+    new Promise<string>((resolve) => started.push({ name, end: () => resolve(name) }))
+  const names = () => started.map(({ name }) => name)
+  return { started, work, names }
+}
+
+const settle = () => new Promise((resume) => setImmediate(resume))
+
+test('one owner alone gets half of the slots, and a slot is left for the next owner', async () => {
+  const queue = createFairQueue({ slots: 8 })
+  const { work, names } = createWork()
+  for (let index = 0; index < 20; index += 1) void queue.run('flood', work('flood'))
+  await settle()
+  expect(queue.load('flood')).toEqual({ underWay: 4, waiting: 16 })
+  void queue.run('quiet', work('quiet'))
+  await settle()
+  expect(names().at(-1)).toBe('quiet')
+})
+
+test('owners that wait take turns, whatever each has waiting', async () => {
+  const queue = createFairQueue({ slots: 2 })
+  const { started, work, names } = createWork()
+  for (const owner of ['a', 'a', 'a', 'a', 'a', 'b', 'c', 'b', 'c']) void queue.run(owner, work(owner))
+  for (let index = 0; index < 9; index += 1) {
+    await settle()
+    started[index]!.end()
+  }
+  await settle()
+  // The first of `a` and of `b` find a free slot; from then on they take turns.
+  expect(names().slice(0, 7).join('')).toBe('abacbac')
+  expect(names().sort().join('')).toBe('aaaaabbcc')
+})
+
+test('the 513th that waits is refused with 503 and Retry-After, and another owner is served', async () => {
+  const queue = createFairQueue({ slots: 4 })
+  const { work, names } = createWork()
+  const flood = Array.from({ length: 2 + 512 }, () => queue.run('flood', work('flood')))
+  await settle()
+  expect(queue.load('flood')).toEqual({ underWay: 2, waiting: 512 })
+  const refusal = (await queue.run('flood', work('refused')).catch((error) => error)) as Problem
+  expect(refusal.options).toMatchObject({ status: 503, code: 'unavailable', retryable: true, retryAfterSeconds: 1 })
+  expect(names()).not.toContain('refused')
+  void queue.run('quiet', work('quiet'))
+  await settle()
+  expect(names().at(-1)).toBe('quiet')
+  expect(flood).toHaveLength(514)
+})
+
+test('when too many wait in all, the owner with the most loses its newest, not the one that came last', async () => {
+  const queue = createFairQueue({ slots: 2, maxWaitingOfAll: 10 })
+  const { work } = createWork()
+  const flood = Array.from({ length: 11 }, () => queue.run('flood', work('flood')).catch(() => 'refused'))
+  void queue.run('other', work('other'))
+  const quiet = queue.run('quiet', work('quiet'))
+  await settle()
+  expect(queue.load('quiet')).toEqual({ underWay: 0, waiting: 1 })
+  expect(await flood.at(-1)).toBe('refused')
+  expect(queue.load('flood')).toEqual({ underWay: 1, waiting: 9 })
+  expect(quiet).toBeInstanceOf(Promise)
+})
+
+test('work that fails frees its slot', async () => {
+  const queue = createFairQueue({ slots: 1 })
+  const failing = queue.run('a', async () => {
+    throw new Error('failed')
+  })
+  const next = queue.run('b', async () => 'done')
+  await expect(failing).rejects.toThrow('failed')
+  expect(await next).toBe('done')
+  expect(queue.load('a')).toEqual({ underWay: 0, waiting: 0 })
+})
