@@ -14,7 +14,8 @@ import { deleteExpiredSessions, deleteSession, findKeyBySession, insertSession }
  */
 export const SESSION_COOKIE = 'countersign_session'
 const TTL_SECONDS = 12 * 60 * 60
-const COOKIE_PATTERN = /^[A-Za-z0-9_-]{43}$/
+/** 210 random bits and a keyed checksum over them: an invented cookie is refused without asking the database. */
+const COOKIE_PATTERN = /^([A-Za-z0-9_-]{35})([A-Za-z0-9_-]{8})$/
 const safeMethods = ['GET', 'HEAD', 'OPTIONS']
 const SWEEP_LIMIT = 1_000
 
@@ -36,6 +37,20 @@ export function createSessions(deps: SessionsDeps) {
   // Derived from the cookie, so that a reloaded page can get its token without the service storing it.
   const deriveCsrfToken = (cookie: string) => deps.keys.fingerprint(`session-csrf:${cookie}`)
 
+  const checksum = (secret: string) =>
+    Buffer.from(deps.keys.fingerprint(`session-check:${secret}`), 'hex')
+      .toString('base64url')
+      .slice(0, 8)
+  const createCookie = () => {
+    const secret = randomBytes(32).toString('base64url').slice(0, 35)
+    return `${secret}${checksum(secret)}`
+  }
+  const readCookie = (request: SessionRequest): string | undefined => {
+    const cookie = findCookie(request)
+    const [, secret, check] = COOKIE_PATTERN.exec(cookie ?? '') ?? []
+    return secret !== undefined && checksum(secret) === check ? cookie : undefined
+  }
+
   const checkOrigin = ({ headers }: SessionRequest) => {
     const origin = headers.origin
     const allowedOrigins = [new URL(deps.publicUrl()).origin, `http://${headers.host}`, `https://${headers.host}`]
@@ -53,7 +68,7 @@ export function createSessions(deps: SessionsDeps) {
     checkOrigin,
 
     async open(caller: TenantCaller) {
-      const cookie = randomBytes(32).toString('base64url')
+      const cookie = createCookie()
       const now = deps.clock.now()
       const expiresAt = new Date(now.getTime() + TTL_SECONDS * 1000)
       await insertSession(deps.db, {
@@ -103,13 +118,12 @@ export function createSessions(deps: SessionsDeps) {
   }
 }
 
-function readCookie({ headers }: SessionRequest): string | undefined {
-  const value = String(headers.cookie ?? '')
+function findCookie({ headers }: SessionRequest): string | undefined {
+  return String(headers.cookie ?? '')
     .split(';')
     .map((part) => part.trim())
     .find((part) => part.startsWith(`${SESSION_COOKIE}=`))
     ?.slice(SESSION_COOKIE.length + 1)
-  return value !== undefined && COOKIE_PATTERN.test(value) ? value : undefined
 }
 
 /** Compares lengths in bytes, as `timingSafeEqual` requires: a header may contain multi-byte characters. */
