@@ -89,7 +89,7 @@ export function passesCheck(check: BenchmarkCheck, output: string): boolean {
   if ('lacks' in check) return !text.includes(check.lacks.toLowerCase())
   if ('matches' in check) return new RegExp(check.matches, 'i').test(output)
   if ('json' in check) return isJson(output)
-  if ('list' in check) return /^\s*(?:[-*•]|\d{1,3}[.)])\s+\S/m.test(output)
+  if ('list' in check) return /^[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+\S/m.test(output)
   const words = output.split(/\s+/).filter(Boolean).length
   return 'max_words' in check ? words <= check.max_words : words >= check.min_words
 }

@@ -1,70 +1,67 @@
-import type { Lane, LaneTask } from '../../modules/runs/lane.ts'
-import type { Brief } from './offline/brief.ts'
-import { readBrief } from './offline/brief.ts'
-import type { Report } from './offline/report.ts'
-import { renderReport } from './offline/report.ts'
+import { availableParallelism } from 'node:os'
+import type { Lane, LaneResult, LaneTask } from '../../modules/runs/lane.ts'
+import { createThreadPool, type ThreadPool, type ThreadResult } from '../../platform/thread-pool.ts'
+import { type OfflineInput, type OfflineOutput, runWithoutParsers, workerName } from './offline-task.ts'
 
 /** Increased whenever an offline lane may give a different output for the same task: a verifier compares within one version. */
-const VERSION = 2
+const VERSION = 3
 
-type Worker = (brief: Brief) => Report | Promise<Report>
+/** Up to this length, task and memories together, a task takes less time than handing it to a thread. */
+const MAX_INLINE_CHARACTERS = 2_000
+const MAX_WAITING = 1_024
+/** Every reader is linear and has a budget of steps, so that only a fault in a parser of code can take this long. */
+const DEADLINE_MS = 5_000
 
-/** Each worker is loaded on its first task, so that it costs nothing at startup. */
-const WORKERS: Readonly<Record<string, () => Promise<Worker>>> = {
-  analyst: async () => (await import('./offline/analyst.ts')).analyseData,
-  coder: async () => (await import('./offline/coder.ts')).reviewCode,
-  comedian: async () => (await import('./offline/comedian.ts')).writeJokes,
-  researcher: async () => (await import('./offline/researcher.ts')).researchText,
-  strategist: async () => (await import('./offline/strategist.ts')).evaluateOptions,
-  support: async () => (await import('./offline/support.ts')).triageSupport,
-  writer: async () => (await import('./offline/writer.ts')).writeText,
-  default: async () => (await import('./offline/general.ts')).answerGeneral,
-}
+export type OfflinePool = ThreadPool<OfflineInput, OfflineOutput>
 
-/** Kept once loaded: a dynamic import resolves its module again on every call. */
-const loadedWorkers = new Map<string, Worker>()
-
-async function loadWorker(name: string): Promise<Worker> {
-  const worker = await WORKERS[name]!()
-  loadedWorkers.set(name, worker)
-  return worker
-}
-
-/** The version suffix is ignored, so "coder-v1" and "coder-v2" use the same worker; an unknown agent uses the general one. */
-const workerName = (agentId: string) => {
-  const name = agentId.replace(/-v\d+$/, '')
-  return Object.hasOwn(WORKERS, name) ? name : 'default'
-}
+/** Threads start with the first task that needs one. */
+const createOfflinePool = (): OfflinePool =>
+  createThreadPool({
+    module: new URL('./offline-thread.ts', import.meta.url),
+    maxThreads: Math.max(1, Math.min(4, availableParallelism() - 1)),
+    maxWaiting: MAX_WAITING,
+    deadlineMs: DEADLINE_MS,
+  })
 
 /**
  * The lanes that need no model. They are deterministic, so that anyone can run a task again and compare the output hash.
  * They are the default when no provider is configured.
  */
-export function createOfflineLane(): Lane {
+export function createOfflineLane(pool: OfflinePool = createOfflinePool()): Lane {
   return {
     name: 'offline',
     mode: 'offline',
     execute: async (task: LaneTask) => {
-      if (task.signal.aborted)
-        return {
-          ok: false,
-          reason: 'timeout',
-          message: 'The deadline passed before the lane started.',
-          retryable: true,
-        }
-      const name = workerName(task.agentId)
-      const brief = readBrief(task.task, task.context)
-      const worker = loadedWorkers.get(name) ?? (await loadWorker(name))
-      const output = renderReport(await worker(brief), brief.format)
-      return {
-        ok: true,
-        output,
-        provider: 'offline',
-        model: `offline-${name}-${VERSION}`,
-        mode: 'offline',
-        usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
-        fallbacks: [],
-      }
+      if (task.signal.aborted) return failure('timeout', 'The deadline passed before the lane started.')
+      const worker = workerName(task.agentId)
+      const input = { worker, task: task.task, context: task.context }
+      const length = task.context.reduce((sum, memory) => sum + memory.length, task.task.length)
+      const output = length <= MAX_INLINE_CHARACTERS ? await runWithoutParsers(input) : undefined
+      return toLaneResult(worker, output ? { state: 'done', output } : await pool.run(input, task.signal))
     },
   }
 }
+
+function toLaneResult(worker: string, result: ThreadResult<OfflineOutput>): LaneResult {
+  if (result.state === 'timeout') return failure('timeout', 'The task took too long to read and was stopped.')
+  if (result.state === 'full') return failure('unavailable', 'Too many tasks are waiting for the offline lanes.')
+  if (result.state === 'failed') return failure('unavailable', 'The lane failed.')
+  if ('refused' in result.output)
+    return { ok: false, reason: 'refused', message: result.output.refused, retryable: false }
+  return {
+    ok: true,
+    output: result.output.output,
+    provider: 'offline',
+    model: `offline-${worker}-${VERSION}`,
+    mode: 'offline',
+    usage: { inputTokens: 0, outputTokens: 0, costUsd: 0 },
+    fallbacks: [],
+  }
+}
+
+const failure = (reason: 'timeout' | 'unavailable', message: string): LaneResult => ({
+  ok: false,
+  reason,
+  message,
+  retryable: true,
+})

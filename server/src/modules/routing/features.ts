@@ -1,3 +1,4 @@
+import { spendSteps } from '../../platform/step-budget.ts'
 import { toStorableText } from '../../platform/storable-text.ts'
 import { stripPromptInjection } from './strip-prompt-injection.ts'
 
@@ -46,6 +47,7 @@ let count = 0
 let squares = 0
 
 export function extractFeatures(task: string): FeatureVector {
+  spendSteps(Math.min(task.length, HEAD_CHARACTERS + TAIL_CHARACTERS))
   const text = stripPromptInjection(keepHeadAndTail(task))
   const { outside, fences } = splitFences(text)
   const tokens = tokenize(outside.toLowerCase())

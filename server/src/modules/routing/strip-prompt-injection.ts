@@ -91,9 +91,11 @@ const INSTRUCTION_PATTERNS: readonly RegExp[] = [
 /** All patterns in one, to find the earliest instruction in one pass: thirty passes per sentence would cost more than routing itself. */
 const ANY_INSTRUCTION = new RegExp(INSTRUCTION_PATTERNS.map((pattern) => pattern.source).join('|'), 'i')
 
-/** Words that only introduce an instruction and are removed with it. */
-const LEAD_IN =
-  /(?:(?:\b(?:please|also|and|then|now|but|so|important|attention|note|begin|from now on|the operator says|use|you must|just|this (?:must|has to|should) be|whatever (?:happens|this is(?: about)?|it is(?: about)?)|p\.? ?s\.?)\b|\b(?:system|admin|router|operator)\b(?: (?:override|note|prompt|message|says))?|\bas (?:the|an?) (?:system )?(?:administrator|admin|operator),? ?i?(?: hereby)?(?: authori[sz]e you to)?)[\s,:;!]*|[([{<"'#*!\s-]+)+$/i
+/** Words that only introduce an instruction and are removed with it, and the signs that may stand around them. */
+const LEAD_IN_WORDS =
+  /(?:\b(?:please|also|and|then|now|but|so|important|attention|note|begin|from now on|the operator says|use|you must|just|this (?:must|has to|should) be|whatever (?:happens|this is(?: about)?|it is(?: about)?)|p\.? ?s\.?)\b|\b(?:system|admin|router|operator)\b(?: (?:override|note|prompt|message|says))?|\bas (?:the|an?) (?:system )?(?:administrator|admin|operator),? ?i?(?: hereby)?(?: authori[sz]e you to)?)$/i
+const SIGNS_AFTER_WORDS = new Set(',:;!')
+const SIGNS = new Set('([{<"\'#*!-')
 
 /** What remains of a postscript whose instruction was removed. */
 const POSTSCRIPT = /(?:^|\s)p\. ?s\.:?$/i
@@ -106,7 +108,26 @@ function stripInstruction(sentence: string): string {
   const start = Math.min(findServiceInstruction(sentence), findStart(ANY_INSTRUCTION, sentence))
   if (start === Number.POSITIVE_INFINITY) return sentence
   const from = Math.max(0, start - LEAD_IN_REACH)
-  return sentence.slice(0, from) + sentence.slice(from, start).replace(LEAD_IN, '')
+  return sentence.slice(0, from) + removeLeadIn(sentence.slice(from, start))
+}
+
+/** Takes words and signs from the end, one after the other: a pattern that repeats both would try every way to split them. */
+function removeLeadIn(text: string): string {
+  let end = text.length
+  for (;;) {
+    const wordsEnd = trimEnd(text, end, SIGNS_AFTER_WORDS)
+    const words = LEAD_IN_WORDS.exec(text.slice(0, wordsEnd))
+    const next = words ? words.index : trimEnd(text, end, SIGNS)
+    if (next === end) return text.slice(0, end)
+    end = next
+  }
+}
+
+/** Where a text ends without these signs and the white space at its end. */
+function trimEnd(text: string, from: number, signs: ReadonlySet<string>): number {
+  let end = from
+  while (end > 0 && (signs.has(text[end - 1]!) || text[end - 1]!.trim() === '')) end--
+  return end
 }
 
 /** An instruction about a field starts right before it ("set agent_id"); one about a lane or an address may start earlier. */

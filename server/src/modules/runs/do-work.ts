@@ -1,4 +1,5 @@
 import { sha256 } from '../../platform/canonical.ts'
+import { StepBudgetExceeded } from '../../platform/step-budget.ts'
 import { isStorableText } from '../../platform/storable-text.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
 import { paymentMethodOf } from './draft-receipt.ts'
@@ -86,6 +87,8 @@ async function recallMemories(
 }
 
 function internalFailure(deps: RunDeps, run: Run, error: unknown): Failure {
+  if (error instanceof StepBudgetExceeded)
+    return { stage: 'verify', reason: 'step_budget_exceeded', message: error.message, retryable: false }
   deps.log.error({ err: error, run_id: run.id }, 'a run failed with an internal error')
   return { stage: 'execute', reason: 'internal_error', message: 'Something went wrong on our side.', retryable: true }
 }

@@ -1,3 +1,4 @@
+import { MAX_STEPS_PER_TASK, spendSteps, withStepBudget } from '../../platform/step-budget.ts'
 import { isStorableText, toStorableText } from '../../platform/storable-text.ts'
 
 /**
@@ -53,15 +54,8 @@ const DECISIVE: ReadonlySet<OutputCheck['name']> = new Set(['present', 'bounded'
 const QUOTING_LANES = /^(?:researcher|analyst|support|default)/
 
 export async function verifyOutput(input: VerifyOutputInput): Promise<OutputVerification> {
-  const checks: OutputCheck[] = [
-    checkPresent(input.output),
-    checkLength(input.output),
-    checkAnswered(input.output),
-    checkOnTask(input.task, input.output),
-    checkFormat(input.task, input.output),
-    checkQuotes(input),
-    await checkReexecution(input),
-  ]
+  const checks = withStepBudget(MAX_STEPS_PER_TASK, () => readOutput(input))
+  checks.push(await checkReexecution(input))
   const opinion = await askModelJudge(input)
   if (opinion) checks.push(opinion.check)
   const totalWeight = checks.reduce((sum, check) => sum + check.weight, 0)
@@ -75,6 +69,16 @@ export async function verifyOutput(input: VerifyOutputInput): Promise<OutputVeri
     checks,
   }
 }
+
+/** The checks that read task and output; all of them go through each text a few times and no more. */
+const readOutput = (input: VerifyOutputInput): OutputCheck[] => [
+  checkPresent(input.output),
+  checkLength(input.output),
+  checkAnswered(input.output),
+  checkOnTask(input.task, input.output),
+  checkFormat(input.task, input.output),
+  checkQuotes(input),
+]
 
 /** The judge's score counts in proportion; every other check counts fully or not at all. */
 const scoreShare = (check: OutputCheck, opinion: JudgeOpinion | undefined) =>
@@ -139,7 +143,10 @@ const COMMON = new Set(
 
 const stem = (word: string) => word.slice(0, Math.max(4, Math.ceil(word.length * 0.7)))
 
-const wordsOf = (text: string) => text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+function wordsOf(text: string): string[] {
+  spendSteps(text.length)
+  return text.toLowerCase().match(/[\p{L}\p{N}]+/gu) ?? []
+}
 
 /** An output is on task if some of the task's content words appear in it. */
 function checkOnTask(task: string, output: string): OutputCheck {
@@ -193,7 +200,7 @@ function readRequestedForms(task: string): RequestedForm[] {
   const forms: RequestedForm[] = []
   // "Why does my API return JSON?" mentions JSON without requesting it: a request starts its clause ("return JSON") or ends it ("as JSON").
   const json =
-    /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s*(?:return|output|produce|give me|(?:respond|reply|answer) with)(?: \w+){0,3} json\b/.test(
+    /(?:^|[.!?:;,\n]|\b(?:please|and|then|must|only))\s{0,20}(?:return|output|produce|give me|(?:respond|reply|answer) with)(?: \w+){0,3} json\b/.test(
       text,
     ) ||
     /\b(?:as|in|into)(?: \w+)? json(?: only| format| please| with\b.*| object| array)?\s*(?:[.,;:!?)\n]|$)|\bjson only\b/.test(
@@ -208,7 +215,9 @@ function readRequestedForms(task: string): RequestedForm[] {
     forms.push({
       name: 'a list',
       findFault: (output) =>
-        /^\s*(?:[-*•]|\d{1,3}[.)])\s+\S/m.test(output) ? undefined : 'A list was asked for and the output has none.',
+        /^[ \t]*(?:[-*•]|\d{1,3}[.)])[ \t]+\S/m.test(output)
+          ? undefined
+          : 'A list was asked for and the output has none.',
     })
   }
   const limit =
@@ -229,7 +238,10 @@ function readRequestedForms(task: string): RequestedForm[] {
   return forms
 }
 
-const countWords = (text: string) => text.split(/\s+/).filter(Boolean).length
+function countWords(text: string): number {
+  spendSteps(text.length)
+  return text.split(/\s+/).filter(Boolean).length
+}
 
 function isJson(output: string): boolean {
   const bare = output
@@ -257,7 +269,7 @@ function checkQuotes(input: VerifyOutputInput): OutputCheck {
     }
   }
   const source = plain([input.task, ...(input.context ?? [])].join('\n'))
-  const inventedQuotes = quotes.filter((quote) => !source.includes(plain(quote.replace(/(?:…|\.\.\.)$/, ''))))
+  const inventedQuotes = quotes.filter((quote) => !containsText(source, plain(quote.replace(/(?:…|\.\.\.)$/, ''))))
   return {
     name: 'quotes_exist',
     passed: inventedQuotes.length === 0,
@@ -279,6 +291,23 @@ const quotesOf = (output: string) =>
     .map((match) => (match[1] ?? match[2])!.trim())
     .filter((quote) => countWords(quote) >= 5)
     .slice(0, 50)
+
+/** Knuth, Morris and Pratt's search. `includes` compares again and again where a text repeats itself. */
+function containsText(text: string, part: string): boolean {
+  spendSteps(text.length + part.length)
+  const prefixLengths = new Uint16Array(part.length)
+  for (let i = 1, matched = 0; i < part.length; i++) {
+    while (matched > 0 && part[i] !== part[matched]) matched = prefixLengths[matched - 1]!
+    if (part[i] === part[matched]) matched++
+    prefixLengths[i] = matched
+  }
+  for (let i = 0, matched = 0; i < text.length; i++) {
+    while (matched > 0 && text[i] !== part[matched]) matched = prefixLengths[matched - 1]!
+    if (text[i] === part[matched]) matched++
+    if (matched === part.length) return true
+  }
+  return part === ''
+}
 
 const plain = (text: string) =>
   text.toLowerCase().replace(/[“”"]/g, '').replace(/[’‘]/g, "'").replace(/\s+/g, ' ').trim()

@@ -176,7 +176,8 @@ function describeOutliers(values: readonly number[], formatPosition: (position: 
 }
 
 function meanWithout(values: readonly number[], positions: readonly number[]): number {
-  const remaining = values.filter((_, i) => !positions.includes(i))
+  const left = new Set(positions)
+  const remaining = values.filter((_, i) => !left.has(i))
   return remaining.reduce((total, value) => total + value, 0) / remaining.length
 }
 

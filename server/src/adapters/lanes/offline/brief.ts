@@ -1,4 +1,5 @@
-import { splitSentences, splitWords } from './text.ts'
+import { spendSteps } from '../../../platform/step-budget.ts'
+import { splitSentences, splitWords, trimEndOf } from './text.ts'
 
 /** A task, split into the instruction and the material it is about. */
 export type Brief = {
@@ -39,6 +40,7 @@ const CONTROL_CHARACTERS = /[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f
 
 /** Splits a task into instruction and material. In doubt, everything is the instruction. */
 export function readBrief(task: string, context: readonly string[] = []): Brief {
+  spendSteps(task.length)
   const cleanTask = task.replace(/\r\n?/g, '\n').replace(CONTROL_CHARACTERS, '').trim()
   const fences = extractFences(cleanTask)
   const { instruction, material } = fences.length > 0 ? splitFenced(cleanTask, fences) : splitPlain(cleanTask)
@@ -79,6 +81,7 @@ function splitFenced(text: string, fences: readonly Fence[]) {
 type Parts = { instruction: string; material: string }
 
 function splitPlain(text: string): Parts {
+  spendSteps(text.length)
   const leadingData = splitLeadingData(text)
   if (leadingData) return leadingData
   const gapStart = text.search(/\n\s*\n/)
@@ -171,7 +174,7 @@ export function looksLikeCommand(sentence: string): boolean {
 const asksForJson = (text: string) => JSON_COMMAND.test(text) || JSON_FORM.test(text)
 
 const JSON_COMMAND =
-  /(?:^|[.!?:;,(\n]\s*|\b(?:please|and|then|must|should|just|only) )(?:return|output|respond with|reply with|answer with|give me|produce)(?: (?:an?|the|only|valid|strict|plain|raw|(?:your |the )?(?:answer|result|output) as)){0,3} json\b/
+  /(?:^|[.!?:;,(\n]\s{0,20}|\b(?:please|and|then|must|should|just|only) )(?:return|output|respond with|reply with|answer with|give me|produce)(?: (?:an?|the|only|valid|strict|plain|raw|(?:your |the )?(?:answer|result|output) as)){0,3} json\b/
 
 const JSON_FORM =
   /\b(?:as|in|into)(?: (?:an?|only|valid|strict|plain|raw)){0,2} json\b(?=\s*(?:$|[.,;:!?)\n]|(?:only|format|please|with|object|array)\b))|\bjson only\b|\bonly json\b/
@@ -222,6 +225,6 @@ export function extractTopic(brief: Brief, maxLength = 80): string {
       aboutText || !looksLikeCommand(head) ? head : '',
     )
     .replace(LENGTH_OR_TONE, '')
-    .replace(/[.?!:,;\s]+$/, '')
-  return topic.length > maxLength ? topic.slice(0, Math.max(20, topic.lastIndexOf(' ', maxLength))) : topic
+  const name = trimEndOf(topic, '.?!:,;', true)
+  return name.length > maxLength ? name.slice(0, Math.max(20, name.lastIndexOf(' ', maxLength))) : name
 }

@@ -4,7 +4,7 @@ import { type FunctionInfo, findExceededLimit, findSources, type Source, type So
 import { analyseJavaScript } from './source-javascript.ts'
 import { analyseJson } from './source-json.ts'
 import { analysePython } from './source-python.ts'
-import { analyseSql } from './source-sql.ts'
+import { analyseSql, MAX_SQL_CHARACTERS } from './source-sql.ts'
 import { capitalise, clip, extractContentWords, formatCount } from './text.ts'
 
 const METHOD =
@@ -17,7 +17,11 @@ export async function reviewCode(brief: Brief): Promise<Report> {
   const sources = findSources(brief)
   if (sources.length === 0) return reportScaffold(brief)
   const analyses: SourceAnalysis[] = []
-  for (const source of sources) analyses.push(await analyseSource(source))
+  let sqlCharacters = MAX_SQL_CHARACTERS
+  for (const source of sources) {
+    analyses.push(await analyseSource(source, sqlCharacters))
+    if (source.language === 'sql') sqlCharacters = Math.max(0, sqlCharacters - source.text.length)
+  }
   const errors = analyses.flatMap((analysis) => analysis.errors)
   const functions = analyses.flatMap((analysis) => analysis.functions)
   const smells = analyses.flatMap((analysis) => analysis.smells)
@@ -45,7 +49,7 @@ export async function reviewCode(brief: Brief): Promise<Report> {
 }
 
 /** Analyses one source. For a language without a parser, only its lines are counted. */
-async function analyseSource(source: Source): Promise<SourceAnalysis> {
+async function analyseSource(source: Source, sqlCharacters: number): Promise<SourceAnalysis> {
   if (source.language === 'other') {
     const lines = source.text.split('\n')
     return {
@@ -64,7 +68,7 @@ async function analyseSource(source: Source): Promise<SourceAnalysis> {
   }
   if (source.language === 'javascript') return analyseJavaScript(source.text, source.dialect)
   if (source.language === 'python') return analysePython(source.text)
-  if (source.language === 'sql') return analyseSql(source.text)
+  if (source.language === 'sql') return analyseSql(source.text, sqlCharacters)
   return analyseJson(source.text)
 }
 

@@ -1,6 +1,6 @@
 import { type Brief, extractTopic } from './brief.ts'
 import type { Report } from './report.ts'
-import { capitalise, clip, createPicker, splitSentences } from './text.ts'
+import { capitalise, clip, createPicker, splitSentences, trimEndOf } from './text.ts'
 
 const METHOD =
   'Offline comedian: authored joke shapes around your topic, picked by a hash of the task, no language model and no refunds.'
@@ -106,7 +106,7 @@ function extractJokeTopic(brief: Brief): string {
     .filter((word) => !REQUEST_WORDS.has(word.toLowerCase()))
   const subject = words.join(' ').replace(/^(?:a|an|the|me|us|some|of|on|about)\s+/i, '')
   // The joke addresses the caller, so "my" becomes "your".
-  return subject.replace(/\b(?:my|our)\b/gi, 'your').replace(/[.,;!?]+$/, '') || 'everyday life'
+  return trimEndOf(subject.replace(/\b(?:my|our)\b/gi, 'your'), '.,;!?') || 'everyday life'
 }
 
 function selectTemplates(instruction: string): readonly JokeTemplate[] {

@@ -1,6 +1,7 @@
+import { spendSteps } from '../../../platform/step-budget.ts'
 import type { Brief } from './brief.ts'
 import { readTable } from './tables.ts'
-import { extractContentWords, splitSentences, splitWords, stem } from './text.ts'
+import { extractContentWords, splitSentences, splitWords, stem, trimEndOf } from './text.ts'
 
 export type Criterion = { name: string; weight: number }
 export type Option = { name: string; scores: readonly number[]; evidence: readonly string[] }
@@ -168,6 +169,7 @@ const escapeRegExp = (text: string) => text.replace(/[.*+?^${}()|[\]\\]/g, '\\$&
 
 function readOptions(brief: Brief): string[] {
   const text = brief.task.slice(0, 8000)
+  spendSteps(text.length)
   const bullets = text.split('\n').flatMap(
     (line) =>
       /^\s*(?:[-*•]|\d{1,2}[.)]|[A-H][.):])\s+(.{2,120})/
@@ -205,10 +207,11 @@ function readOptions(brief: Brief): string[] {
 function readBareAlternatives(text: string): string[] {
   const firstSentence = splitSentences(text)[0]?.text ?? ''
   if (splitWords(firstSentence).length > 12 || /^(?:how|what|why|who|when|where)\b/i.test(firstSentence)) return []
-  const sides = firstSentence.replace(/[?!.]+$/, '').split(/ or /i)
+  const alternatives = trimEndOf(firstSentence, '?!.')
+  const sides = alternatives.split(/ or /i)
   if (sides.length < 2 || sides.some((side) => /^(?:more|less|fewer|not|so|later|better|worse)\b/i.test(side)))
     return []
-  return shareObject(splitList(firstSentence.replace(/[?!.]+$/, '')))
+  return shareObject(splitList(alternatives))
 }
 
 /** In "rent or buy the vans" both verbs share the object. */
@@ -271,9 +274,9 @@ function scoreFromEvidence(
   const evidence: string[] = []
   const scores = criteria.map(() => 3)
   for (const sentence of splitSentences(task, 120)) {
-    const words = splitWords(sentence.text).map(stem)
-    const mentionsOwn = ownStems.some((word) => words.includes(word) && !otherStems.has(word))
-    const mentionsOther = [...otherStems].some((word) => words.includes(word) && !ownStems.includes(word))
+    const words = new Set(splitWords(sentence.text).map(stem))
+    const mentionsOwn = ownStems.some((word) => words.has(word) && !otherStems.has(word))
+    const mentionsOther = [...otherStems].some((word) => words.has(word) && !ownStems.includes(word))
     if (!mentionsOwn || mentionsOther) continue
     criteria.forEach((criterion, i) => {
       const cue = CUES.find((candidate) => candidate.name === criterion.name || candidate.words.test(criterion.name))

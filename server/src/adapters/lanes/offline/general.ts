@@ -11,8 +11,8 @@ const METHOD =
   'Offline general lane: does what the shape of the task allows (code, numbers, text) by rule, no language model.'
 
 /** The fallback lane: uses the coder, analyst or researcher when the material suits them, else describes the task. */
-export async function answerGeneral(brief: Brief): Promise<Report> {
-  if (findSources(brief).length > 0) return relabelReport(await reviewCode(brief), 'coder-v1')
+export function answerGeneral(brief: Brief): Report | Promise<Report> {
+  if (findSources(brief).length > 0) return reviewCode(brief).then((report) => relabelReport(report, 'coder-v1'))
   const table = readTable(brief)
   if (table && table.rows >= 4) return relabelReport(analyseData(brief), 'analyst-v1')
   if (splitSentences(brief.material).length >= 3) return relabelReport(researchText(brief), 'researcher-v2')

@@ -1,3 +1,4 @@
+import { spendSteps } from '../../../platform/step-budget.ts'
 import type { Brief } from './brief.ts'
 import { extractTopic } from './brief.ts'
 import type { Report } from './report.ts'
@@ -15,7 +16,7 @@ export function researchText(brief: Brief): Report {
 }
 
 function reportFromMaterial(brief: Brief, sentences: readonly Sentence[]): Report {
-  const queryTerms = [...new Set(extractContentWords(brief.instruction).map(stem))]
+  const queryTerms = new Set(extractContentWords(brief.instruction).map(stem))
   const keySentences = selectSentences(
     sentences,
     queryTerms,
@@ -70,7 +71,7 @@ const REQUEST_WORDS = new Set(
  * Greedy selection. A sentence scores by the frequency of its terms in the whole text, higher when it matches the query or
  * contains a figure, lower when it repeats selected terms.
  */
-function selectSentences(sentences: readonly Sentence[], queryTerms: readonly string[], count: number): Sentence[] {
+function selectSentences(sentences: readonly Sentence[], queryTerms: ReadonlySet<string>, count: number): Sentence[] {
   const terms = sentences.map((sentence) => [...new Set(extractContentWords(sentence.text).map(stem))])
   const weights = new Map(countFrequencies(terms.flat()))
   const score = (i: number, coveredTerms: ReadonlySet<string>) => {
@@ -80,7 +81,7 @@ function selectSentences(sentences: readonly Sentence[], queryTerms: readonly st
       (sum, term) => sum + (coveredTerms.has(term) ? 0.25 : 1) * Math.min(weights.get(term)!, 6),
       0,
     )
-    const matchCount = sentenceTerms.filter((term) => queryTerms.includes(term)).length
+    const matchCount = sentenceTerms.filter((term) => queryTerms.has(term)).length
     const figureFactor = /\d/.test(sentences[i]!.text) ? 1.15 : 1
     const leadFactor = i === 0 ? 1.1 : 1
     return (content / Math.sqrt(sentenceTerms.length)) * (1 + 0.35 * matchCount) * figureFactor * leadFactor
@@ -88,6 +89,7 @@ function selectSentences(sentences: readonly Sentence[], queryTerms: readonly st
   const selected: number[] = []
   const coveredTerms = new Set<string>()
   while (selected.length < Math.min(count, sentences.length)) {
+    spendSteps(sentences.length)
     let bestIndex = -1
     let bestScore = 0
     for (let i = 0; i < sentences.length; i++) {

@@ -1,4 +1,5 @@
-import { positionAt, type SourceAnalysis } from './source.ts'
+import type { SourceAnalysis } from './source.ts'
+import { createPositions } from './text.ts'
 
 /** Analyses JSON. `JSON.parse` decides validity; the position of a syntax error is found by a scan of our own. */
 export function analyseJson(text: string): SourceAnalysis {
@@ -13,7 +14,7 @@ export function analyseJson(text: string): SourceAnalysis {
   } catch {
     const syntaxError = findSyntaxError(text)
     return {
-      errors: [{ ...positionAt(text, syntaxError.offset), message: syntaxError.message }],
+      errors: [{ ...createPositions(text)(syntaxError.offset), message: syntaxError.message }],
       functions: [],
       smells: [],
       facts: [],
@@ -83,6 +84,7 @@ function findStringEnd(text: string, start: number): number {
 function findDuplicateKeys(text: string): { line: number; message: string }[] {
   const duplicates: { line: number; message: string }[] = []
   const scopes: Set<string>[] = []
+  const positionAt = createPositions(text)
   for (let offset = 0; offset < text.length; offset++) {
     const character = text[offset]!
     if (character === '{' || character === '[') scopes.push(new Set())
@@ -93,7 +95,7 @@ function findDuplicateKeys(text: string): { line: number; message: string }[] {
       if (/^\s*:/.test(text.slice(end + 1, end + 20))) {
         if (scopes.at(-1)?.has(key) && duplicates.length < 10)
           duplicates.push({
-            line: positionAt(text, offset).line,
+            line: positionAt(offset).line,
             message: `The key “${key.slice(0, 40)}” appears twice; the last one wins.`,
           })
         scopes.at(-1)?.add(key)

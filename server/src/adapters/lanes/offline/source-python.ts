@@ -1,5 +1,5 @@
-import { type FunctionInfo, positionAt, type SourceAnalysis } from './source.ts'
-import { formatCount } from './text.ts'
+import type { FunctionInfo, SourceAnalysis } from './source.ts'
+import { createPositions, formatCount } from './text.ts'
 
 const BRANCHES = new Set([
   'IfStatement',
@@ -25,7 +25,8 @@ export async function analysePython(text: string): Promise<SourceAnalysis> {
   const openFunctions: { info: FunctionInfo; end: number }[] = []
   const blockEnds: number[] = []
   const counts = { classes: 0, imports: 0 }
-  const addSmell = (offset: number, message: string) => smells.push({ line: positionAt(text, offset).line, message })
+  const positionAt = createPositions(text)
+  const addSmell = (offset: number, message: string) => smells.push({ line: positionAt(offset).line, message })
 
   parser.parse(text).iterate({
     enter: (node) => {
@@ -38,12 +39,12 @@ export async function analysePython(text: string): Promise<SourceAnalysis> {
           .split('\n')[0]!
           .trim()
         errors.push({
-          ...positionAt(text, node.from),
+          ...positionAt(node.from),
           message: snippet ? `Unexpected \`${snippet}\`` : 'Something is missing here',
         })
       }
       if (node.name === 'FunctionDefinition') {
-        const info = toFunctionInfo(text, node.from, node.to)
+        const info = toFunctionInfo(text, node.from, node.to, positionAt)
         functions.push(info)
         openFunctions.push({ info, end: node.to })
         blockEnds.length = 0
@@ -73,14 +74,19 @@ export async function analysePython(text: string): Promise<SourceAnalysis> {
 const keepFirstPerLine = <T extends { line: number }>(errors: readonly T[]) =>
   errors.filter((error, i) => errors.findIndex((otherError) => otherError.line === error.line) === i)
 
-function toFunctionInfo(text: string, from: number, to: number): FunctionInfo & { complexity: number; depth: number } {
+function toFunctionInfo(
+  text: string,
+  from: number,
+  to: number,
+  positionAt: (offset: number) => { line: number },
+): FunctionInfo & { complexity: number; depth: number } {
   const head = text.slice(from, Math.min(to, from + 1000))
   const signature = /^(?:async\s+)?def\s+(\w+)\s*\(([^)]*)/.exec(head)
-  const start = positionAt(text, from).line
+  const start = positionAt(from).line
   return {
     name: signature?.[1] ?? '(unnamed)',
     line: start,
-    lines: positionAt(text, Math.max(from, to - 1)).line - start + 1,
+    lines: positionAt(Math.max(from, to - 1)).line - start + 1,
     parameters: (signature?.[2] ?? '')
       .split(',')
       .map((parameter) => parameter.split(/[:=]/)[0]!.trim())
@@ -101,7 +107,7 @@ function checkNode(
 ): void {
   if (name === 'TryStatement' && /\bexcept\s*:/.test(text))
     addSmell(offset, 'A bare `except:` also catches KeyboardInterrupt and SystemExit.')
-  if (name === 'TryStatement' && /\bexcept[^:\n]*:\s*pass\b/.test(text))
+  if (name === 'TryStatement' && /\bexcept[^:\n]{0,100}:\s*pass\b/.test(text))
     addSmell(offset, 'An exception is swallowed with `pass`.')
   if (name === 'ParamList' && /=\s*(?:\[\]|\{\}|list\(\)|dict\(\)|set\(\))/.test(text))
     addSmell(offset, 'A mutable default argument is shared between calls; use `None` and create it inside.')

@@ -1,17 +1,18 @@
 import type { SourceAnalysis } from './source.ts'
+import { createPositions } from './text.ts'
 
-/** The parser takes up to 0.1 ms per character, so longer texts are cut. */
-const MAX_CHARACTERS = 4000
+/** The parser takes up to 0.1 ms per character, so that longer texts are cut. For all SQL of a task together. */
+export const MAX_SQL_CHARACTERS = 4000
 
 type SqlStatement = { type: string } & Record<string, unknown>
 
 /** Analyses SQL statement by statement, so that a syntax error in one does not hide the others. */
-export async function analyseSql(text: string): Promise<SourceAnalysis> {
+export async function analyseSql(text: string, maxCharacters = MAX_SQL_CHARACTERS): Promise<SourceAnalysis> {
   const { parse } = await import('pgsql-ast-parser')
   const errors: { line: number; column: number; message: string }[] = []
   const smells: { line: number; message: string }[] = []
   const statementTypes: string[] = []
-  const readable = text.length <= MAX_CHARACTERS ? text : text.slice(0, text.lastIndexOf(';', MAX_CHARACTERS) + 1)
+  const readable = text.length <= maxCharacters ? text : text.slice(0, text.lastIndexOf(';', maxCharacters) + 1)
   for (const { body, line } of splitStatements(readable)) {
     try {
       for (const statement of parse(body) as unknown as SqlStatement[]) {
@@ -29,7 +30,7 @@ export async function analyseSql(text: string): Promise<SourceAnalysis> {
     facts: [
       `Read as PostgreSQL: ${statementTypes.length} statements${statementTypes.length > 0 ? ` (${statementTypes.join(', ')})` : ''}.`,
       ...(readable.length < text.length
-        ? [`Only whole statements within the first ${MAX_CHARACTERS} characters were read.`]
+        ? [`Only whole statements within the first ${maxCharacters} characters were read.`]
         : []),
     ],
   }
@@ -38,6 +39,7 @@ export async function analyseSql(text: string): Promise<SourceAnalysis> {
 /** Splits at semicolons outside quotes and comments. */
 function splitStatements(text: string): { body: string; line: number }[] {
   const statements: { body: string; line: number }[] = []
+  const positionAt = createPositions(text)
   let start = 0
   let quote = ''
   for (let i = 0; i <= text.length; i++) {
@@ -53,8 +55,7 @@ function splitStatements(text: string): { body: string; line: number }[] {
     if (!quote && (character === ';' || i >= text.length)) {
       const raw = text.slice(start, i)
       const leadingSpace = raw.length - raw.trimStart().length
-      if (raw.trim())
-        statements.push({ body: raw.trim(), line: text.slice(0, start + leadingSpace).split('\n').length })
+      if (raw.trim()) statements.push({ body: raw.trim(), line: positionAt(start + leadingSpace).line })
       start = i + 1
     }
   }

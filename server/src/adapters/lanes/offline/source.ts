@@ -1,3 +1,4 @@
+import { spendSteps } from '../../../platform/step-budget.ts'
 import type { Brief } from './brief.ts'
 
 /** Code found in a task, with its language. */
@@ -55,6 +56,7 @@ export function findSources(brief: Brief): Source[] {
       dialect: language,
     }))
   }
+  spendSteps(brief.task.length)
   const text = extractCodeLines(brief.task)
   if (!text) return []
   const language = guessLanguage(text)
@@ -122,7 +124,7 @@ export function guessLanguage(text: string): Language {
       3 *
         countMatches(
           head,
-          /^\s*(?:def \w+\(.*|class \w+.*|elif .*|except.*|with .*|if .*|for .*|while .*|else|try):\s*$/gm,
+          /^[ \t]*(?:def \w+\(.*|class \w.*|elif .*|except.*|with .*|if .*|for .*|while .*|else|try):[ \t]*$/gm,
         ) +
         countMatches(head, /\b(?:self|None|True|False|print\(|__\w+__|lambda )|^import \w+$|^from \w+ import/gm) +
         2 * countMatches(head, /\bdef \w+\(/g),
@@ -151,6 +153,7 @@ const MAX_ELSE = 150
  * every machine refuse the same text.
  */
 export function findExceededLimit(text: string): string | undefined {
+  spendSteps(text.length)
   let depth = 0
   let deepest = 0
   for (const character of text) {
@@ -167,9 +170,3 @@ export function findExceededLimit(text: string): string | undefined {
 }
 
 const OPERATORS = /[-+*/%&|^<>=!?:~.`]|\b(?:typeof|void|await|new|delete|in|instanceof|not|and|or|async)\b/g
-
-export function positionAt(text: string, offset: number): { line: number; column: number } {
-  const textBefore = text.slice(0, offset)
-  const line = textBefore.split('\n').length
-  return { line, column: offset - textBefore.lastIndexOf('\n') }
-}

@@ -1,4 +1,6 @@
 /** Misspellings that are wrong in every context. */
+import { spendSteps } from '../../../platform/step-budget.ts'
+
 const MISSPELLINGS: Readonly<Record<string, string>> = Object.fromEntries(
   (
     'accomodate:accommodate acheive:achieve adress:address alot:a_lot aparent:apparent begining:beginning ' +
@@ -35,6 +37,7 @@ const CONFUSED_WORDS: readonly (readonly [RegExp, string])[] = [
 
 /** The corrected text, with a description of each change. */
 export function correctSpelling(text: string): { text: string; changes: string[] } {
+  spendSteps(text.length * CONFUSED_WORDS.length)
   const changes: string[] = []
   const recordChange = (before: string, after: string) => {
     const replacement = /^\p{Lu}/u.test(before) ? after.charAt(0).toUpperCase() + after.slice(1) : after

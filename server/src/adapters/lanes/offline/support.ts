@@ -1,3 +1,4 @@
+import { spendSteps } from '../../../platform/step-budget.ts'
 import type { Brief } from './brief.ts'
 import type { Report } from './report.ts'
 import { clip, splitSentences, splitWords } from './text.ts'
@@ -300,6 +301,7 @@ function triage(text: string): Ticket {
     .filter((entry) => entry.hits.length > 0)
     .sort((a, b) => b.hits.length - a.hits.length)
   const category = ranked[0]?.category ?? GENERAL
+  spendSteps(text.length + words.length * CATEGORIES.length)
   const flags = detectFlags(text)
   const sentiment = detectSentiment(words, text, flags)
   return {

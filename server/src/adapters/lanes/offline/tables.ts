@@ -1,4 +1,6 @@
+import { spendSteps } from '../../../platform/step-budget.ts'
 import type { Brief } from './brief.ts'
+import { trimEndOf } from './text.ts'
 
 /** Named columns read from a task. A numeric column has `values`, any other has `labels`. */
 export type Table = { source: string; columns: readonly Column[]; rows: number; skipped: number }
@@ -29,6 +31,7 @@ export function readTable(brief: Brief): Table | undefined {
 }
 
 function readJson(text: string): Table | undefined {
+  spendSteps(text.length)
   const start = text.search(/[[{]/)
   const end = Math.max(text.lastIndexOf(']'), text.lastIndexOf('}'))
   if (start < 0 || end <= start) return undefined
@@ -98,6 +101,7 @@ const cellText = (value: unknown) =>
 function readDelimited(text: string): Table | undefined {
   const lines = text.split('\n').slice(0, MAX_ROWS + 200)
   for (const delimiter of [',', '\t', ';', '|']) {
+    spendSteps(text.length)
     const run = findLongestRun(lines, delimiter)
     if (run.length < 3) continue
     const [header, ...body] = run as [string[], ...string[][]]
@@ -145,6 +149,7 @@ function splitCells(line: string, delimiter: string): string[] {
 
 /** A column is numeric when at least 80 % of its filled cells are numbers; the other cells are counted as skipped. */
 function buildTable(source: string, names: readonly string[], rows: readonly (readonly string[])[]): Table | undefined {
+  spendSteps(names.length * rows.length)
   let skipped = 0
   const columns = names.map((name, i) => {
     const cells = rows.map((row) => row[i] ?? '')
@@ -170,6 +175,7 @@ function buildTable(source: string, names: readonly string[], rows: readonly (re
 
 /** Reads "Jan 120, Feb 131", "north: 40; south: 38" or one such pair per line. */
 function readPairs(text: string): Table | undefined {
+  spendSteps(text.length)
   const labels: string[] = []
   const values: number[] = []
   for (const raw of text.slice(0, 32_000).split(/[,;\n]+(?!\d{3}\b)/)) {
@@ -190,21 +196,17 @@ function readPairs(text: string): Table | undefined {
 
 /** Reads "spend 10, 20, 30; revenue 14, 22, 35": several named series of equal length. */
 function readSeries(text: string): Table | undefined {
+  spendSteps(text.length)
   const columns = text
     .slice(0, 32_000)
     .split(/[;\n]/, 10 * MAX_COLUMNS)
     .flatMap((raw) => {
       const piece = raw.slice(0, 4000).replace(/\s+/g, ' ').trim()
       const firstDigit = piece.search(/\d/)
-      const name = piece
-        .slice(0, Math.max(0, firstDigit))
-        .replace(/[-:=$€£( ]+$/, '')
+      const name = trimEndOf(piece.slice(0, Math.max(0, firstDigit)), '-:=$€£( ')
         .replace(/^.*[:,.] /, '')
         .trim()
-      const cells = piece
-        .slice(Math.max(0, firstDigit - 1))
-        .replace(/[.)]+$/, '')
-        .split(/, | and |,(?!\d{3}\b)| /)
+      const cells = trimEndOf(piece.slice(Math.max(0, firstDigit - 1)), '.)').split(/, | and |,(?!\d{3}\b)| /)
       const values = cells.filter(Boolean).map((cell) => parseNumber(cell))
       if (!/^\p{L}[\p{L}\p{N} _/-]{0,40}$/u.test(name) || values.length < 3 || values.includes(undefined)) return []
       return [{ name, values: values as number[], labels: [] }]
@@ -222,6 +224,7 @@ const FIGURE = /(?<![\p{L}\d.#-])[$€£]?-?\d+(?:,\d{3})*(?:\.\d+)?(?:\s?%|[kKm
 
 /** Every number in a text, with its position. */
 export function findFigures(text: string): Figure[] {
+  spendSteps(text.length)
   const figures: Figure[] = []
   for (const match of text.slice(0, 32_000).matchAll(FIGURE)) {
     const value = parseNumber(match[0])

@@ -3,6 +3,7 @@
  * same result on every machine, so that a verifier can run a lane again and compare hashes.
  * Every pattern runs in linear time, because the input is untrusted.
  */
+import { spendSteps } from '../../../platform/step-budget.ts'
 
 const ABBREVIATIONS = new Set(
   'mr mrs ms dr prof sr jr st vs etc e.g i.e eg ie fig no inc ltd co corp approx est dept u.s u.k a.m p.m al cf'.split(
@@ -25,6 +26,7 @@ export type Sentence = { text: string; index: number }
 
 /** Sentences in order. A line break that starts a bullet or follows a blank line ends a sentence too. */
 export function splitSentences(text: string, limit = 400): Sentence[] {
+  spendSteps(text.length)
   const sentences: Sentence[] = []
   for (const line of text.split(/\n+/)) {
     for (const piece of splitLine(line)) {
@@ -50,10 +52,12 @@ function splitLine(line: string): string[] {
     if (character !== '.' && character !== '!' && character !== '?') continue
     let end = i + 1
     while (end < line.length && '.!?"”’\')]'.includes(line[end]!)) end++
-    if (end < line.length && line[end] !== ' ' && line[end] !== '\t') continue
-    if (character === '.' && end === i + 1 && endsInAbbreviation(line, i)) continue
-    pieces.push(line.slice(start, end))
-    start = end
+    const endsSentence = end === line.length || line[end] === ' ' || line[end] === '\t'
+    if (endsSentence && !(character === '.' && end === i + 1 && endsInAbbreviation(line, i))) {
+      pieces.push(line.slice(start, end))
+      start = end
+    }
+    // The signs just passed end no sentence either, so they are not read again.
     i = end - 1
   }
   pieces.push(line.slice(start))
@@ -70,9 +74,37 @@ function endsInAbbreviation(line: string, dotIndex: number): boolean {
   return ABBREVIATIONS.has(word) || /^[a-z]$/.test(word) || /^\d{1,2}$/.test(word)
 }
 
+/** Removes these characters, and white space with `andSpace`, from the end. A pattern like `[.!]+$` would start again at every sign. */
+export function trimEndOf(text: string, characters: string, andSpace = false): string {
+  let end = text.length
+  while (end > 0 && (characters.includes(text[end - 1]!) || (andSpace && isSpace(text[end - 1]!)))) end--
+  return text.slice(0, end)
+}
+
+const isSpace = (character: string) => character.trim() === ''
+
+/** The line, from 1, and the column of any offset in a text: the text is read once, not for every offset. */
+export function createPositions(text: string): (offset: number) => { line: number; column: number } {
+  spendSteps(text.length)
+  const lineStarts = [0]
+  for (let end = text.indexOf('\n'); end >= 0; end = text.indexOf('\n', end + 1)) lineStarts.push(end + 1)
+  return (offset) => {
+    let first = 0
+    let last = lineStarts.length - 1
+    while (first < last) {
+      const middle = (first + last + 1) >> 1
+      if (lineStarts[middle]! <= offset) first = middle
+      else last = middle - 1
+    }
+    return { line: first + 1, column: offset - lineStarts[first]! + 1 }
+  }
+}
+
 /** Lower-case words, including inner hyphens and apostrophes. */
-export const splitWords = (text: string): string[] =>
-  text.toLowerCase().match(/[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu) ?? []
+export function splitWords(text: string): string[] {
+  spendSteps(text.length)
+  return text.toLowerCase().match(/[\p{L}\p{N}]+(?:['’-][\p{L}\p{N}]+)*/gu) ?? []
+}
 
 export const extractContentWords = (text: string): string[] =>
   splitWords(text).filter((word) => word.length > 2 && !STOP_WORDS.has(word))

@@ -1,3 +1,4 @@
+import { spendSteps } from '../../../platform/step-budget.ts'
 import { type Brief, extractTopic } from './brief.ts'
 import type { Report, Section } from './report.ts'
 import { correctSpelling } from './spelling.ts'
@@ -11,6 +12,7 @@ import {
   round,
   splitSentences,
   splitWords,
+  trimEndOf,
 } from './text.ts'
 
 const METHOD = 'Offline writer: edits and arranges your own words by rule, adds no facts and uses no language model.'
@@ -143,7 +145,7 @@ function readNewsletterItems(brief: Brief): string[] {
   if (!/\bnewsletter\b/i.test(brief.instruction)) return []
   const pieces = brief.material
     .split(/\n|[,;] /)
-    .map((piece) => piece.replace(/^[\s\-*•\d.)]+/, '').replace(/[.\s]+$/, ''))
+    .map((piece) => trimEndOf(piece.replace(/^[\s\-*•\d.)]+/, ''), '.', true))
     .filter(Boolean)
   return pieces.every((piece) => splitWords(piece).length <= 14) ? pieces.slice(0, 8) : []
 }
@@ -215,6 +217,7 @@ const findLongWords = (text: string) =>
     .map(([word]) => word)
 
 function tightenParagraph(paragraph: string): { text: string; changes: string[] } {
+  spendSteps(paragraph.length * (WORDY_PHRASES.length + FILLERS.length))
   const spelling = correctSpelling(paragraph.replace(/[ \t]+/g, ' '))
   const changes = spelling.changes
   let text = spelling.text
