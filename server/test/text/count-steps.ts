@@ -48,6 +48,7 @@ export function createStepCounter(isCounted: (url: string) => boolean) {
 
 /** Every pattern that was used while steps were counted. */
 export const usedPatterns = new Map<string, { source: string; flags: string }>()
+const seenPatterns = new WeakSet<RegExp>()
 
 // biome-ignore lint/suspicious/noExplicitAny: built-in functions of any signature are wrapped.
 type Method = (...values: any[]) => any
@@ -95,7 +96,10 @@ function patchBuiltIns() {
     const from = this.global || this.sticky ? this.lastIndex : 0
     const result = exec.call(this, text)
     steps += 1 + (result ? result.index + result[0].length - from : this.sticky ? 0 : String(text).length - from)
-    usedPatterns.set(`/${this.source}/${this.flags}`, this)
+    if (!seenPatterns.has(this)) {
+      seenPatterns.add(this)
+      usedPatterns.set(`/${this.source}/${this.flags}`, this)
+    }
     return result
   }
   restores.push(() => {

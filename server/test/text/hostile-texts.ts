@@ -71,46 +71,14 @@ export const hostileTexts: readonly HostileText[] = [
   { name: 'JSON with equal keys', make: (length) => `\`\`\`json\n{${repeat('"a":1,', length)}"a":1}` },
 ]
 
-const NOT_FOR_READERS = new Set(
-  [
-    '!',
-    ',',
-    '-',
-    '`',
-    '|',
-    'a',
-    'A',
-    '0',
-    '。',
-    '\u200d',
-    'A ',
-    '1 ',
-    '- ',
-    '. ',
-    '?!',
-    '"a ',
-    'a.',
-    'a-',
-    '1,2,3\n',
-    '```\n',
-  ]
-    .concat([
-      '\n \n',
-      'about a ',
-      'order #1 ',
-      'please return a json ',
-      'a=>',
-      '(a)=>',
-      'a+',
-      'f(a,\n',
-      'x = 1\n',
-      'if a: ',
-    ])
-    .map((piece) => `${JSON.stringify(piece)} repeated`),
-)
-
 /** One text of each kind, for readers as a whole: counting all their steps takes long. */
-export const readerTexts = hostileTexts.filter(({ name }) => !NOT_FOR_READERS.has(name))
+export const readerTexts = hostileTexts.filter(
+  ({ name }) =>
+    !name.endsWith(' repeated') ||
+    [' ', '\n', '.', '(', '\u0301', '\u001b[31m', '1, ', '- a\n', '|---|---|\n', 'a vs b '].some(
+      (piece) => name === `${JSON.stringify(piece)} repeated`,
+    ),
+)
 
 function differentWords(length: number, separator: string): string {
   const parts: string[] = []
