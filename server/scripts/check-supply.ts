@@ -34,9 +34,19 @@ const files = run('git', ['ls-files', '-z'])
 const texts = files.filter((path) => statSync(join(root, path)).size < MAX_FILE_BYTES)
 const manifests = files.filter((path) => /(^|\/)package\.json$/.test(path))
 
+/** Stryker is installed apart from the project, by `npm run test:mutation`. */
+const mutationLockfile: Lockfile = readJson('scripts/mutation/package-lock.json')
+
 const results: [check: string, faults: string[]][] = [
   ['licences', checkLicences(lockfile)],
-  ['lockfile', [...checkLockfile(lockfile), ...manifests.flatMap((path) => checkManifest(path, readJson(path)))]],
+  [
+    'lockfile',
+    [
+      ...checkLockfile(lockfile),
+      ...checkLockfile(mutationLockfile),
+      ...manifests.flatMap((path) => checkManifest(path, readJson(path))),
+    ],
+  ],
   ['bill of materials', checkSbom(sbom, lockfile)],
   ['secrets', texts.flatMap((path) => findSecrets(path, readFileSync(join(root, path), 'utf8'), TEST_KEYS))],
 ]

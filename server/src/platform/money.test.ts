@@ -19,7 +19,8 @@ test('an invalid or too precise amount is refused, never rounded', () => {
   expect(microFromUsdc(0)).toBe(0n)
 })
 
-test('negative amounts keep their sign', () => {
+test('negative amounts keep their sign, and nothing has none', () => {
+  expect(usdcFromMicro(0n)).toBe(0)
   expect(usdcFromMicro(-1n)).toBe(-0.000001)
   expect(usdcFromMicro(-1_500_000n)).toBe(-1.5)
 })

@@ -8,6 +8,7 @@ const otherServiceKeys = createKeys({ signing: 's'.repeat(32), encryption: 'f'.r
 test('keys are unique, contain 256 random bits, and their prefix shows only a few of them', () => {
   const generatedKeys = Array.from({ length: 200 }, () => generateApiKey(keys))
   expect(new Set(generatedKeys.map(({ apiKey }) => apiKey)).size).toBe(200)
+  expect(new Set(generatedKeys.map(({ hash }) => hash)).size).toBe(200)
   for (const { apiKey, prefix, hash } of generatedKeys) {
     expect(Buffer.from(apiKey.slice(4, 47), 'base64url')).toHaveLength(32)
     expect(apiKey.startsWith(prefix)).toBe(true)

@@ -1,0 +1,17 @@
+import { defineConfig } from 'vitest/config'
+
+// Only tests that need no database, so that a mutant is tried within a second.
+export default defineConfig({
+  test: {
+    include: [
+      'proof/src/**/*.test.ts',
+      'server/src/platform/money.test.ts',
+      'server/src/modules/tenants/api-key.test.ts',
+      'server/test/governance/policy-evaluation.test.ts',
+    ],
+    exclude: ['**/node_modules/**', '**/*.long.test.ts'],
+    pool: 'threads',
+    maxWorkers: 1,
+    testTimeout: 30_000,
+  },
+})
