@@ -1,17 +1,12 @@
 // Runs what takes longer than `.ci/run` can bear, one after the other. `npm run test:soak -- fuzz mutation` runs some of it.
 import { spawn } from 'node:child_process'
-import { existsSync } from 'node:fs'
-
-const vitest = (...filters) => ['node_modules/vitest/vitest.mjs', 'run', ...filters]
 
 const soaks = [
   { name: 'fuzz', about: '200,000 mutated requests', args: ['server/test/fuzz/main.ts', '--requests=200000'] },
   {
-    name: 'abuse',
+    name: 'neighbours',
     about: 'a victim beside each attack, the table printed',
-    args: vitest('server/test/abuse'),
-    needs: 'server/test/abuse',
-    env: { COUNTERSIGN_TESTS: 'long', COUNTERSIGN_SOAK: '1' },
+    args: ['server/bench/bench.ts', 'neighbours'],
   },
   { name: 'mutation', about: 'mutation tests of the pure files', args: ['scripts/test-mutation.mjs'] },
 ]
@@ -23,20 +18,15 @@ if (unknown.length > 0) {
   process.exit(2)
 }
 
-const run = ({ args, env }) =>
+const run = ({ args }) =>
   new Promise((resolve) =>
     spawn(process.execPath, ['--disable-warning=ExperimentalWarning', ...args], {
       stdio: 'inherit',
-      env: { ...process.env, ...env },
     }).on('exit', (code) => resolve(code ?? 1)),
   )
 
 const results = []
 for (const soak of soaks.filter(({ name }) => names.length === 0 || names.includes(name))) {
-  if (soak.needs && !existsSync(soak.needs)) {
-    console.log(`=== ${soak.name}: there is no ${soak.needs}`)
-    continue
-  }
   console.log(`\n=== ${soak.name}: ${soak.about}`)
   const started = Date.now()
   const code = await run(soak)
