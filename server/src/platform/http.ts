@@ -26,7 +26,7 @@ import { allowanceHeaders, readRequestId, repeatsHost, servePreparedResponses } 
 import { invalid, Problem, unauthorized } from './problem.ts'
 import type { Allowance, RateLimiter } from './rate-limit.ts'
 import { parseStrictJson, StrictJsonError } from './strict-json.ts'
-import { withTenantReads } from './tenant-reads.ts'
+import { outsideTenantReads, withTenantReads } from './tenant-reads.ts'
 
 export type HttpDeps = {
   log: Log
@@ -127,11 +127,13 @@ export async function createHttp(deps: HttpDeps): Promise<App> {
       return done(error as Error)
     }
     if (evidence) reply.header('access-control-allow-origin', '*')
-    if (auth === 'none' && unmetered) return done()
-    authenticate(deps, request)
-      .catch((error) => countUnauthorized(request, error))
-      .then(() => meter(deps, request, takenAllowance(request.raw)))
-      .then(() => continueRequest(request, done), done)
+    outsideTenantReads(() => {
+      if (auth === 'none' && unmetered) return done()
+      authenticate(deps, request)
+        .catch((error) => countUnauthorized(request, error))
+        .then(() => meter(deps, request, takenAllowance(request.raw)))
+        .then(() => continueRequest(request, done), done)
+    })
   })
   app.addHook('onSend', (request, reply, payload, done) => {
     drain.end(request)

@@ -13,8 +13,12 @@ const scope = new AsyncLocalStorage<string | undefined>()
 /** Runs a tenant's reading request: its queries see this tenant's rows only. */
 export const withTenantReads = <T>(tenantId: string, work: () => T): T => scope.run(tenantId, work)
 
-/** Work that several requests share, such as grouped reads, belongs to none of them. */
-export const outsideTenantReads = <T>(work: () => T): T => scope.run(undefined, work)
+/**
+ * Work that several requests share, such as grouped reads, belongs to none of them. A request that was waiting behind
+ * another on its connection may begin in the scope of that one, and must leave it.
+ */
+export const outsideTenantReads = <T>(work: () => T): T =>
+  scope.getStore() === undefined ? work() : scope.run(undefined, work)
 
 const OWN = `tenant_id = current_setting('countersign.tenant', true)`
 const ACCOUNT = `account_id = current_setting('countersign.tenant', true)`

@@ -1,3 +1,4 @@
+import { connect } from 'node:net'
 import { sql } from 'kysely'
 import pg from 'pg'
 import { afterAll, beforeAll, expect, test } from 'vitest'
@@ -83,6 +84,33 @@ test('a request over HTTP reads in the scope of its tenant, and work that reques
   expect((await service.get('/api/wallets', tenants[0]!.headers)).status).toBe(500)
   await pool.query(`grant select on wallets to ${READER_ROLE}`)
   expect((await service.get('/api/wallets', tenants[0]!.headers)).status).toBe(200)
+})
+
+test('requests that wait behind a reading one on its connection do not read as its tenant', async () => {
+  const [one, two] = tenants as [(typeof tenants)[0], (typeof tenants)[0]]
+  const { hostname, port } = new URL(service.url)
+  const body = JSON.stringify({ name: 'Another' })
+  const get = (path: string, key: string) => `GET ${path} HTTP/1.1\r\nhost: a\r\nx-api-key: ${key}\r\n`
+  const requests = [
+    `${get('/api/wallets', one.headers['x-api-key']!)}\r\n`,
+    `POST /api/wallets HTTP/1.1\r\nhost: a\r\nx-api-key: ${two.headers['x-api-key']}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n${body}`,
+    `${get('/api/wallets', one.headers['x-api-key']!)}\r\n`,
+    'GET /api/receipts?limit=2 HTTP/1.1\r\nhost: a\r\n\r\n',
+    `${get('/api/wallets', two.headers['x-api-key']!)}connection: close\r\n\r\n`,
+  ]
+  const socket = connect(Number(port), hostname)
+  socket.write(requests.join(''))
+  let text = ''
+  for await (const chunk of socket) text += chunk
+  expect([...text.matchAll(/HTTP\/1\.1 (\d+)/g)].map(([, status]) => status)).toEqual([
+    '200',
+    '201',
+    '200',
+    '200',
+    '200',
+  ])
+  const listed = [...text.matchAll(/"wallets":(\[.*?\])/g)].map(([, list]) => JSON.parse(list!).length)
+  expect(listed).toEqual([1, 1, 2])
 })
 
 test('the role may not write, not read credentials, and a transaction in the scope is under it too', async () => {
