@@ -9,7 +9,8 @@ export default defineConfig({
       'server/src/modules/tenants/api-key.test.ts',
       'server/test/governance/policy-evaluation.test.ts',
     ],
-    exclude: ['**/node_modules/**', '**/*.long.test.ts'],
+    // `proof.test.ts` reads the sources, which are instrumented here.
+    exclude: ['**/node_modules/**', '**/*.long.test.ts', 'proof/src/proof.test.ts'],
     pool: 'threads',
     maxWorkers: 1,
     testTimeout: 30_000,
