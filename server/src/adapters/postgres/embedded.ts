@@ -9,7 +9,7 @@ import { readPidFile, type ServerSpec } from './postmaster.ts'
 import { createServerLog } from './server-log.ts'
 import { DATABASE, OWNER_ROLE } from './session.ts'
 import { PORT, type Settings } from './settings.ts'
-import { isPrivate, makeSocketFolder } from './socket-folder.ts'
+import { isPrivate, makeSocketFolder, removeAbandonedSocketFolders } from './socket-folder.ts'
 import { createSupervisor } from './supervisor.ts'
 
 export type EmbeddedPostgresOptions = {
@@ -45,6 +45,9 @@ export async function startEmbeddedPostgres(options: EmbeddedPostgresOptions): P
   const hostMarker = createHostMarker(join(dataDir, 'postgres.host'))
   const supervisor = createSupervisor({ spec, hostMarker, log })
   await supervisor.start()
+  await removeAbandonedSocketFolders(spec.account).catch((error) =>
+    log.warn({ err: error }, 'Socket folders of earlier servers could not be removed.'),
+  )
 
   return {
     connection: { host: spec.socketFolder, port: PORT, user: OWNER_ROLE, database: DATABASE },

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto'
-import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, realpathSync } from 'node:fs'
+import { chmodSync, chownSync, existsSync, lstatSync, mkdirSync, readdirSync, realpathSync, rmSync } from 'node:fs'
+import { connect } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type Account, findInaccessiblePath } from './os-account.ts'
@@ -8,6 +9,10 @@ import { PORT } from './settings.ts'
 /** The kernel limits a socket path to 108 bytes including the final zero on Linux, 104 on macOS. */
 const MAX_SOCKET_PATH_BYTES = 103
 const MAX_CANDIDATES = 16
+const FOLDER_NAME = /^countersign-[0-9a-f]{12}(-\d+)?$/
+/** A younger folder may belong to a server that is just starting. */
+const ABANDONED_AFTER_MS = 10 * 60_000
+const CONNECT_TIMEOUT_MS = 1_000
 
 /** Short and unique to the cluster. The titles of the server's processes contain it too. */
 export const nameCluster = (cluster: string) =>
@@ -55,4 +60,36 @@ export function isPrivate(folder: string, account: Account | undefined): boolean
   const stats = lstatSync(folder, { throwIfNoEntry: false })
   if (!stats?.isDirectory() || (stats.mode & 0o077) !== 0) return false
   return stats.uid === process.getuid?.() || stats.uid === account?.uid
+}
+
+/** Removes the folders of servers that were killed or that ended without the process that had started them. */
+export async function removeAbandonedSocketFolders(
+  account: Account | undefined,
+  bases = listTemporaryFolders(account),
+): Promise<void> {
+  for (const base of bases) {
+    for (const name of readdirSync(base).filter((entry) => FOLDER_NAME.test(entry))) {
+      const folder = join(base, name)
+      const stats = lstatSync(folder, { throwIfNoEntry: false })
+      if (!stats || Date.now() - stats.mtimeMs < ABANDONED_AFTER_MS || !isPrivate(folder, account)) continue
+      // The process id in the lock file may be of another container: only the socket tells.
+      if (!(await acceptsConnections(socketFile(folder)))) rmSync(folder, { recursive: true, force: true })
+    }
+  }
+}
+
+/** False only when nobody listens; a server that does not answer in time is there. */
+function acceptsConnections(path: string): Promise<boolean> {
+  return new Promise((resolve) => {
+    const socket = connect(path)
+    const finish = (accepts: boolean) => {
+      socket.destroy()
+      resolve(accepts)
+    }
+    socket.setTimeout(CONNECT_TIMEOUT_MS, () => finish(true))
+    socket.once('connect', () => finish(true))
+    socket.once('error', (error: NodeJS.ErrnoException) =>
+      finish(!['ECONNREFUSED', 'ENOENT', 'ENOTSOCK'].includes(error.code ?? '')),
+    )
+  })
 }
