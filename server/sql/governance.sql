@@ -223,12 +223,12 @@ end $$;
 create or replace function insert_preauth(preauth jsonb) returns void language sql as $$
   insert into preauths (id, tenant_id, run_id, status, agent_id, mandate_id, merchant_id, merchant, amount_micro, asset, network, purpose, request_hash,
                         action_hash, policy_hash, policy_results, decision_id, override_id, approval_id, ttl_seconds, asked_by, created_at,
-                        issued_at, expires_at, close_by, locks, decided_seq, holds)
+                        issued_at, expires_at, close_by, locks, decided_seq, holds, payer)
   values (preauth->>'id', preauth->>'tenant_id', preauth->>'run_id', preauth->>'status', preauth->>'agent_id', preauth->>'mandate_id', preauth->>'merchant_id', preauth->'merchant',
           (preauth->>'amount_micro')::bigint, preauth->>'asset', preauth->>'network', preauth->>'purpose', preauth->>'request_hash', preauth->>'action_hash', preauth->>'policy_hash',
           preauth->'policy_results', preauth->>'decision_id', preauth->>'override_id', preauth->>'approval_id', (preauth->>'ttl_seconds')::int, preauth->>'asked_by',
           (preauth->>'created_at')::timestamptz, (preauth->>'issued_at')::timestamptz, (preauth->>'expires_at')::timestamptz, (preauth->>'close_by')::timestamptz,
-          array(select jsonb_array_elements_text(preauth->'locks')), nextval('decision_order'), coalesce(preauth->'holds', '[]'))
+          array(select jsonb_array_elements_text(preauth->'locks')), nextval('decision_order'), coalesce(preauth->'holds', '[]'), preauth->>'payer')
 $$;
 
 -- Opens a pre-authorisation: its holds, the grants it uses, its row. input: {preauth, holds[], grants, audit, events[]}
@@ -272,8 +272,10 @@ begin
   if charged > preauth.amount_micro then
     perform refuse(409, 'above_reserved');
   end if;
+  -- A transfer is one payment of a tenant. What another tenant has reported does not count: it may not have been that tenant's payment.
   if (input->>'matching')::int <= (
     select count(*) from preauths other where other.transaction = input->>'transaction' and other.charged_micro = charged and other.verified_onchain
+      and other.tenant_id = preauth.tenant_id and coalesce(other.payer = preauth.payer, true)
       and coalesce(lower(other.merchant->>'pay_to') = lower(preauth.merchant->>'pay_to'), true)
   ) then
     perform refuse(409, 'transaction_used');

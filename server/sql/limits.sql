@@ -4,6 +4,9 @@
 -- Holds an amount in each counter, for one holder or for a batch: each counter is updated once, by the sum of the batch.
 -- demands: for each holder [{scope, period, amount_micro, on_success, measure?, on_refusal?, event_id?} and either
 --     `limit_micro`, or `defined: true` with `enforce`]
+-- The promises of a payer in flight have two limits. `open_limit_micro` is for the amount reserved, whatever was spent. `limit_micro` is
+-- the payer's balance and what had been spent just before it was read, `settled_micro`: so what was settled since is not counted
+-- as still there. A counter that has spent less than that was deleted meanwhile, and the balance has to be read again.
 -- A defined limit is read here, in the transaction that counts, so that a stale cache cannot decide.
 -- A refusal raises an error. For a batch it says only that the batch does not fit as a whole: `run_set` then tries each alone.
 -- Returns for each holder {holds, states}: `holds` is stored by the caller in the row of the holder, because a hold without
@@ -19,6 +22,8 @@ declare
   soft_limits bigint[];
   enforced_limits boolean[];
   firsts jsonb[];
+  open_limits bigint[];
+  settled_sums bigint[];
   counters limits[];
   missing int;
   added int;
@@ -27,10 +32,11 @@ begin
   if demands <@ array['[]'::jsonb] then
     return array(select '{"holds": [], "states": []}'::jsonb from generate_series(1, cardinality(demands)));
   end if;
-  select array_agg(total.scope), array_agg(total.period), array_agg(total.amount), array_agg(total.hard_limit), array_agg(total.soft_limit), array_agg(total.enforced), array_agg(total.first)
-  into scopes, periods, amounts, hard_limits, soft_limits, enforced_limits, firsts
+  select array_agg(total.scope), array_agg(total.period), array_agg(total.amount), array_agg(total.hard_limit), array_agg(total.soft_limit), array_agg(total.enforced), array_agg(total.first), array_agg(total.open_limit), array_agg(total.settled)
+  into scopes, periods, amounts, hard_limits, soft_limits, enforced_limits, firsts, open_limits, settled_sums
   from (
     select demand.scope, demand.period, sum(demand.amount)::bigint as amount, min(demand.hard_limit) as hard_limit, min(demand.soft_limit) as soft_limit,
+           min((demand.value->>'open_limit_micro')::bigint) as open_limit, max((demand.value->>'settled_micro')::bigint) as settled,
            bool_or(demand.enforced) as enforced, (array_agg(demand.value order by demand.place))[1] as first
     from limit_demands(demands) demand group by demand.scope, demand.period order by demand.scope, demand.period
   ) total;
@@ -42,9 +48,10 @@ begin
           -- At least the amount used, which may exceed a limit that was lowered or that only warns.
           limit_micro = greatest(total.hard_limit, spent_micro + reserved_micro + total.amount),
           soft_limit_micro = total.soft_limit
-      from unnest(scopes, periods, amounts, hard_limits, soft_limits, enforced_limits) as total(scope, period, amount, hard_limit, soft_limit, enforced)
+      from unnest(scopes, periods, amounts, hard_limits, soft_limits, enforced_limits, open_limits, settled_sums) as total(scope, period, amount, hard_limit, soft_limit, enforced, open_limit, settled)
       where current.scope = total.scope and current.period = total.period
         and (not total.enforced or spent_micro + reserved_micro + total.amount <= total.hard_limit)
+        and (total.open_limit is null or (reserved_micro + total.amount <= total.open_limit and spent_micro >= total.settled))
         and (attempt = 1 or not exists (select 1 from unnest(counters) as done where done.scope = total.scope and done.period = total.period))
       returning current as counter
     )
@@ -68,8 +75,15 @@ begin
       where not exists (select 1 from unnest(counters) as done where done.scope = full_counter.scope and done.period = full_counter.period)
         -- One that was only just added may fit, and has not been tried.
         and exists (select 1 from limits existing where existing.scope = full_counter.scope and existing.period = full_counter.period and existing.spent_micro + existing.reserved_micro + amounts[full_counter.place] > hard_limits[full_counter.place])
+        and open_limits[full_counter.place] is null
       order by full_counter.place limit 1
     ) total;
+    perform refuse(429, case when counter.reserved_micro + payer.amount > payer.open_limit then 'payer_exposure' else 'payer_funds' end,
+      jsonb_build_object('spent_micro', counter.spent_micro::text, 'reserved_micro', counter.reserved_micro::text))
+    from unnest(scopes, periods, amounts, hard_limits, open_limits, settled_sums) as payer(scope, period, amount, hard_limit, open_limit, settled)
+    join limits counter on counter.scope = payer.scope and counter.period = payer.period
+    where payer.open_limit is not null and not exists (select 1 from unnest(counters) as done where done.scope = payer.scope and done.period = payer.period)
+      and (counter.reserved_micro + payer.amount > payer.open_limit or counter.spent_micro < payer.settled or counter.spent_micro + counter.reserved_micro + payer.amount > payer.hard_limit);
     -- Whatever the reason, nothing may be admitted that is not held.
     perform refuse(429, 'limit_reached');
   end if;
@@ -196,19 +210,25 @@ begin
   return deleted;
 end $$;
 
--- Deletes counters of payers who have nothing under way. Such a counter reads as zero, and so does one that does not exist.
--- Under the counter's lock, because a run may be about to use it.
+-- Deletes counters of payers who have had nothing under way for ten minutes, longer than any check of a payment takes: a check reads
+-- `spent_micro` before and after. The first call that finds a payer idle notes the time in `soft_limit_micro`, which these counters do
+-- not use and every hold clears. Under the counter's lock, because a run may be about to use it.
 create or replace function prune_exposure_limits(max_rows int) returns int language plpgsql as $$
 declare
   counter_scope text;
+  seconds bigint := extract(epoch from now());
   deleted int := 0;
 begin
   for counter_scope in
-    select scope from limits where period collate "C" = 'open' and reserved_micro = 0 and spent_micro = 0 limit max_rows
+    select scope from limits where period collate "C" = 'open' and reserved_micro = 0 and (spent_micro = 0 or soft_limit_micro is null or soft_limit_micro < seconds - 600) limit max_rows
   loop
     continue when not pg_try_advisory_xact_lock(hashtextextended('limit:' || counter_scope, 0));
-    delete from limits where scope = counter_scope and period = 'open' and reserved_micro = 0 and spent_micro = 0;
-    deleted := deleted + 1;
+    delete from limits where scope = counter_scope and period = 'open' and reserved_micro = 0 and (spent_micro = 0 or soft_limit_micro < seconds - 600);
+    if found then
+      deleted := deleted + 1;
+    else
+      update limits set soft_limit_micro = seconds where scope = counter_scope and period = 'open' and reserved_micro = 0 and soft_limit_micro is null;
+    end if;
   end loop;
   return deleted;
 end $$;

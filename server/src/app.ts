@@ -272,6 +272,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       publicUrl,
       deadlineSeconds: config.RUN_DEADLINE_SECONDS,
       exposureMicro: BigInt(config.PAYER_EXPOSURE_USDC) * 1_000_000n,
+      readSettledMicro: governance.readSettledMicro,
       findLane: catalog.find,
       pricingVersion: catalog.version,
       chooseLane: routing.routeRun,

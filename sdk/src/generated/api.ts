@@ -3433,6 +3433,7 @@ export interface components {
             network: string;
             purpose: string | null;
             request_hash: string | null;
+            payer: string | null;
             reserved: string;
             reserved_usdc: number;
             policy_hash: string | null;
@@ -3500,6 +3501,8 @@ export interface components {
             network?: string;
             purpose?: string;
             request_hash?: string;
+            /** @description The address that will pay. Only a transfer from it can then close the pre-authorisation as settled. */
+            payer?: string;
             override_token?: string;
             ttl_seconds?: number;
             idempotency_key?: string;

@@ -60,7 +60,7 @@ export function facilitatorContract(name: string, createWorld: () => Promise<Fac
         const payment = await signFundedPayment({ x402Version })
         const { from, nonce } = payment.authorization
         const before = await world.chain.balanceOf(terms.asset, PAY_TO)
-        expect(await world.facilitator.verify(payment, terms)).toEqual({ valid: true, payer: from.toLowerCase() })
+        expect(await world.facilitator.verify(payment, terms)).toMatchObject({ valid: true, payer: from.toLowerCase() })
         expect(await isUsed(from, nonce)).toBe(false)
 
         const result = requireSettled(await world.facilitator.settle(payment, terms))

@@ -183,7 +183,8 @@ export function createLocalFacilitator(deps: LocalFacilitatorDeps): Facilitator 
       const own = results.slice(position, position + callsOf[index]!.length)
       position += own.length
       const [balance, nonceState, transfer] = [own[0]!, own[1]!, own.at(-1)!]
-      if (transfer.success) return { valid: true, payer: toLowerHex(from) }
+      if (transfer.success)
+        return { valid: true, payer: toLowerHex(from), ...(balance.success && { balanceMicro: BigInt(balance.data) }) }
       return { valid: false, ...explainRefusal(balance, nonceState, transfer, value) }
     })
   }

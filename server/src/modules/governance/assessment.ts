@@ -50,7 +50,12 @@ export type Hold = {
   measure?: 'money' | 'count'
   onSuccess: 'spend' | 'release'
 } & (
-  | { limitMicro: bigint; onRefusal: { status: number; reason: string; detail: Record<string, unknown> } }
+  | {
+      limitMicro: bigint
+      onRefusal: { status: number; reason: string; detail: Record<string, unknown> }
+      /** For a payer's promises in flight; see `hold_limits` in SQL. */
+      inFlight?: { openLimitMicro: bigint; settledMicro: bigint }
+    }
   /** The limit is read from the counter's definition in that transaction; `eventId` is the id of the event sent when a threshold is reached. */
   | { defined: true; enforce: boolean; eventId?: string }
 )

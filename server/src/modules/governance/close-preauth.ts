@@ -23,7 +23,7 @@ export type CloseDeps = {
   ids: Ids
   keys: Pick<Keys, 'signer'>
   idempotency: Idempotency
-  receipts: Pick<Receipts, 'sign'>
+  receipts: Pick<Receipts, 'sign' | 'findPayerOwner'>
   /** Absent when no chain is configured: a reported transaction is then recorded as unverified. */
   chain: ChainReader | undefined
   network: string
@@ -110,27 +110,53 @@ function readActualAmount({ actual_amount, actual_amount_usdc }: CloseInput): bi
   return atomic
 }
 
-/** The matching transfers of a reported transaction; null when the chain could not be read. */
-export type ChainEvidence = { transactionFound: boolean; transfers: { value: bigint }[] } | null
+/**
+ * The transfers of a reported transaction that can be this payment; null when the chain could not be read.
+ * `otherPayers` made transfers that fit but for who paid.
+ */
+export type ChainEvidence = {
+  transactionFound: boolean
+  transfers: { from: string; value: bigint }[]
+  otherPayers: string[]
+} | null
 
 export async function readChainEvidence(
-  deps: Pick<CloseDeps, 'chain' | 'network'>,
+  deps: Pick<CloseDeps, 'chain' | 'network' | 'receipts'>,
   row: PreauthRow,
   { transaction }: Pick<Report, 'transaction'>,
 ): Promise<ChainEvidence> {
   if (!deps.chain || transaction === null || row.network !== deps.network) return null
   try {
     const transfers = await deps.chain.transfers(transaction as Hex)
-    if (transfers === null) return { transactionFound: false, transfers: [] }
+    if (transfers === null) return { transactionFound: false, transfers: [], otherPayers: [] }
     const payTo = (row.merchant as { pay_to?: string }).pay_to?.toLowerCase()
     const matchingTransfers = transfers.filter(
       ({ asset, to }) =>
         asset.toLowerCase() === row.asset.toLowerCase() && (payTo === undefined || to.toLowerCase() === payTo),
     )
-    return { transactionFound: true, transfers: matchingTransfers }
+    const payers = [...new Set(matchingTransfers.map(({ from }) => from.toLowerCase()))]
+    const fits = await Promise.all(payers.map((payer) => isPayerOf(deps, row, payer)))
+    const ownPayers = payers.filter((_, index) => fits[index])
+    return {
+      transactionFound: true,
+      transfers: matchingTransfers.filter(({ from }) => ownPayers.includes(from.toLowerCase())),
+      otherPayers: payers.filter((payer) => !ownPayers.includes(payer)),
+    }
   } catch {
     return null
   }
+}
+
+const NO_ADDRESS = `0x${'0'.repeat(40)}`
+
+/**
+ * Whether a transfer from this address can be the payment of a pre-authorisation: it comes from the named payer, if there
+ * is one, and not from an address whose payments were signed for other tenants only. A token mints from the zero address,
+ * which pays for nobody.
+ */
+async function isPayerOf(deps: Pick<CloseDeps, 'receipts'>, row: PreauthRow, from: string): Promise<boolean> {
+  if (from === NO_ADDRESS || (row.payer !== null && row.payer !== from)) return false
+  return (await deps.receipts.findPayerOwner(row.tenant_id, from)) !== 'other'
 }
 
 /** Why the report contradicts the authorisation or the chain; undefined when it does not. */
@@ -139,7 +165,10 @@ function findContradiction(row: PreauthRow, report: Report, evidence: ChainEvide
     return `${usdcFromMicro(report.chargedMicro)} USDC is more than the ${usdcFromMicro(row.amount_micro)} that were authorised.`
   if (!evidence?.transactionFound) return undefined
   const isPaid = evidence.transfers.some((transfer) => transfer.value === report.chargedMicro)
-  if (report.outcome === 'settled' && !isPaid) return 'The chain shows another payment, or none, in this transaction.'
+  if (report.outcome === 'settled' && !isPaid)
+    return evidence.otherPayers.length > 0
+      ? `The payment in this transaction came from ${evidence.otherPayers[0]}, which is not the payer of this pre-authorisation.`
+      : 'The chain shows another payment, or none, in this transaction.'
   if (report.outcome !== 'settled' && evidence.transfers.length > 0)
     return `The chain shows a payment in this transaction; it is not '${report.outcome}'.`
   return undefined
@@ -162,7 +191,9 @@ export async function closePreauth(
   const { chargedMicro, transaction, outcome } = report
   // Without a request there is nothing to hide.
   const salt = row.request_hash === null ? null : deps.ids.salt()
-  const receipt = deps.receipts.sign({ ...draftReceipt(deps, row, report, verified, at), salt })
+  const payer = evidence?.transfers.find((transfer) => transfer.value === chargedMicro)?.from.toLowerCase() ?? row.payer
+  const draft = draftReceipt(deps, row, report, verified, at)
+  const receipt = deps.receipts.sign({ ...draft, settlement: { ...draft.settlement, payer }, salt })
   const eventData = {
     preauth_id: row.id,
     run_id: row.run_id,

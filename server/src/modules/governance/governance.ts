@@ -21,7 +21,7 @@ import { createClosePreauth } from './close-preauth.ts'
 import { createDecisions } from './decisions.ts'
 import { createEvaluateActions } from './evaluate-actions.ts'
 import { recordRefusalStep } from './governance.steps.ts'
-import { groupCounterReads, pruneEndedLimits, pruneExposureLimits } from './limit-counters.store.ts'
+import { groupCounterReads, pruneEndedLimits, pruneExposureLimits, readSettledMicro } from './limit-counters.store.ts'
 import { createMandates } from './mandates.ts'
 import { createOrphanSweep, type RaiseAlert } from './orphaned-preauths.ts'
 import { createPolicies } from './policies.ts'
@@ -47,7 +47,7 @@ export type GovernanceDeps = {
   metrics: Metrics
   outbox: Outbox
   idempotency: Idempotency
-  receipts: Pick<Receipts, 'sign'>
+  receipts: Pick<Receipts, 'sign' | 'findPayerOwner'>
   /** Absent when no chain is configured. */
   chain: ChainReader | undefined
   publicUrl: () => string
@@ -112,6 +112,7 @@ export function createGovernance(deps: GovernanceDeps) {
     sweepOrphanedPreauths: createOrphanSweep(deps),
     pruneEndedLimits: () =>
       pruneEndedLimits(deps.db, new Date(deps.clock.now().getTime() - ENDED_LIMITS_MS), PRUNE_BATCH),
+    readSettledMicro: (payer: string) => readSettledMicro(deps.db, payer),
     pruneExposureLimits: () => pruneExposureLimits(deps.db, EXPOSURE_BATCH),
     sweepExpiredApprovals: approvals.sweepExpired,
   }

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import { groupReads } from '../../platform/group-reads.ts'
 import { defineLimitStep } from './governance.steps.ts'
 import type { CounterDemand, CounterState } from './limit-counters.ts'
+import { exposureScope } from './limit-hold-item.ts'
 
 export type CounterRow = CounterState & { scope: string; period: string }
 
@@ -82,6 +83,17 @@ export const removeLimits = (tx: Tx, scopes: readonly string[]) =>
 
 /** Increments the tenant's rules version; called in the transaction that changes the rules. */
 export const markRulesChanged = (tx: Tx, tenantId: string) => sql`select rules_changed(${tenantId})`.execute(tx)
+
+/** What a payer's runs have settled so far; zero when the payer has had none for a while. */
+export async function readSettledMicro(tx: Tx, payer: string): Promise<bigint> {
+  const row = await tx
+    .selectFrom('limits')
+    .select('spent_micro')
+    .where('scope', '=', exposureScope(payer))
+    .where('period', '=', 'open')
+    .executeTakeFirst()
+  return row?.spent_micro ?? 0n
+}
 
 /** Takes the lock that every step takes before it changes this counter. */
 export const lockCounter = (tx: Tx, scope: string) =>

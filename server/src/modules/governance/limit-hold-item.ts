@@ -1,5 +1,8 @@
 import type { Hold } from './assessment.ts'
 
+/** The counter of what a payer has promised and not yet paid, and of what has been settled. */
+export const exposureScope = (payer: string) => `exposure:${payer}`
+
 /** A hold in the form that SQL `hold_limits` reads. */
 export const toLimitHoldItem = (hold: Hold) => ({
   scope: hold.scope,
@@ -9,5 +12,12 @@ export const toLimitHoldItem = (hold: Hold) => ({
   measure: hold.measure ?? 'money',
   ...('defined' in hold
     ? { defined: true, enforce: hold.enforce, event_id: hold.eventId ?? null }
-    : { limit_micro: hold.limitMicro, on_refusal: hold.onRefusal }),
+    : {
+        limit_micro: hold.limitMicro,
+        on_refusal: hold.onRefusal,
+        ...(hold.inFlight && {
+          open_limit_micro: hold.inFlight.openLimitMicro,
+          settled_micro: hold.inFlight.settledMicro,
+        }),
+      }),
 })

@@ -15,6 +15,7 @@ export type PreauthInput = {
   network?: string
   purpose?: string
   request_hash?: string
+  payer?: string
   override_token?: string
   ttl_seconds?: number
   idempotency_key?: string
@@ -30,6 +31,8 @@ export type PreauthTerms = {
   network: string
   purpose: string | null
   requestHash: string | null
+  /** The address that will pay, in lower case. */
+  payer: string | null
   ttlSeconds: number
 }
 
@@ -51,6 +54,7 @@ export function readTerms(
     network,
     purpose: input.purpose ?? null,
     requestHash: input.request_hash ?? null,
+    payer: readPayer(input.payer, network, service),
     ttlSeconds: input.ttl_seconds ?? MAX_TTL_SECONDS,
   }
 }
@@ -65,6 +69,12 @@ function readMerchant(merchant: Merchant, network: string, service: { network: s
   if (expectedPayTo !== undefined && payTo !== undefined && payTo.toLowerCase() !== expectedPayTo.toLowerCase())
     throw invalid(`body/merchant/pay_to must be ${expectedPayTo}, the address of '${id}'.`)
   return isAddress(id) ? { ...merchant, pay_to: id } : merchant
+}
+
+function readPayer(payer: string | undefined, network: string, service: { network: string }): string | null {
+  if (payer === undefined) return null
+  if (network === service.network && !isAddress(payer)) throw invalid('body/payer is not an EVM address.')
+  return isAddress(payer) ? payer.toLowerCase() : payer
 }
 
 /** `amount` is in atomic units and authoritative; `amount_usdc` is the same in USDC. If both are given they must agree. */
@@ -116,6 +126,7 @@ export const preauthActionHash = (tenant: TenantCaller, id: string, terms: Preau
     mandate_id: terms.mandateId,
     request_hash: terms.requestHash,
     purpose: terms.purpose,
+    ...(terms.payer !== null && { payer: terms.payer }),
   })
 
 /** Reads the terms from a stored row, to assess it again once it is approved. */
@@ -128,5 +139,6 @@ export const readStoredTerms = (row: PreauthRow): PreauthTerms => ({
   network: row.network,
   purpose: row.purpose,
   requestHash: row.request_hash,
+  payer: row.payer,
   ttlSeconds: row.ttl_seconds,
 })

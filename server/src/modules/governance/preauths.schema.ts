@@ -36,6 +36,14 @@ export const PreauthCreate = Type.Object(
     ),
     purpose: Type.Optional(Type.String({ maxLength: 500 })),
     request_hash: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+    payer: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description:
+          'The address that will pay. Only a transfer from it can then close the pre-authorisation as settled.',
+      }),
+    ),
     override_token: Type.Optional(Token),
     ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     idempotency_key: IdempotencyKey,
@@ -65,6 +73,7 @@ export const Preauth = Type.Object(
     network: Type.String(),
     purpose: nullable(Type.String()),
     request_hash: nullable(Type.String()),
+    payer: nullable(Type.String()),
     reserved: Type.String(),
     reserved_usdc: Type.Number(),
     policy_hash: nullable(Type.String()),

@@ -17,7 +17,10 @@ export type PaymentTerms = {
   extra: { name: string; version: string } & Record<string, unknown>
 }
 
-export type VerifyResult = { valid: true; payer: Hex } | { valid: false; reason: string; message: string }
+/** `balanceMicro` is the payer's balance when the payment was verified, where the facilitator knows it. */
+export type VerifyResult =
+  | { valid: true; payer: Hex; balanceMicro?: bigint }
+  | { valid: false; reason: string; message: string }
 
 /**
  * `settled`: the transfer is on the chain. `failed`: certain that this attempt moved nothing and never will.

@@ -37,6 +37,9 @@ export const NODE_LAG_MARGIN_SECONDS = 60n
 
 export type Refusal = { reason: string; message: string }
 
+/** A refusal becomes a 402 with its reason. The balance of the payer is null where nobody can be asked for it. */
+export type PaymentCheck = { refusal: Refusal } | { balanceMicro: bigint | null }
+
 /** The part of a settlement row that is enough to finish the payment without the original request. */
 export type OpenSettlement = {
   payment: ExactPayment
@@ -56,18 +59,22 @@ export function createPayments(deps: PaymentsDeps) {
     extra: TOKEN_DOMAIN,
   })
 
+  /** Of the chain, when the facilitator does not tell it. A node that cannot be reached does not stop payments. */
+  const readBalance = async ({ authorization }: ExactPayment, { asset }: PaymentTerms): Promise<bigint | null> =>
+    deps.chain?.balanceOf(asset, authorization.from).catch(() => null) ?? null
+
   return {
     termsFor,
     quotes: deps.quotes,
     isDevelopmentChain: deps.isDevelopmentChain === true,
 
-    /** Undefined when the payment satisfies the terms; a refusal becomes a 402 with its reason. */
-    async check(receivedPayment: ReceivedPayment, terms: PaymentTerms): Promise<Refusal | undefined> {
+    async check(receivedPayment: ReceivedPayment, terms: PaymentTerms): Promise<PaymentCheck> {
       const refusal = compareWithTerms(receivedPayment, terms, deps.clock.now())
-      if (refusal) return refusal
+      if (refusal) return { refusal }
       try {
         const verdict = await deps.facilitator.verify(receivedPayment.payment, terms)
-        return verdict.valid ? undefined : { reason: verdict.reason, message: verdict.message }
+        if (!verdict.valid) return { refusal: { reason: verdict.reason, message: verdict.message } }
+        return { balanceMicro: verdict.balanceMicro ?? (await readBalance(receivedPayment.payment, terms)) }
       } catch (error) {
         if (error instanceof FacilitatorUnavailable)
           throw unavailable(

@@ -19,6 +19,18 @@ const publicReceipts = (tx: Tx) =>
       'log_entries.log_index',
     ])
 
+/** Whose payer an address is: it has signed payments of this tenant, only of others, or of no tenant. */
+export async function findPayerOwner(tx: Tx, tenantId: string, address: string): Promise<'own' | 'other' | 'unknown'> {
+  const { rows } = await sql<{ own: boolean; other: boolean }>`
+    select exists (select 1 from receipts where payer = ${payerKey(address)} and tenant_id = ${tenantId}) as own,
+           exists (select 1 from receipts where payer = ${payerKey(address)} and tenant_id <> ${tenantId}) as other`.execute(
+    tx,
+  )
+  const { own, other } = rows[0]!
+  if (own) return 'own'
+  return other ? 'other' : 'unknown'
+}
+
 export type StoredReceipt = {
   id: string
   run_id: string | null

@@ -10,6 +10,7 @@ import { type Explanation, explainReceipt } from './explain-receipt.ts'
 import { createKeySet, didDocument, didOfUrl } from './key-set.ts'
 import type { Issuer } from './offer-receipt.ts'
 import {
+  findPayerOwner,
   findReceipt,
   issueReceipts,
   lastHashOfRun,
@@ -99,6 +100,9 @@ export function createReceipts(deps: ReceiptsDeps) {
 
     /** Pure: the same draft gives the same bytes, so the reconciler signs the same receipt as the request would. */
     sign: (draft: ReceiptDraft): SignedReceipt => signReceipt(signer, draft),
+
+    /** Whether the payments that an address has signed were this tenant's, other tenants' or nobody's. */
+    findPayerOwner: (tenantId: string, address: string) => findPayerOwner(deps.db, tenantId, address),
 
     /** The `prev_hash` of a correction or a refund; call it in the transaction that issues that receipt. */
     lastHashOfRun: (tx: Tx, runId: string) => lastHashOfRun(tx, runId),

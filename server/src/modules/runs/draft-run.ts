@@ -1,6 +1,6 @@
 import { sha256 } from '../../platform/canonical.ts'
 import type { AllowedAssessment, Hold } from '../governance/assessment.ts'
-import { toLimitHoldItem } from '../governance/limit-hold-item.ts'
+import { exposureScope, toLimitHoldItem } from '../governance/limit-hold-item.ts'
 import { accounts, buildEscrowHold, type LedgerEntry } from '../ledger/ledger.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { PaidUnit, Run, RunBody } from './paid-unit.ts'
@@ -213,16 +213,26 @@ function sourceAccount({ terms: { wallet_id, escrow_id } }: Run) {
   return escrow_id ? accounts.escrow(wallet_id) : accounts.wallet(wallet_id)
 }
 
-/** A payer could empty the account between check and settlement, so the unsettled amount of a payer is limited. */
+/** No payer holds a billion USDC. */
+const MAX_BALANCE_MICRO = 1_000_000_000_000_000n
+
+/**
+ * What a payer has promised and not yet paid is at most the payer's balance. The payer could empty the account between
+ * check and settlement, so it is limited by itself, too.
+ */
 function holdsOf(deps: RunDeps, assessment: AllowedAssessment, paymentMethod: PaymentMethod): Hold[] {
   if (paymentMethod.method === 'wallet') return [...assessment.holds]
+  const { settledMicro, balanceMicro } = paymentMethod.funds
   const exposure: Hold = {
-    scope: `exposure:${paymentMethod.payer}`,
+    scope: exposureScope(paymentMethod.payer),
     period: 'open',
-    limitMicro: deps.exposureMicro,
+    limitMicro: settledMicro + min(balanceMicro ?? MAX_BALANCE_MICRO, MAX_BALANCE_MICRO),
+    inFlight: { openLimitMicro: deps.exposureMicro, settledMicro },
     amountMicro: assessment.offer.priceMicro,
-    onSuccess: 'release',
+    onSuccess: 'spend',
     onRefusal: { status: 429, reason: 'payer_exposure', detail: {} },
   }
   return [...assessment.holds, exposure]
 }
+
+const min = (a: bigint, b: bigint) => (a < b ? a : b)

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises'
 import { StepRefused } from '../../platform/batch.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
 import type { AllowedAssessment, AssessmentRequest } from '../governance/assessment.ts'
@@ -8,11 +9,21 @@ import { abandonRun, finishFromWallet, finishRun, giveUpRun, toKeepItem } from '
 import { chooseOffer } from './offer.ts'
 import type { PaidRequest } from './paid-request.ts'
 import { type Failure, type Run, type RunResponse, type RunResult, stepOwner } from './paid-unit.ts'
-import { checkWallet, checkX402Payment, type PaymentMethod, walletTooLowResponse } from './payment-method.ts'
+import {
+  checkWallet,
+  checkX402Payment,
+  fundsPromisedResponse,
+  type PaymentMethod,
+  walletTooLowResponse,
+} from './payment-method.ts'
 import type { RunDeps } from './run-deps.ts'
+import { isSettling } from './runs.store.ts'
 
 /** How often a run is assessed again because rules or limits changed while it was being admitted. */
 const MAX_REASSESSMENTS = 8
+
+/** A payment that is being settled has left the balance and is still promised: a moment later it is one of the two. */
+const SETTLING_PAUSE_MS = 100
 
 /**
  * A paid run from the request to the response. A run that fails before its result is stored is not charged; one that is
@@ -51,8 +62,13 @@ export const createExecuteRun = (deps: RunDeps) => {
     deps.afterStep('check')
 
     const run = draftRun(deps, request, assessment, paymentMethod)
-    const admission = await admitRun(deps, request, run, paymentMethod, assessment)
+    const mayWait = attempt.count < MAX_REASSESSMENTS
+    const admission = await admitRun(deps, request, run, paymentMethod, assessment, mayWait)
     if (admission === 'rules_changed' || admission === 'limit_reached') return reassess(admission === 'rules_changed')
+    if (admission === 'funds_settling') {
+      await sleep(SETTLING_PAUSE_MS)
+      return reassess(false)
+    }
     if (admission !== 'admitted') return admission
     deps.afterStep('admit')
 
@@ -104,7 +120,8 @@ async function admitRun(
   run: Run,
   paymentMethod: PaymentMethod,
   assessment: AllowedAssessment,
-): Promise<'admitted' | 'rules_changed' | 'limit_reached' | RunResponse> {
+  mayWait: boolean,
+): Promise<'admitted' | 'rules_changed' | 'limit_reached' | 'funds_settling' | RunResponse> {
   try {
     const { item, locks } = buildAdmission(deps, request, run, paymentMethod, assessment)
     const admission = await deps.steps.admit(item, locks, stepOwner(run))
@@ -123,6 +140,13 @@ async function admitRun(
         retryable: true,
         retryAfterSeconds: 2,
       })
+    if (error.message === 'payer_funds' && paymentMethod.method === 'x402') {
+      const { funds, payer } = paymentMethod
+      const hasChanged = BigInt(String(error.detail.spent_micro)) !== funds.settledMicro
+      if (mayWait && (hasChanged || (await isSettling(deps.db, payer)))) return 'funds_settling'
+      const inFlightMicro = BigInt(String(error.detail.reserved_micro))
+      return fundsPromisedResponse(deps, request, assessment.offer, funds, inFlightMicro)
+    }
     if (error.message === 'wallet_balance')
       return walletTooLowResponse(deps, request, assessment.offer, BigInt(String(error.detail.available)))
     throw conflict(`The run could not begin: ${error.message.replaceAll('_', ' ')}.`, { cause: error })

@@ -8,10 +8,16 @@ import type { RunResponse } from './paid-unit.ts'
 import { type PricedRequest, paymentRequiredResponse } from './payment-required.ts'
 import type { RunDeps } from './run-deps.ts'
 
+/** The code of x402's reference facilitator. */
+const INSUFFICIENT_BALANCE = 'invalid_exact_evm_insufficient_balance'
+
 /** What pays for a run: an x402 payment that has been checked, or a wallet of the tenant. */
 export type PaymentMethod =
-  | { method: 'x402'; payer: string; settlement: OpenSettlement }
+  | { method: 'x402'; payer: string; settlement: OpenSettlement; funds: PayerFunds }
   | { method: 'wallet'; payer: string; walletId: string; escrow: boolean }
+
+/** What the payer's runs had settled, and then the balance, which is null where nobody can be asked for it. */
+export type PayerFunds = { settledMicro: bigint; balanceMicro: bigint | null }
 
 /** Checks the payment in the request. Without a valid payment the response is a 402; for a payment that was used before, it is the stored response. */
 export async function checkX402Payment(
@@ -21,16 +27,19 @@ export async function checkX402Payment(
 ): Promise<PaymentMethod | RunResponse> {
   if (!request.paid) return paymentRequiredResponse(deps, toPricedRequest(request, offer))
   const terms = deps.payments.termsFor(offer.priceMicro)
-  const refusal = await deps.payments.check(request.paid, terms)
-  if (refusal) {
+  // Read before the balance: what settles in between is then counted twice, never as if it were still there.
+  const settledMicro = await deps.readSettledMicro(request.paid.payment.authorization.from)
+  const check = await deps.payments.check(request.paid, terms)
+  if ('refusal' in check) {
     // The nonce may have been used a moment ago by this very payment, sent twice: a 402 would make the client pay again.
     const storedResponse = await findStoredResponse(deps, request)
     if (storedResponse) return storedResponse
     await request.countAddress()
-    return paymentRequiredResponse(deps, toPricedRequest(request, offer), refusal)
+    return paymentRequiredResponse(deps, toPricedRequest(request, offer), check.refusal)
   }
   const { payment } = request.paid
-  return { method: 'x402', payer: payment.authorization.from, settlement: { payment, terms } }
+  const funds = { settledMicro, balanceMicro: check.balanceMicro }
+  return { method: 'x402', payer: payment.authorization.from, settlement: { payment, terms }, funds }
 }
 
 /** Only reads the balance, without a chain; the money is set aside in the transaction that admits the run. */
@@ -46,6 +55,21 @@ export async function checkWallet(
   if (wallet.available_micro < offer.priceMicro)
     return walletTooLowResponse(deps, request, offer, wallet.available_micro)
   return { method: 'wallet', payer: wallet_id, walletId: wallet_id, escrow }
+}
+
+/** The payer's balance is promised to other runs. The payment was not used and can pay once they have ended. */
+export function fundsPromisedResponse(
+  deps: RunDeps,
+  request: PaidRequest,
+  offer: Offer,
+  funds: PayerFunds,
+  inFlightMicro: bigint,
+): RunResponse {
+  const balance = usdcFromMicro(funds.balanceMicro ?? 0n)
+  return paymentRequiredResponse(deps, toPricedRequest(request, offer), {
+    reason: INSUFFICIENT_BALANCE,
+    message: `The payer holds ${balance} USDC, and ${usdcFromMicro(inFlightMicro)} USDC are promised to runs in flight; this call costs ${usdcFromMicro(offer.priceMicro)} USDC. Nothing was charged, and this payment was not used.`,
+  })
 }
 
 /** A 402 with an empty `accepts`, so that no x402 client pays for the run by accident: the wallet needs a top-up. */

@@ -30,6 +30,8 @@ export type RunDeps = {
   deadlineSeconds: number
   /** The maximum amount of one payer's payments that are verified and not yet settled. */
   exposureMicro: bigint
+  /** What a payer's runs have settled so far. */
+  readSettledMicro(payer: string): Promise<bigint>
   findLane(agentId: string): PricedLane | undefined
   pricingVersion(): string
   chooseLane(task: string, constraints: RunBody['constraints']): LaneRoute

@@ -22,6 +22,8 @@ const HoldInput = Type.Object({
   enforce: Type.Optional(Type.Boolean()),
   event_id: Type.Optional(nullableText),
   limit_micro: Type.Optional(amount),
+  open_limit_micro: Type.Optional(amount),
+  settled_micro: Type.Optional(amount),
   on_refusal: Type.Optional(Type.Object({ status: Type.Integer(), reason: Type.String(), detail: stored })),
 })
 

@@ -116,6 +116,20 @@ export async function findRun(tx: Tx, id: string): Promise<RunRow> {
   return row as RunRow
 }
 
+/** Whether a payment of this payer is being settled: the chain may show it before its run has ended. */
+export async function isSettling(tx: Tx, payer: string): Promise<boolean> {
+  const row = await tx
+    .selectFrom('open_runs')
+    .select('id')
+    .where('payment_state', '=', 'pending')
+    .where('next_attempt_at', 'is not', null)
+    .where('state', '=', 'settling')
+    .where('payer', '=', payer)
+    .limit(1)
+    .executeTakeFirst()
+  return row !== undefined
+}
+
 export const findOpenRun = (tx: Tx, id: string): Promise<OpenRunRow | undefined> =>
   tx.selectFrom('open_runs').selectAll().where('id', '=', id).executeTakeFirst()
 

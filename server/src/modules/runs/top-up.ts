@@ -33,11 +33,11 @@ export const createTopUp =
     readPaymentQuote(deps, request)
     if (!request.paid) return paymentRequiredResponse(deps, toPricedRequest(deps, request))
     const terms = deps.payments.termsFor(request.amountMicro)
-    const refusal = await deps.payments.check(request.paid, terms)
-    if (refusal)
+    const check = await deps.payments.check(request.paid, terms)
+    if ('refusal' in check)
       return (
         (await findStoredResponse(deps, request)) ??
-        paymentRequiredResponse(deps, toPricedRequest(deps, request), refusal)
+        paymentRequiredResponse(deps, toPricedRequest(deps, request), check.refusal)
       )
     deps.afterStep('check')
 
@@ -46,6 +46,7 @@ export const createTopUp =
       method: 'x402',
       payer: payment.authorization.from,
       settlement: { payment, terms },
+      funds: { settledMicro: 0n, balanceMicro: check.balanceMicro },
     }
     const topUp = draftTopUp(deps, request, paymentMethod.payer)
     const result: TopUpResult = {
