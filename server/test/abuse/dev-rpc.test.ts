@@ -1,12 +1,14 @@
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readJson, startService, type TestService } from '../harness.ts'
+import { frozenClock } from './frozen-clock.ts'
 
 const PER_MINUTE = 40
 
 let service: TestService
 beforeAll(async () => {
   service = await startService({
+    clock: frozenClock,
     env: { RATE_LIMIT_ANON_PER_MINUTE: String(PER_MINUTE), TRUST_PROXY: '127.0.0.1' },
   })
 })
@@ -72,7 +74,7 @@ test('two processes in production share the chain without the RPC, and neither o
     RATE_LIMIT_ANON_PER_MINUTE: '0',
     ENCRYPTION_KEY: 'one-key-for-both-of-these-processes',
   }
-  const owner = await startService({ env })
+  const owner = await startService({ clock: frozenClock, env })
   const databaseUrl = owner.service.config.DATABASE_URL!
   const second = await startService({ env, databaseUrl })
   try {

@@ -2,6 +2,7 @@ import { createHash, randomBytes } from 'node:crypto'
 import { generatePrivateKey, privateKeyToAccount } from 'viem/accounts'
 import { afterAll, beforeAll, expect, test } from 'vitest'
 import { readChallenge, signAuthorization, startService, type TestService } from '../harness.ts'
+import { frozenClock } from './frozen-clock.ts'
 
 const PER_MINUTE = 12
 const PAYER_PER_MINUTE = 8
@@ -9,6 +10,7 @@ const PAYER_PER_MINUTE = 8
 let service: TestService
 beforeAll(async () => {
   service = await startService({
+    clock: frozenClock,
     env: {
       RATE_LIMIT_ANON_PER_MINUTE: String(PER_MINUTE),
       RATE_LIMIT_KEY_PER_MINUTE: String(PAYER_PER_MINUTE),
@@ -133,6 +135,7 @@ test('an invalid body does not use up the tenants of its address', async () => {
 
 test('with an invitation configured, onboarding takes it, and a guess counts', async () => {
   const invited = await startService({
+    clock: frozenClock,
     env: {
       ONBOARD_INVITATION: 'our-invitation-2026',
       RATE_LIMIT_ANON_PER_MINUTE: '1000',

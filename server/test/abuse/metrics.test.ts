@@ -1,12 +1,13 @@
 import { expect, test } from 'vitest'
 import { startService } from '../harness.ts'
+import { frozenClock } from './frozen-clock.ts'
 
 const TOKEN = 'a-token-for-the-scraper'
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 const SERIES = 'countersign_http_request_seconds_bucket'
 
 test('in production without a token or a port the API has no metrics', async () => {
-  const service = await startService({ env: { NODE_ENV: 'production' } })
+  const service = await startService({ clock: frozenClock, env: { NODE_ENV: 'production' } })
   try {
     expect(await service.get('/metrics')).toMatchObject({ status: 404, body: { code: 'not_found' } })
   } finally {
@@ -16,6 +17,7 @@ test('in production without a token or a port the API has no metrics', async () 
 
 test('with METRICS_TOKEN the metrics take it, in production and elsewhere, and a guess counts against the address', async () => {
   const service = await startService({
+    clock: frozenClock,
     env: { NODE_ENV: 'production', METRICS_TOKEN: TOKEN, RATE_LIMIT_ANON_PER_MINUTE: '3' },
   })
   try {
@@ -34,7 +36,7 @@ test('with METRICS_TOKEN the metrics take it, in production and elsewhere, and a
 })
 
 test('with METRICS_PORT the metrics are there and not in the API', async () => {
-  const service = await startService({ env: { METRICS_PORT: '0', METRICS_TOKEN: TOKEN } })
+  const service = await startService({ clock: frozenClock, env: { METRICS_PORT: '0', METRICS_TOKEN: TOKEN } })
   try {
     expect((await service.get('/metrics')).status).toBe(404)
     const url = service.service.metricsUrl!
@@ -49,7 +51,7 @@ test('with METRICS_PORT the metrics are there and not in the API', async () => {
 })
 
 test('open metrics of a development service are limited like any anonymous request', async () => {
-  const service = await startService({ env: { RATE_LIMIT_ANON_PER_MINUTE: '3' } })
+  const service = await startService({ clock: frozenClock, env: { RATE_LIMIT_ANON_PER_MINUTE: '3' } })
   try {
     for (let request = 0; request < 3; request++) expect((await service.get('/metrics')).status).toBe(200)
     expect((await service.get('/metrics')).status).toBe(429)
