@@ -1,13 +1,15 @@
+import { availableParallelism } from 'node:os'
 import { createOfflineLane } from '../adapters/lanes/offline.ts'
 import { readLaneSettings } from '../adapters/lanes/settings.ts'
 import type { Catalog } from '../modules/catalog/catalog.ts'
 import type { Lane } from '../modules/runs/lane.ts'
+import { withTurns } from '../modules/runs/lane-turns.ts'
 import type { Clock } from '../platform/clock.ts'
 import { type Config, ConfigError } from '../platform/config.ts'
 
 /** Opens the configured model provider, or the offline lanes. A failing model fails the run, which is not charged. */
 export async function openLane(config: Config, catalog: Pick<Catalog, 'all' | 'find'>, clock: Clock): Promise<Lane> {
-  if (config.LANE_PROVIDER === 'offline') return createOfflineLane()
+  if (config.LANE_PROVIDER === 'offline') return withTurns(createOfflineLane(), 2 * availableParallelism())
   const agentIds = [...catalog.all().map((lane) => lane.agentId), 'default']
   const settings = readLaneSettings(laneEnv(config), agentIds)
   if (!settings) throw new ConfigError('LANE_PROVIDER does not name a provider.')

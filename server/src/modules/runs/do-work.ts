@@ -4,7 +4,7 @@ import { isStorableText } from '../../platform/storable-text.ts'
 import type { RecalledMemory } from '../memory/run-memory.ts'
 import { paymentMethodOf } from './draft-receipt.ts'
 import type { Lane, LaneResult } from './lane.ts'
-import type { Failure, Run, RunResult } from './paid-unit.ts'
+import { type Failure, type Run, type RunResult, stepOwner } from './paid-unit.ts'
 import type { RunDeps } from './run-deps.ts'
 
 /** Does the work of an admitted run before its deadline and verifies the output. Never throws: a run must come to an end. */
@@ -20,6 +20,7 @@ async function execute(deps: RunDeps, run: Run): Promise<RunResult | Failure> {
   const signal = AbortSignal.timeout(Math.max(1, run.deadlineAt.getTime() - deps.clock.now().getTime()))
   const task = {
     runId: run.id,
+    ...stepOwner(run),
     agentId: run.agentId,
     task: run.request.task,
     context,

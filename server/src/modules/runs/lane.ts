@@ -1,6 +1,8 @@
 /** The lane port: a lane does the work of a run. Adapters import these types and nothing else from this module. */
 export type LaneTask = {
   runId: string
+  /** The tenant or payer that the work is for; a benchmark has none. */
+  owner?: string
   agentId: string
   task: string
   /** The memories put in front of the task, oldest first. Empty when the run does not use memory. */
