@@ -260,6 +260,12 @@ test('every metric has a finite value', async () => {
   expect(lines.filter((line: string) => !Number.isFinite(Number(line.split(' ')[1])))).toEqual([])
 })
 
+test('the faucet refuses the zero address, which the token does not mint to', async () => {
+  const address = `0x${'0'.repeat(40)}`
+  const refused = await service.post('/api/dev/faucet', { address, amount_usdc: 1 })
+  expect([refused.status, refused.body.error]).toEqual([400, 'invalid_request'])
+})
+
 test('in production there is neither a faucet nor a chain RPC', async () => {
   const strictService = await startService({ env: { NODE_ENV: 'production' } })
   try {

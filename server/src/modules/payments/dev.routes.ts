@@ -58,6 +58,8 @@ export function developmentRoutes(app: App, deps: DevelopmentDeps) {
     async (request) => {
       const amountMicro = microFromUsdc(request.body.amount_usdc)
       if (amountMicro === undefined) throw invalid('amount_usdc has more than six decimals.')
+      // The token does not mint to it.
+      if (BigInt(request.body.address) === 0n) throw invalid('body/address must not be the zero address.')
       const transaction = await deps.mint(request.body.address as Hex, amountMicro)
       return {
         address: request.body.address,
