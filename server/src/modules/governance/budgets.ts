@@ -53,8 +53,11 @@ export function createBudgets(deps: BudgetsDeps) {
     return {
       tenant_id: tenantId,
       currency: 'USDC' as const,
-      budgets: rows.map((row) => {
-        const { spentMicro, reservedMicro } = byScope.get(row.scope)!
+      budgets: rows.flatMap((row) => {
+        const counter = byScope.get(row.scope)
+        // The budget was deleted between the two reads.
+        if (!counter) return []
+        const { spentMicro, reservedMicro } = counter
         return {
           budget_id: row.budget_id,
           scope: { type: row.scope_type, id: row.scope_id },
