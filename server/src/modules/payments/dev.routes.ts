@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify'
 import { Type } from 'typebox'
 import type { App } from '../../platform/http-app.ts'
 import { microFromUsdc, usdcFromMicro } from '../../platform/money.ts'
-import { invalid } from '../../platform/problem.ts'
+import { invalid, unavailable } from '../../platform/problem.ts'
 import type { Hex } from './facilitator.ts'
 
 /** Only with the embedded chain and not in production: the faucet and the chain's JSON-RPC. */
@@ -60,7 +60,9 @@ export function developmentRoutes(app: App, deps: DevelopmentDeps) {
       if (amountMicro === undefined) throw invalid('amount_usdc has more than six decimals.')
       // The token does not mint to it.
       if (BigInt(request.body.address) === 0n) throw invalid('body/address must not be the zero address.')
-      const transaction = await deps.mint(request.body.address as Hex, amountMicro)
+      const transaction = await deps.mint(request.body.address as Hex, amountMicro).catch((cause: unknown) => {
+        throw unavailable('The development chain did not mint; try again in a moment.', 1, cause)
+      })
       return {
         address: request.body.address,
         amount: amountMicro.toString(),
