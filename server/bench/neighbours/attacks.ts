@@ -248,7 +248,9 @@ export async function createAttacker(url: string, address: string, isOver: () =>
   const challenge = await call('POST', path, topUp, tenantHeaders)
   const payment = await signPayment(payer as Payer, readChallenge(challenge.headers as unknown as Headers))
   await create(path, topUp, { ...tenantHeaders, ...payment })
-  const { agents } = JSON.parse((await call('GET', '/api/agents')).text) as { agents: { agent_id: string }[] }
+  const listed = await call('GET', '/api/agents')
+  if (listed.status !== 200) throw new Error(`/api/agents returned ${listed.status}: ${listed.text}`)
+  const { agents } = JSON.parse(listed.text) as { agents: { agent_id: string }[] }
   return {
     url,
     address,
