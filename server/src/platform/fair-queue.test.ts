@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { expect, test } from 'vitest'
 import { createFairQueue } from './fair-queue.ts'
 import type { Problem } from './problem.ts'
@@ -75,4 +76,22 @@ test('work that fails frees its slot', async () => {
   await expect(failing).rejects.toThrow('failed')
   expect(await next).toBe('done')
   expect(queue.load('a')).toEqual({ underWay: 0, waiting: 0 })
+})
+
+test('work that waited runs in the context of its own caller, not of the one that freed the slot', async () => {
+  const context = new AsyncLocalStorage<string>()
+  const queue = createFairQueue({ slots: 2 })
+  const seen: (string | undefined)[] = []
+  const started = Promise.withResolvers<void>()
+  const first = context.run('first', () => queue.run('a', () => started.promise))
+  const others = ['second', 'third'].map((name) =>
+    context.run(name, () =>
+      queue.run('a', async () => {
+        seen.push(context.getStore())
+      }),
+    ),
+  )
+  started.resolve()
+  await Promise.all([first, ...others])
+  expect(seen).toEqual(['second', 'third'])
 })

@@ -1,3 +1,4 @@
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { Problem } from './problem.ts'
 
 export type FairQueueOptions = {
@@ -101,9 +102,11 @@ export function createFairQueue({
         return perform(owner, work)
       }
       if (queue && queue.length >= maxWaiting) return Promise.reject(tooManyWaiting())
+      // Whoever frees the slot starts the work, which must not run in that caller's context: it decides whose rows are read.
+      const inOwnContext = AsyncLocalStorage.snapshot()
       return new Promise<Result>((resolve, reject) => {
         const item = {
-          start: () => void perform(owner, work).then(resolve, reject),
+          start: () => void inOwnContext(() => perform(owner, work)).then(resolve, reject),
           refuse: () => reject(tooManyWaiting()),
         }
         if (queue) queue.push(item)
