@@ -517,8 +517,8 @@ function mutatePayment(draft: FuzzDraft, random: Random, context: MutationContex
   const header = draft.headers.find(([name]) => name === 'payment-signature')
   if (!header) return undefined
   const text = Buffer.from(header[1], 'base64').toString()
-  // An earlier mutation may have left something else in the header.
-  if (!text.startsWith('{"x402Version"')) return undefined
+  // An earlier mutation may have left something else in the header, or cut it.
+  if (!text.startsWith('{"x402Version"') || !text.endsWith('}')) return undefined
   const root = { value: JSON.parse(text) as unknown }
   const name = mutateValue(root, undefined, random, context)
   header[1] = Buffer.from(escapeJson(JSON.stringify(root.value) ?? 'x'))
