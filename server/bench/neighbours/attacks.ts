@@ -223,7 +223,7 @@ const WALLET_USDC = 100
 
 /** Onboards a tenant with money in a wallet, from the attacker's own address. */
 export async function createAttacker(url: string, address: string, isOver: () => boolean): Promise<Attacker> {
-  const dispatcher = new Agent({ connect: { localAddress: address }, connections: 512, pipelining: 1 })
+  const dispatcher = new Agent({ localAddress: address, connections: 512, pipelining: 1 })
   const call = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const response = await fetch(`${url}${path}`, {
       method,
