@@ -81,17 +81,17 @@ test('work that fails frees its slot', async () => {
 test('work that waited runs in the context of its own caller, not of the one that freed the slot', async () => {
   const context = new AsyncLocalStorage<string>()
   const queue = createFairQueue({ slots: 2 })
-  const seen: (string | undefined)[] = []
+  const contexts: (string | undefined)[] = []
   const started = Promise.withResolvers<void>()
   const first = context.run('first', () => queue.run('a', () => started.promise))
   const others = ['second', 'third'].map((name) =>
     context.run(name, () =>
       queue.run('a', async () => {
-        seen.push(context.getStore())
+        contexts.push(context.getStore())
       }),
     ),
   )
   started.resolve()
   await Promise.all([first, ...others])
-  expect(seen).toEqual(['second', 'third'])
+  expect(contexts).toEqual(['second', 'third'])
 })

@@ -199,19 +199,19 @@ type Place = { holder: Record<string, unknown> | unknown[]; key: string | number
 
 /** Every member of a value, with its schema where there is one, and every described member that is absent. */
 function placesOf(value: unknown, schema: Schema | undefined, places: Place[] = []): Place[] {
-  const known = schema?.properties ? schema : (schema?.anyOf?.find((variant) => variant.properties) ?? schema)
+  const objectSchema = schema?.properties ? schema : (schema?.anyOf?.find((variant) => variant.properties) ?? schema)
   if (Array.isArray(value)) {
     for (const [key, item] of value.entries()) {
-      places.push({ holder: value, key, schema: known?.items ?? {} })
-      placesOf(item, known?.items, places)
+      places.push({ holder: value, key, schema: objectSchema?.items ?? {} })
+      placesOf(item, objectSchema?.items, places)
     }
     return places
   }
   if (typeof value !== 'object' || value === null) return places
   const holder = value as Record<string, unknown>
-  for (const key of new Set([...Object.keys(holder), ...Object.keys(known?.properties ?? {})])) {
-    places.push({ holder, key, schema: known?.properties?.[key] ?? {} })
-    if (Object.hasOwn(holder, key)) placesOf(holder[key], known?.properties?.[key], places)
+  for (const key of new Set([...Object.keys(holder), ...Object.keys(objectSchema?.properties ?? {})])) {
+    places.push({ holder, key, schema: objectSchema?.properties?.[key] ?? {} })
+    if (Object.hasOwn(holder, key)) placesOf(holder[key], objectSchema?.properties?.[key], places)
   }
   return places
 }

@@ -1,7 +1,6 @@
 import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import type { LaneResult } from '../../src/modules/runs/lane.ts'
-import { startWorld, type World } from '../money/world.ts'
+import { laneReturning, startWorld, type World } from '../money/world.ts'
 
 let world: World
 let tenant: Awaited<ReturnType<World['tenantWithWallet']>>
@@ -12,16 +11,6 @@ beforeAll(async () => {
 })
 afterAll(() => world.close())
 beforeEach(() => world.setLane(undefined))
-
-const answer = (output: string) => async (): Promise<LaneResult> => ({
-  ok: true,
-  output,
-  provider: 'test',
-  model: 'test',
-  mode: 'live',
-  usage: { inputTokens: 1, outputTokens: 1, costUsd: 0 },
-  fallbacks: [],
-})
 
 const fromWallet = (task: string, agentId = 'comedian-v1') =>
   world.post('/api/run', { task, agent_id: agentId, payment: { wallet_id: tenant.walletId } }, tenant.headers)
@@ -85,7 +74,7 @@ test.each([
 ])(
   'an output with %s fails the run as invalid_output at once, uncharged, and releases the money',
   async (_name, output) => {
-    world.setLane(answer(output))
+    world.setLane(laneReturning(output))
     const before = await world.balanceOf(tenant)
     const run = await fromWallet('Tell a joke about clocks.')
     expect(run.body).toMatchObject({ status: 'failed', charged: false, stage: 'execute', receipt: { charged: false } })

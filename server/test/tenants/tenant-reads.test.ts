@@ -67,12 +67,12 @@ test("a query without a tenant condition shows only the caller's rows in a tenan
 })
 
 test('a request over HTTP reads in the scope of its tenant, and work that requests share does not', async () => {
-  const seen = await withTenantReads(tenants[0]!.tenantId, async () => [
+  const ownersByScope = await withTenantReads(tenants[0]!.tenantId, async () => [
     await ownersOf('wallets'),
     await outsideTenantReads(() => ownersOf('wallets')),
     await ownersOf('wallets'),
   ])
-  expect(seen.map((owners) => owners.length)).toEqual([1, 2, 1])
+  expect(ownersByScope.map((owners) => owners.length)).toEqual([1, 2, 1])
   for (const { headers, walletId } of tenants) {
     const [list, runs] = [await service.get('/api/wallets', headers), await service.get('/api/runs', headers)]
     expect(list.body.wallets.map(({ wallet_id }: { wallet_id: string }) => wallet_id)).toEqual([walletId])

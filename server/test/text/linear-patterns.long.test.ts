@@ -23,18 +23,18 @@ type Pattern = { source: string; flags: string }
 
 /** The patterns written in a file, and those that the readers have built. */
 function patternsOf(file: string): Pattern[] {
-  const found: Pattern[] = []
+  const patterns: Pattern[] = []
   const visit = (node: unknown) => {
     if (typeof node !== 'object' || node === null) return
     if ((node as { type?: string }).type === 'RegExpLiteral') {
       const { pattern, flags } = node as unknown as { pattern: string; flags: string }
-      found.push({ source: pattern, flags })
+      patterns.push({ source: pattern, flags })
     }
     for (const value of Object.values(node)) visit(value)
   }
   const text = readFileSync(join(SOURCE, file), 'utf8')
   visit(parse(text, { sourceType: 'module', plugins: ['typescript'] }).program)
-  return found
+  return patterns
 }
 
 const SIZES = [400, 800] as const

@@ -45,12 +45,12 @@ export function compilePattern(source: string, flags: string, maxSteps: number) 
     const cached = atomCache.get(atomSource)
     if (cached) return cached
     const pattern = new RegExp(`^(?:${atomSource})$`, atomFlags)
-    const known = new Uint8Array(0x10000)
+    const verdicts = new Uint8Array(0x10000)
     const accepts = (at: number) => {
       if (lengthAt(at) === 2) return nativeExec.call(pattern, text.slice(at, at + 2)) !== null
       const code = text.charCodeAt(at)
-      known[code] ||= nativeExec.call(pattern, text[at]!) ? 1 : 2
-      return known[code] === 1
+      verdicts[code] ||= nativeExec.call(pattern, text[at]!) ? 1 : 2
+      return verdicts[code] === 1
     }
     const single = (at: number) => {
       step()
@@ -215,10 +215,10 @@ export function compilePattern(source: string, flags: string, maxSteps: number) 
     match: (at, then) => {
       const [from, to] = captures[index] ?? [0, 0]
       const captured = text.slice(from, to)
-      const found = text.slice(at, at + captured.length)
+      const candidate = text.slice(at, at + captured.length)
       steps += captured.length
       step()
-      const equal = ignoreCase ? captured.toLowerCase() === found.toLowerCase() : captured === found
+      const equal = ignoreCase ? captured.toLowerCase() === candidate.toLowerCase() : captured === candidate
       return equal && then(at + captured.length)
     },
   })
