@@ -31,7 +31,7 @@ const publicFiles: Record<string, string[]> = {
   receipts: ['receipts.ts', 'receipts.steps.ts'],
   payments: ['payments.ts', 'payments.steps.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
   catalog: ['catalog.ts', 'price-list.ts'],
-  governance: ['governance.ts', 'limit-hold-item.ts', 'rule-result.ts', 'windows.ts'],
+  governance: ['governance.ts', 'counters/limit-hold-item.ts', 'rules/rule-result.ts', 'counters/windows.ts'],
 }
 
 type Import = { from: string; to: string; typeOnly: boolean }

@@ -1,11 +1,16 @@
 import { describe, expect, test } from 'vitest'
-import { appliesTo, evaluatePolicy, type Policy } from '../../src/modules/governance/evaluate-policy.ts'
-import type { CounterState } from '../../src/modules/governance/limit-counters.ts'
-import type { PaymentFacts } from '../../src/modules/governance/payment-facts.ts'
-import type { Constraints } from '../../src/modules/governance/policy-constraints.ts'
-import { type RuleInput, readRule } from '../../src/modules/governance/policy-rules.ts'
-import { type Mode, type Outcome, type SmallestChange, worstOutcome } from '../../src/modules/governance/rule-result.ts'
-import { endOf, periodOf, type Window } from '../../src/modules/governance/windows.ts'
+import type { PaymentFacts } from '../../src/modules/governance/assess/payment-facts.ts'
+import type { CounterState } from '../../src/modules/governance/counters/limit-counters.ts'
+import { endOf, periodOf, type Window } from '../../src/modules/governance/counters/windows.ts'
+import { appliesTo, evaluatePolicy, type Policy } from '../../src/modules/governance/rules/evaluate-policy.ts'
+import type { Constraints } from '../../src/modules/governance/rules/policy-constraints.ts'
+import { type RuleInput, readRule } from '../../src/modules/governance/rules/policy-rules.ts'
+import {
+  type Mode,
+  type Outcome,
+  type SmallestChange,
+  worstOutcome,
+} from '../../src/modules/governance/rules/rule-result.ts'
 
 const facts: PaymentFacts = {
   kind: 'run',

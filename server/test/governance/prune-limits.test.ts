@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { pruneEndedLimits, pruneExposureLimits } from '../../src/modules/governance/limit-counters.store.ts'
-import { periodOf, type Window } from '../../src/modules/governance/windows.ts'
+import { pruneEndedLimits, pruneExposureLimits } from '../../src/modules/governance/counters/limit-counters.store.ts'
+import { periodOf, type Window } from '../../src/modules/governance/counters/windows.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest'
-import { periodOf } from '../../src/modules/governance/windows.ts'
+import { periodOf } from '../../src/modules/governance/counters/windows.ts'
 import type { Database } from '../../src/platform/db.ts'
 import { createTestDatabase } from '../harness.ts'
 import { readAudits } from '../journal.ts'

@@ -1,12 +1,12 @@
 import type { App } from '../../platform/http-app.ts'
-import { approvalsRoutes } from './approvals.routes.ts'
-import { authorizeRoutes } from './authorize.routes.ts'
-import { budgetsRoutes } from './budgets.routes.ts'
-import { decisionsRoutes } from './decisions.routes.ts'
+import { approvalsRoutes } from './approvals/approvals.routes.ts'
+import { decisionsRoutes } from './assess/decisions.routes.ts'
+import { budgetsRoutes } from './counters/budgets.routes.ts'
 import type { Governance } from './governance.ts'
-import { mandatesRoutes } from './mandates.routes.ts'
-import { policiesRoutes } from './policies.routes.ts'
-import { preauthsRoutes } from './preauths.routes.ts'
+import { authorizeRoutes } from './grants/authorize.routes.ts'
+import { mandatesRoutes } from './mandates/mandates.routes.ts'
+import { preauthsRoutes } from './preauths/preauths.routes.ts'
+import { policiesRoutes } from './rules/policies.routes.ts'
 
 export function governanceRoutes(app: App, governance: Governance) {
   policiesRoutes(app, governance)

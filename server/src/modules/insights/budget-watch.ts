@@ -1,6 +1,6 @@
 import type { Db } from '../../platform/db.ts'
 import { usdcFromMicro } from '../../platform/money.ts'
-import { budgetWindows, endOf, periodOf } from '../governance/windows.ts'
+import { budgetWindows, endOf, periodOf } from '../governance/counters/windows.ts'
 import type { Finding } from './alerts.ts'
 import { readWatchedBudgets, saveHistories, type WatchedBudget } from './budget-watch.store.ts'
 import { addSample, type Forecast, forecastExhaustion } from './forecast.ts'

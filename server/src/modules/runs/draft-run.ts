@@ -1,6 +1,6 @@
 import { sha256 } from '../../platform/canonical.ts'
-import type { AllowedAssessment, Hold } from '../governance/assessment.ts'
-import { exposureScope, toLimitHoldItem } from '../governance/limit-hold-item.ts'
+import type { AllowedAssessment, Hold } from '../governance/assess/assessment.ts'
+import { exposureScope, toLimitHoldItem } from '../governance/counters/limit-hold-item.ts'
 import { accounts, buildEscrowHold, type LedgerEntry } from '../ledger/ledger.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { PaidUnit, Run, RunBody } from './paid-unit.ts'

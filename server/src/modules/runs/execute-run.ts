@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises'
 import { StepRefused } from '../../platform/batch.ts'
 import { conflict, invalid, Problem, unavailable } from '../../platform/problem.ts'
-import type { AllowedAssessment, AssessmentRequest } from '../governance/assessment.ts'
+import type { AllowedAssessment, AssessmentRequest } from '../governance/assess/assessment.ts'
 import { doWork } from './do-work.ts'
 import { buildAdmission, draftRun } from './draft-run.ts'
 import { findResponseToFirstRequest, findStoredResponse, readStoredResponse } from './find-stored-response.ts'

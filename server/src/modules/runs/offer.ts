@@ -1,7 +1,7 @@
 import { sha256 } from '../../platform/canonical.ts'
 import { conflict, invalid } from '../../platform/problem.ts'
 import type { Lane as PricedLane } from '../catalog/price-list.ts'
-import type { Offer } from '../governance/assessment.ts'
+import type { Offer } from '../governance/assess/assessment.ts'
 import type { Quote } from '../payments/quote.ts'
 import type { PaidRequest } from './paid-request.ts'
 import type { LaneRoute, RunDeps } from './run-deps.ts'

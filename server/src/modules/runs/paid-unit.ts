@@ -1,4 +1,4 @@
-import type { AssessmentSummary } from '../governance/assessment.ts'
+import type { AssessmentSummary } from '../governance/assess/assessment.ts'
 
 /** The fields that a run and a top-up share, as transaction A writes them. */
 type Unit = {

@@ -1,6 +1,6 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid, unauthorized } from '../../platform/problem.ts'
-import type { Offer } from '../governance/assessment.ts'
+import type { Offer } from '../governance/assess/assessment.ts'
 import type { OpenSettlement } from '../payments/payments.ts'
 import { findStoredResponse } from './find-stored-response.ts'
 import type { PaidRequest } from './paid-request.ts'

@@ -1,0 +1,327 @@
+import type { TenantCaller } from '../../../platform/auth-context.ts'
+import { callStepWithLocks, StepRefused } from '../../../platform/batch.ts'
+import type { Tx } from '../../../platform/db.ts'
+import type { IdempotentResponse } from '../../../platform/idempotency.ts'
+import { usdcFromMicro } from '../../../platform/money.ts'
+import type { Outbox } from '../../../platform/outbox.ts'
+import { toPage } from '../../../platform/paging.ts'
+import { conflict, forbidden, invalid, notFound, unavailable } from '../../../platform/problem.ts'
+import { assessPayment } from '../assess/assess-payment.ts'
+import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from '../assess/assessment-retry.ts'
+import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
+import { expireApprovalStep, resolveApprovalStep } from '../governance.steps.ts'
+import {
+  type ApprovalRow,
+  findApproval,
+  findMandate,
+  findOverride,
+  findPreauth,
+  type OverrideRow,
+  type PreauthRow,
+  readVotes,
+  toMandate,
+} from '../grants/grants.store.ts'
+import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
+import { limitLocks, type PreauthsDeps, preauthTimes } from '../preauths/preauths.ts'
+import { keysOfSameHolder, readKeys } from '../rules/rules-cache.store.ts'
+import { type ApprovalsQuery, findRunHistoryEntry, listApprovals, listExpired } from './approvals.store.ts'
+
+export type ApprovalsDeps = PreauthsDeps & { outbox: Outbox }
+
+export type Resolution = {
+  approval_id: string
+  decision: 'approve' | 'reject'
+  reason?: string
+  action_hash?: string
+  idempotency_key?: string
+}
+
+const BATCH = 100
+const EXPIRY_ACTOR = 'expiry'
+
+export type Approvals = ReturnType<typeof createApprovals>
+
+/** Approvals that a policy or budget requires. Each is bound to the hash of one action and can be used once. */
+export function createApprovals(deps: ApprovalsDeps) {
+  const toRecords = async (tx: Tx, rows: readonly ApprovalRow[]) => {
+    const votes = Map.groupBy(
+      await readVotes(
+        tx,
+        rows.map((row) => row.id),
+      ),
+      (vote) => vote.approval_id,
+    )
+    return rows.map((row) => toApprovalRecord(row, votes.get(row.id) ?? []))
+  }
+
+  const vote = async (
+    tenant: TenantCaller,
+    input: Resolution,
+    idempotencyKey: string | undefined,
+  ): Promise<IdempotentResponse> => {
+    const request = {
+      scope: `tenant:${tenant.tenantId}`,
+      route: 'POST /api/approvals',
+      key: idempotencyKey,
+      body: input,
+    }
+    const existingApproval = await findApproval(deps.db, tenant.tenantId, input.approval_id)
+    if (!existingApproval) throw notFound('approval')
+    if (input.action_hash !== undefined && input.action_hash !== existingApproval.action_hash)
+      throw invalid('body/action_hash is not the hash of the action that waits for approval.')
+    const freeze = await deps.findFreeze(tenant.tenantId, existingApproval.agent_id)
+    return deps.idempotency.once(request, async (tx) => {
+      const at = deps.clock.now()
+      const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
+      const samePersonKeys = [...keysOfSameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
+      const opensPreauth =
+        row.preauth_id !== null && input.decision === 'approve' && row.status === 'pending' && row.expires_at > at
+      const preauthToOpen = opensPreauth ? await assessApprovedPreauth(deps, tx, tenant, row, freeze, at) : undefined
+      const item = {
+        approval_id: row.id,
+        tenant_id: tenant.tenantId,
+        key_id: tenant.keyId,
+        same_person: samePersonKeys,
+        decision: input.decision,
+        reason: input.reason ?? null,
+        at: at.toISOString(),
+        approved: { ...preauthToOpen?.item, ...toAuditAndEvents(deps, row, tenant.keyId, 'approved', at) },
+        rejected: toAuditAndEvents(deps, row, tenant.keyId, 'rejected', at),
+        voted: { audit: toAuditAndEvents(deps, row, tenant.keyId, 'voted', at).audit },
+      }
+      await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(preauthToOpen?.locks ?? [])])
+      const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
+      return { status: 200, body: { approval, run: await readRunHistoryEntry(tx, tenant.tenantId, row.run_id) } }
+    })
+  }
+
+  const expire = async (row: ApprovalRow, at: Date): Promise<boolean> => {
+    const item = {
+      approval_id: row.id,
+      at: at.toISOString(),
+      ...toAuditAndEvents(deps, row, EXPIRY_ACTOR, row.status === 'approved' ? 'lapsed' : 'expired', at),
+    }
+    const { expired } = await deps.db
+      .transaction()
+      .execute((tx) => callStepWithLocks(tx, expireApprovalStep, item, approvalLocks(row)))
+    return expired
+  }
+
+  return {
+    async list(tenant: TenantCaller, query: Partial<ApprovalsQuery> & { domain?: 'core' | 'rh' | 'cb' }) {
+      const { domain = 'core', limit = 50, status = 'pending', ...filters } = query
+      // Approvals of trades are listed with the trade receipts.
+      if (domain !== 'core')
+        return { approvals: [], has_more: false, next_cursor: null, see: `/api/${domain}/receipts` }
+      const { rows, ...paging } = toPage(
+        await listApprovals(deps.db, tenant.tenantId, { ...filters, status, limit }),
+        limit,
+      )
+      return { approvals: await toRecords(deps.db, rows), ...paging }
+    },
+
+    async get(tenant: TenantCaller, id: string) {
+      const row = await findApproval(deps.db, tenant.tenantId, id)
+      if (!row) throw notFound('approval')
+      return (await toRecords(deps.db, [row]))[0]!
+    },
+
+    async resolve(
+      tenant: TenantCaller,
+      input: Resolution,
+      idempotencyKey: string | undefined,
+    ): Promise<IdempotentResponse> {
+      for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+        try {
+          return await vote(tenant, input, idempotencyKey)
+        } catch (error) {
+          if (!(error instanceof StepRefused)) throw error
+          if (!shouldAssessAgain(error)) throw await toProblem(error)
+          deps.rulesCache.invalidate(tenant.tenantId)
+          await waitBeforeRetry(attempt)
+        }
+      }
+      throw unavailable('The limits of this payment keep changing; nothing was decided.', 1)
+
+      async function toProblem(error: StepRefused) {
+        if (error.message === 'own_request')
+          return forbidden('A request cannot be approved with the key that made it: the policy requires another key.')
+        if (error.message === 'voted') return conflict('This key has already voted; another key has to decide.')
+        if (error.message === 'resolved')
+          return conflict(`This approval is already resolved: ${error.detail.resolution}.`)
+        if (error.message !== 'expired')
+          return conflict(`This cannot be approved: ${error.message.replaceAll('_', ' ')}.`)
+        const row = await findApproval(deps.db, tenant.tenantId, input.approval_id)
+        if (row) await expire(row, deps.clock.now())
+        return conflict('This approval expired before it was decided; it is rejected.')
+      }
+    },
+
+    /** Rejects approvals that expired undecided, and ends those that were approved but never used. */
+    async sweepExpired(now: Date = deps.clock.now()): Promise<number> {
+      let count = 0
+      for (const row of await listExpired(deps.db, now, BATCH)) if (await expire(row, now)) count += 1
+      return count
+    },
+  }
+}
+
+const approvalLocks = (row: ApprovalRow): string[] => [
+  `approval:${row.id}`,
+  `run:${row.run_id}`,
+  ...(row.preauth_id ? [`preauth:${row.preauth_id}`] : []),
+]
+
+/** Assesses a pre-authorisation again when it is approved: a policy may deny it by now, or a limit may be reached. */
+async function assessApprovedPreauth(
+  deps: ApprovalsDeps,
+  tx: Tx,
+  tenant: TenantCaller,
+  approval: ApprovalRow,
+  freeze: { reason: string } | undefined,
+  at: Date,
+) {
+  const row = (await findPreauth(tx, tenant.tenantId, approval.preauth_id!))!
+  const terms = readStoredTerms(row)
+  const mandateRow = row.mandate_id === null ? undefined : await findMandate(tx, tenant.tenantId, row.mandate_id)
+  const mandate = mandateRow ? await toMandate(tx, mandateRow) : null
+  // The rules apply to the key that made the request, not to the key that approves it.
+  const requester = { ...tenant, keyId: row.asked_by }
+  const approvalGrant = { id: approval.id, votes: approval.approvals_required }
+  const override = await findNamedOverride(tx, row, at)
+  const assessment = await assessPayment(deps, tx, requester, {
+    facts: preauthFacts(terms, at),
+    actionHash: row.action_hash,
+    mandate,
+    override,
+    approval: approvalGrant,
+    freeze,
+  })
+  if (assessment.refused) throw conflict(`This can no longer be approved. ${assessment.message}`)
+  const locks = limitLocks(assessment.holds)
+  return {
+    locks: [...locks, ...(assessment.overrideId ? [`override:${assessment.overrideId}`] : [])],
+    item: {
+      preauth: {
+        ...preauthTimes(deps, row.ttl_seconds, at),
+        policy_hash: assessment.policyHash,
+        policy_results: assessment.results,
+        override_id: assessment.overrideId,
+        locks,
+      },
+      holds: assessment.holds.map(toLimitHoldItem),
+      grants: {
+        rules_version: assessment.rulesVersion,
+        approval_id: approval.id,
+        action_hash: row.action_hash,
+        override_id: assessment.overrideId,
+        agent_id: row.agent_id,
+        merchant: row.merchant_id,
+        amount_micro: row.amount_micro,
+      },
+    },
+  }
+}
+
+/** The override sent with the request is used only on approval, if it is still unused and has not expired. */
+async function findNamedOverride(tx: Tx, row: PreauthRow, at: Date): Promise<OverrideRow | undefined> {
+  if (row.override_id === null) return undefined
+  const override = (await findOverride(tx, row.tenant_id, { id: row.override_id }))!
+  if (override.used_by !== null || override.expires_at <= at)
+    throw conflict('This can no longer be approved: the override that it needs has been used or has expired.')
+  return override
+}
+
+function toAuditAndEvents(
+  deps: ApprovalsDeps,
+  row: ApprovalRow,
+  actor: string,
+  outcome: 'approved' | 'rejected' | 'expired' | 'lapsed' | 'voted',
+  at: Date,
+) {
+  const data = {
+    approval_id: row.id,
+    run_id: row.run_id,
+    ...(row.preauth_id && { preauth_id: row.preauth_id }),
+    agent_id: row.agent_id,
+    merchant: row.merchant,
+    amount: row.amount_micro.toString(),
+    action_hash: row.action_hash,
+  }
+  const event = (type: string) => ({
+    id: deps.ids.next('evt'),
+    tenant_id: row.tenant_id,
+    type,
+    data,
+    created_at: at.toISOString(),
+  })
+  const events = {
+    approved: ['approval.approved', ...(row.preauth_id ? ['preauth.created'] : [])],
+    rejected: ['approval.rejected'],
+    expired: ['approval.expired'],
+    lapsed: ['approval.expired'],
+    voted: [],
+  }[outcome]
+  return {
+    audit: {
+      id: deps.ids.next('aud'),
+      tenant_id: row.tenant_id,
+      type: `approval.${outcome}`,
+      occurred_at: at.toISOString(),
+      actor,
+      subject: row.id,
+      decision: outcome,
+      input_hash: row.action_hash,
+      data,
+    },
+    events: events.map(event),
+  }
+}
+
+async function readRunHistoryEntry(tx: Tx, tenantId: string, runId: string) {
+  const run = await findRunHistoryEntry(tx, tenantId, runId)
+  if (!run) return null
+  return {
+    run_id: run.id!,
+    outcome: run.outcome!,
+    action: run.action!,
+    agent_id: run.agent_id!,
+    price_usdc: usdcFromMicro(run.price_micro!),
+    created_at: run.created_at!.toISOString(),
+    receipt_url: run.receipt_id === null ? null : `/api/receipts/${run.receipt_id}`,
+  }
+}
+
+type Vote = Awaited<ReturnType<typeof readVotes>>[number]
+
+const toApprovalRecord = (row: ApprovalRow, votes: readonly Vote[]) => ({
+  id: row.id,
+  approval_id: row.id,
+  status: row.status,
+  resolution: row.resolution,
+  action: row.action,
+  domain: 'core' as const,
+  agent_id: row.agent_id,
+  run_id: row.run_id,
+  preauth_id: row.preauth_id,
+  decision_id: row.decision_id,
+  requested_by: row.requested_by,
+  reason: row.reason,
+  amount_usdc: usdcFromMicro(row.amount_micro),
+  amount: row.amount_micro.toString(),
+  merchant: row.merchant,
+  risk_summary: row.risk_summary as Record<string, unknown>,
+  action_hash: row.action_hash,
+  approvals_required: row.approvals_required,
+  separate_approver: row.separate_approver,
+  approvals: votes.map((vote) => ({
+    key_id: vote.key_id,
+    decision: vote.decision,
+    reason: vote.reason,
+    at: vote.created_at.toISOString(),
+  })),
+  expires_at: row.expires_at.toISOString(),
+  created_at: row.created_at.toISOString(),
+  resolved_at: row.resolved_at?.toISOString() ?? null,
+  used_at: row.consumed_at?.toISOString() ?? null,
+})

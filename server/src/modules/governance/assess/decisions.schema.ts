@@ -1,0 +1,51 @@
+import { Type } from 'typebox'
+import { cursorParameter, pageFields } from '../../../platform/paging.ts'
+import { nullable, oneOf } from '../../../platform/schema.ts'
+import { Id, openObject } from '../schema-helpers.ts'
+
+export const Decision = Type.Object(
+  {
+    decision_id: Type.String(),
+    kind: oneOf(['run', 'loop', 'preauth']),
+    run_id: Type.String(),
+    preauth_id: nullable(Type.String()),
+    agent_id: Type.String(),
+    merchant: Type.String(),
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    outcome: oneOf(['blocked', 'rejected', 'review_required']),
+    error: Type.String(),
+    message: Type.String(),
+    overridable: Type.Boolean({ description: 'Whether POST /api/authorize may override it.' }),
+    policy_results: Type.Array(
+      openObject(
+        'The result of one rule: asked, limit, matched, reason, smallest_change. At most 100; the last may count the others.',
+      ),
+    ),
+    smallest_change: Type.Array(openObject('The least that would have to be different.')),
+    action_hash: Type.String(),
+    asked_by: Type.String(),
+    created_at: Type.String(),
+  },
+  { title: 'Decision' },
+)
+
+export const DecisionsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    cursor: cursorParameter('dec'),
+    outcome: Type.Optional(oneOf(['blocked', 'rejected', 'review_required'])),
+    agent_id: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+)
+
+export const DecisionsResponse = Type.Object(
+  {
+    decisions: Type.Array(Decision),
+    ...pageFields,
+  },
+  { title: 'DecisionsResponse' },
+)
+
+export const DecisionParams = Type.Object({ id: Id })

@@ -1,0 +1,78 @@
+import { type Selectable, sql } from 'kysely'
+import type { TenantCaller } from '../../../platform/auth-context.ts'
+import type { Db } from '../../../platform/db.ts'
+import type { Decisions as DecisionsTable } from '../../../platform/generated/db.ts'
+import { usdcFromMicro } from '../../../platform/money.ts'
+import { readPage } from '../../../platform/paging.ts'
+import { notFound } from '../../../platform/problem.ts'
+import type { RuleResult } from '../rules/rule-result.ts'
+import { smallestChanges } from './assessment-outcome.ts'
+
+type DecisionRow = Omit<Selectable<DecisionsTable>, 'tenant_id' | 'results' | 'trace_hash'> & { trace: RuleResult[] }
+export type DecisionsQuery = { limit?: number; cursor?: string; outcome?: string; agent_id?: string }
+
+export type Decisions = ReturnType<typeof createDecisions>
+
+/** Lists recorded refusals and review requests, with the result of every rule. */
+export function createDecisions({ db }: { db: Db }) {
+  return {
+    async list(tenant: TenantCaller, query: DecisionsQuery) {
+      const readRows = (count: number, after: DecisionRow | undefined) => {
+        let select = selectDecisions(db, tenant.tenantId)
+        if (query.outcome !== undefined) select = select.where('outcome', '=', query.outcome)
+        if (query.agent_id !== undefined) select = select.where('agent_id', '=', query.agent_id)
+        const cursor = after?.id ?? query.cursor
+        if (cursor !== undefined) select = select.where('id', '<', cursor)
+        return select.orderBy('id', 'desc').limit(count).execute()
+      }
+      const { rows, ...paging } = await readPage(query.limit ?? 50, readRows, (row) => row.id)
+      return { decisions: rows.map(toDecisionRecord), ...paging }
+    },
+
+    async get(tenant: TenantCaller, id: string) {
+      const row = await selectDecisions(db, tenant.tenantId).where('id', '=', id).executeTakeFirst()
+      if (!row) throw notFound('decision')
+      return toDecisionRecord(row)
+    },
+  }
+}
+
+/** `trace` replaces `results`, which is empty in new rows and may be huge in old ones. */
+const selectDecisions = (db: Db, tenantId: string) =>
+  db
+    .selectFrom('decisions')
+    .select([
+      'id',
+      'kind',
+      'run_id',
+      'preauth_id',
+      'agent_id',
+      'merchant',
+      'amount_micro',
+      'outcome',
+      'error',
+      'message',
+    ])
+    .select(['overridable', 'action_hash', 'asked_by', 'created_at'])
+    .select(sql<RuleResult[]>`trace_of(tenant_id, trace_hash, results)`.as('trace'))
+    .where('tenant_id', '=', tenantId)
+
+const toDecisionRecord = (row: DecisionRow) => ({
+  decision_id: row.id,
+  kind: row.kind,
+  run_id: row.run_id,
+  preauth_id: row.preauth_id,
+  agent_id: row.agent_id,
+  merchant: row.merchant,
+  amount: row.amount_micro.toString(),
+  amount_usdc: usdcFromMicro(row.amount_micro),
+  outcome: row.outcome,
+  error: row.error,
+  message: row.message,
+  overridable: row.overridable,
+  policy_results: row.trace,
+  smallest_change: smallestChanges(row.trace),
+  action_hash: row.action_hash,
+  asked_by: row.asked_by,
+  created_at: row.created_at.toISOString(),
+})

@@ -1,0 +1,111 @@
+import { sql } from 'kysely'
+import { callStep } from '../../../platform/batch.ts'
+import type { Db, Tx } from '../../../platform/db.ts'
+import { groupReads } from '../../../platform/group-reads.ts'
+import { defineLimitStep } from '../governance.steps.ts'
+import type { CounterDemand, CounterState } from './limit-counters.ts'
+import { exposureScope } from './limit-hold-item.ts'
+
+export type CounterRow = CounterState & { scope: string; period: string }
+
+type CounterKeys = readonly Pick<CounterDemand, 'scope' | 'period'>[]
+export type ReadCounters = (counters: CounterKeys) => Promise<CounterRow[]>
+
+/** The current state of these counters. A counter that is no longer defined is left out. */
+export async function readCounters(tx: Tx, counters: CounterKeys): Promise<CounterRow[]> {
+  if (counters.length === 0) return []
+  const scopes = counters.map((counter) => counter.scope)
+  const periods = counters.map((counter) => counter.period)
+  const { rows } = await sql<
+    Record<'limit_micro' | 'spent_micro' | 'reserved_micro', bigint> & {
+      scope: string
+      period: string
+      soft_limit_micro: bigint | null
+    }
+  >`
+    select scope, period, limit_micro, soft_limit_micro, spent_micro, reserved_micro from counters(${scopes}::text[], ${periods}::text[])
+  `.execute(tx)
+  return rows.map((row) => ({
+    scope: row.scope,
+    period: row.period,
+    limitMicro: row.limit_micro,
+    softLimitMicro: row.soft_limit_micro,
+    spentMicro: row.spent_micro,
+    reservedMicro: row.reserved_micro,
+  }))
+}
+
+/** Reads the counters of many assessments in one query. */
+export function groupCounterReads(db: Db): ReadCounters {
+  const readCounterSets = groupReads(async (sets: readonly CounterKeys[]) => {
+    const keys = new Map(sets.flat().map((counter) => [counterKey(counter), counter]))
+    const rows = new Map((await readCounters(db, [...keys.values()])).map((row) => [counterKey(row), row]))
+    return sets.map((counters) => counters.flatMap((counter) => rows.get(counterKey(counter)) ?? []))
+  })
+  return async (counters) => (counters.length === 0 ? [] : (await readCounterSets(counters))!)
+}
+
+const counterKey = ({ scope, period }: CounterKeys[number]) => JSON.stringify([scope, period])
+
+export async function defineLimit(
+  tx: Tx,
+  definition: {
+    scope: string
+    tenantId: string
+    limitMicro: bigint
+    softLimitMicro?: bigint | null
+    enforced: boolean
+    thresholdsMicro?: readonly bigint[]
+    subject: Record<string, unknown>
+  },
+) {
+  const { scope, tenantId, limitMicro, softLimitMicro = null, enforced, thresholdsMicro = [], subject } = definition
+  const item = {
+    scope,
+    tenant_id: tenantId,
+    limit_micro: limitMicro.toString(),
+    soft_limit_micro: softLimitMicro?.toString() ?? null,
+    enforced,
+    thresholds_micro: thresholdsMicro.map(String),
+    subject,
+  }
+  await callStep(tx, defineLimitStep, item)
+}
+
+export const removeLimits = (tx: Tx, scopes: readonly string[]) =>
+  scopes.length === 0
+    ? Promise.resolve()
+    : tx
+        .deleteFrom('limit_definitions')
+        .where('scope', 'in', scopes)
+        .execute()
+        .then(() => {})
+
+/** Increments the tenant's rules version; called in the transaction that changes the rules. */
+export const markRulesChanged = (tx: Tx, tenantId: string) => sql`select rules_changed(${tenantId})`.execute(tx)
+
+/** What a payer's runs have settled so far; zero when the payer has had none for a while. */
+export async function readSettledMicro(tx: Tx, payer: string): Promise<bigint> {
+  const row = await tx
+    .selectFrom('limits')
+    .select('spent_micro')
+    .where('scope', '=', exposureScope(payer))
+    .where('period', '=', 'open')
+    .executeTakeFirst()
+  return row?.spent_micro ?? 0n
+}
+
+/** Takes the lock that every step takes before it changes this counter. */
+export const lockCounter = (tx: Tx, scope: string) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${`limit:${scope}`}, 0))`.execute(tx)
+
+export async function pruneEndedLimits(tx: Tx, endedBefore: Date, maxRows: number): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`
+    select prune_ended_limits(${endedBefore}, ${maxRows}) as deleted`.execute(tx)
+  return rows[0]!.deleted
+}
+
+export async function pruneExposureLimits(tx: Tx, maxRows: number): Promise<number> {
+  const { rows } = await sql<{ deleted: number }>`select prune_exposure_limits(${maxRows}) as deleted`.execute(tx)
+  return rows[0]!.deleted
+}

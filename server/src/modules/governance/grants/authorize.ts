@@ -1,0 +1,174 @@
+import { randomBytes } from 'node:crypto'
+import type { TenantCaller } from '../../../platform/auth-context.ts'
+import type { Clock } from '../../../platform/clock.ts'
+import type { Tx } from '../../../platform/db.ts'
+import type { Idempotency, IdempotentResponse } from '../../../platform/idempotency.ts'
+import type { Ids } from '../../../platform/ids.ts'
+import type { Keys } from '../../../platform/keys.ts'
+import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
+import type { Outbox } from '../../../platform/outbox.ts'
+import { conflict, expired, invalid } from '../../../platform/problem.ts'
+import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from '../assess/payment-facts.ts'
+import { findOverride, type OverrideRow } from './grants.store.ts'
+
+export type OverridesDeps = {
+  clock: Clock
+  ids: Ids
+  keys: Pick<Keys, 'fingerprint'>
+  outbox: Outbox
+  idempotency: Idempotency
+}
+
+export type AuthorizeInput = {
+  agent_id: string
+  amount_usdc: number
+  merchant: string
+  reason: string
+  denied_decision_id?: string
+  expires_in_seconds?: number
+  idempotency_key?: string
+}
+
+const DEFAULT_TTL_SECONDS = 900
+const MAX_DENIAL_AGE_MS = 24 * 3_600_000
+
+/** Issues an override of a policy's denial: single use, time-limited, for one agent, amount and merchant. */
+export const createAuthorize =
+  (deps: OverridesDeps) =>
+  async (
+    tenant: TenantCaller,
+    input: AuthorizeInput,
+    idempotencyKey: string | undefined,
+  ): Promise<IdempotentResponse> => {
+    const { tenantId } = tenant
+    const amountMicro = microFromUsdc(input.amount_usdc)
+    if (amountMicro === undefined)
+      throw invalid('body/amount_usdc must be a non-negative amount with at most six decimals.')
+    const request = { scope: `tenant:${tenantId}`, route: 'POST /api/authorize', key: idempotencyKey, body: input }
+    return deps.idempotency.once(request, async (tx) => {
+      const at = deps.clock.now()
+      const deniedDecisionId = await findDenial(tx, tenantId, { ...input, amountMicro }, at)
+      const token = `ovt_${randomBytes(32).toString('base64url')}`
+      const id = deps.ids.next('ovr')
+      const expiresAt = new Date(at.getTime() + (input.expires_in_seconds ?? DEFAULT_TTL_SECONDS) * 1000)
+      await tx
+        .insertInto('overrides')
+        .values({
+          id,
+          tenant_id: tenantId,
+          hash: overrideHash(deps.keys, token),
+          agent_id: input.agent_id,
+          amount_micro: amountMicro,
+          merchant: input.merchant,
+          reason: input.reason,
+          decision_id: deniedDecisionId,
+          issued_by: tenant.keyId,
+          created_at: at,
+          expires_at: expiresAt,
+        })
+        .execute()
+      const scope = { agent_id: input.agent_id, amount_usdc: usdcFromMicro(amountMicro), merchant: input.merchant }
+      const data = {
+        ...scope,
+        reason: input.reason,
+        denied_decision_id: deniedDecisionId,
+        expires_at: expiresAt.toISOString(),
+      }
+      await deps.outbox.audit(tx, {
+        tenantId,
+        type: 'override.issued',
+        actor: tenant.keyId,
+        subject: id,
+        decision: 'issued',
+        data,
+        at,
+      })
+      return {
+        status: 200,
+        body: {
+          authorization_id: id,
+          token,
+          status: 'issued',
+          scope,
+          single_use: true,
+          denied_decision_id: deniedDecisionId,
+          expires_at: expiresAt.toISOString(),
+          issued_by: tenant.keyId,
+        },
+      }
+    })
+  }
+
+type DenialQuery = Pick<AuthorizeInput, 'agent_id' | 'merchant' | 'denied_decision_id'> & { amountMicro: bigint }
+
+/** The denial to override: the named decision, or the newest that matches agent, amount and merchant. */
+async function findDenial(tx: Tx, tenantId: string, request: DenialQuery, now: Date): Promise<string> {
+  const { denied_decision_id: decisionId } = request
+  if (decisionId !== undefined) {
+    const row = await tx
+      .selectFrom('decisions')
+      .selectAll()
+      .where('id', '=', decisionId)
+      .where('tenant_id', '=', tenantId)
+      .executeTakeFirst()
+    if (!row) throw invalid(`There is no decision '${decisionId}'.`)
+    if (row.outcome !== 'blocked') throw invalid(`The decision '${decisionId}' is not a denial.`)
+    if (!row.overridable)
+      throw invalid(
+        `The decision '${decisionId}' was taken by a hard limit or a freeze, which cannot be overridden; raise the limit, or unfreeze the agent.`,
+      )
+    if (
+      row.agent_id !== request.agent_id ||
+      row.merchant !== request.merchant ||
+      row.amount_micro !== request.amountMicro
+    )
+      throw invalid(`The decision '${decisionId}' denied another agent, amount or merchant.`)
+    return row.id
+  }
+  const row = await tx
+    .selectFrom('decisions')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('agent_id', '=', request.agent_id)
+    .where('merchant', '=', request.merchant)
+    .where('amount_micro', '=', request.amountMicro)
+    .where('overridable', '=', true)
+    .where('outcome', '=', 'blocked')
+    .where('created_at', '>', new Date(now.getTime() - MAX_DENIAL_AGE_MS))
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst()
+  if (!row)
+    throw invalid('No policy has denied this agent, amount and merchant within 24 hours: there is nothing to override.')
+  return row.id
+}
+
+const overrideHash = (keys: Pick<Keys, 'fingerprint'>, token: string) => keys.fingerprint(`override:${token}`)
+
+/** Finds the override of a token; throws when it is unknown, used or expired. */
+export async function findUsableOverride(
+  deps: { db: Tx; clock: Clock; keys: Pick<Keys, 'fingerprint'> },
+  tenant: TenantCaller,
+  token: string,
+) {
+  const row = await findOverride(deps.db, tenant.tenantId, { hash: overrideHash(deps.keys, token) })
+  if (!row) throw invalid('override_token is not valid.')
+  if (row.used_by !== null) throw conflict('This override has been used; it works once.')
+  if (row.expires_at <= deps.clock.now()) throw expired(`This override expired at ${row.expires_at.toISOString()}.`)
+  return row
+}
+
+/** An override is bound to one agent, amount and merchant. */
+export function requireOverrideMatches(override: OverrideRow, facts: PaymentFacts): void {
+  const mismatch = (field: string, grantedValue: unknown, requestedValue: unknown) =>
+    invalid(`This override is for the ${field} '${grantedValue}', not '${requestedValue}'.`)
+  if (override.agent_id !== facts.agentId) throw mismatch('agent', override.agent_id, facts.agentId)
+  if (override.merchant !== facts.merchants[0]) throw mismatch('merchant', override.merchant, facts.merchants[0])
+  // The same merchant id at another address or host is not the payment that was authorised.
+  const deniedNames =
+    override.denied_merchant === null ? undefined : merchantNames(override.denied_merchant as Merchant)
+  if (deniedNames && override.merchant !== OWN_MERCHANT && deniedNames.join() !== facts.merchants.join())
+    throw mismatch('merchant', deniedNames.join(', '), facts.merchants.join(', '))
+  if (override.amount_micro !== facts.amountMicro)
+    throw mismatch('amount', usdcFromMicro(override.amount_micro), usdcFromMicro(facts.amountMicro))
+}

@@ -1,0 +1,72 @@
+import type { Selectable } from 'kysely'
+import type { Tx } from '../../../platform/db.ts'
+import type { Approvals, Mandates, Overrides, Preauths } from '../../../platform/generated/db.ts'
+import type { Mandate, MandateConstraint } from '../mandates/evaluate-mandate.ts'
+import { keySuccessors, readKeys } from '../rules/rules-cache.store.ts'
+
+export type ApprovalRow = Selectable<Approvals>
+/** `denied_merchant` is the merchant of the denied pre-authorisation; null when a run was denied. */
+export type OverrideRow = Selectable<Overrides> & { denied_merchant: unknown }
+export type PreauthRow = Selectable<Preauths>
+export type MandateRow = Selectable<Mandates>
+
+/** Rows of other tenants are not found. */
+export const findApproval = (tx: Tx, tenantId: string, id: string): Promise<ApprovalRow | undefined> =>
+  tx.selectFrom('approvals').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+export const readVotes = (tx: Tx, approvalIds: readonly string[]) =>
+  approvalIds.length === 0
+    ? Promise.resolve([])
+    : tx
+        .selectFrom('approval_votes')
+        .selectAll()
+        .where('approval_id', 'in', approvalIds)
+        .orderBy('created_at')
+        .execute()
+
+export const findOverride = (
+  tx: Tx,
+  tenantId: string,
+  key: { hash: string } | { id: string },
+): Promise<OverrideRow | undefined> =>
+  tx
+    .selectFrom('overrides')
+    .leftJoin('decisions', 'decisions.id', 'overrides.decision_id')
+    .leftJoin('preauths', 'preauths.id', 'decisions.preauth_id')
+    .selectAll('overrides')
+    .select('preauths.merchant as denied_merchant')
+    .where('id' in key ? 'overrides.id' : 'overrides.hash', '=', 'id' in key ? key.id : key.hash)
+    .where('overrides.tenant_id', '=', tenantId)
+    .executeTakeFirst()
+
+export const findPreauth = (tx: Tx, tenantId: string, id: string): Promise<PreauthRow | undefined> =>
+  tx.selectFrom('preauths').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+export const findMandate = (tx: Tx, tenantId: string, id: string): Promise<MandateRow | undefined> =>
+  tx.selectFrom('mandates').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+export async function toMandate(tx: Tx, row: MandateRow): Promise<Mandate> {
+  const { id, name, agent_id, starts_at, expires_at } = row
+  const holderKeyIds =
+    row.holder_key_id === null ? null : keySuccessors(row.holder_key_id, await readKeys(tx, row.tenant_id))
+  return {
+    id,
+    name,
+    agent_id,
+    holderKeyIds,
+    constraints: row.constraints as MandateConstraint[],
+    status: row.status as Mandate['status'],
+    starts_at,
+    expires_at,
+  }
+}
+
+/** The scopes of the counters in which an open pre-authorisation holds its amount. */
+export const heldScopes = (preauth: PreauthRow): Set<string> =>
+  new Set((preauth.holds as { scope: string }[]).map((hold) => hold.scope))
+
+/** Whether the approved run has not been executed yet. */
+export async function isWaitingToRun(tx: Tx, runId: string): Promise<boolean> {
+  const row = await tx.selectFrom('runs').select('state').where('id', '=', runId).executeTakeFirst()
+  return row?.state === 'approved'
+}

@@ -1,0 +1,344 @@
+import { Type } from 'typebox'
+import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
+import { invalid } from '../../../platform/problem.ts'
+import { normalizeName, type PaymentFacts, urlHosts } from '../assess/payment-facts.ts'
+import { type CounterDemand, type CounterState, evaluateDemand } from '../counters/limit-counters.ts'
+import { periodOf, type Window } from '../counters/windows.ts'
+import type { Finding, RuleResult } from '../rules/rule-result.ts'
+
+const Amount = Type.Union(
+  [Type.Number({ minimum: 0, maximum: 1_000_000_000 }), Type.String({ pattern: '^(0|[1-9][0-9]{0,15})$' })],
+  { description: 'A number is USDC; a text is atomic units.' },
+)
+const currency = Type.String({ minLength: 1, maxLength: 12, description: 'USDC.' })
+const time = Type.String({ maxLength: 40, description: 'A date or a time, ISO 8601.' })
+const Payee = Type.Union([
+  Type.String({ minLength: 1, maxLength: 200 }),
+  Type.Object(
+    {
+      id: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+      name: Type.Optional(Type.String({ maxLength: 200 })),
+      website: Type.Optional(Type.String({ maxLength: 500 })),
+    },
+    { additionalProperties: false },
+  ),
+])
+
+const frequencies = {
+  ON_DEMAND: undefined,
+  DAILY: 'day',
+  WEEKLY: 'week',
+  BIWEEKLY: 'two_weeks',
+  MONTHLY: 'month',
+  QUARTERLY: 'quarter',
+  ANNUALLY: 'year',
+} as const satisfies Record<string, Window | undefined>
+
+const constraintSchema = <T extends Record<string, Parameters<typeof Type.Object>[0][string]>>(
+  type: string,
+  properties: T,
+  description: string,
+) => Type.Object({ type: Type.Literal(type), ...properties }, { additionalProperties: false, description })
+
+/** The constraint types of AP2 payment mandates, under their AP2 names; amounts are in USDC. */
+const constraintSchemas = [
+  constraintSchema(
+    'payment.amount_range',
+    { currency, min: Type.Optional(Amount), max: Amount },
+    'What one payment may be.',
+  ),
+  constraintSchema(
+    'payment.allowed_payees',
+    { allowed: Type.Array(Payee, { minItems: 1, maxItems: 500 }) },
+    'Who may be paid: by id, name or website.',
+  ),
+  constraintSchema(
+    'payment.budget',
+    { currency, max: Amount },
+    'The most that all payments together may be, over all merchants.',
+  ),
+  constraintSchema(
+    'payment.agent_recurrence',
+    {
+      frequency: Type.Union(Object.keys(frequencies).map((frequency) => Type.Literal(frequency))),
+      max_occurrences: Type.Optional(Type.Integer({ minimum: 1, maximum: 1_000_000 })),
+    },
+    'How often: one payment in each calendar window (UTC), and so many in all.',
+  ),
+  constraintSchema(
+    'payment.execution_date',
+    { not_before: Type.Optional(time), not_after: Type.Optional(time) },
+    'When a payment may be made.',
+  ),
+]
+
+/** `type` selects the schema, so a validation error refers to that constraint alone. */
+export const MandateConstraintSchema = Type.Unsafe<MandateConstraint>({
+  type: 'object',
+  required: ['type'],
+  discriminator: { propertyName: 'type' },
+  oneOf: constraintSchemas,
+})
+
+type Amount = number | string
+export type Payee = string | { id?: string; name?: string; website?: string }
+export type MandateConstraint =
+  | { type: 'payment.amount_range'; currency: string; min?: Amount; max: Amount }
+  | { type: 'payment.allowed_payees'; allowed: Payee[] }
+  | { type: 'payment.budget'; currency: string; max: Amount }
+  | { type: 'payment.agent_recurrence'; frequency: keyof typeof frequencies; max_occurrences?: number }
+  | { type: 'payment.execution_date'; not_before?: string; not_after?: string }
+
+export type Mandate = {
+  id: string
+  name: string
+  agent_id: string | null
+  /** The holder's key and its rotated successors; null when any key of the tenant may use the mandate. */
+  holderKeyIds: ReadonlySet<string> | null
+  constraints: MandateConstraint[]
+  status: 'active' | 'revoked'
+  starts_at: Date
+  expires_at: Date
+}
+
+export function checkMandateConstraints(constraints: readonly MandateConstraint[]): void {
+  const types = new Set<string>()
+  constraints.forEach((constraint, index) => {
+    const path = `body/constraints/${index}`
+    if (types.has(constraint.type)) throw invalid(`${path} repeats ${constraint.type}.`)
+    types.add(constraint.type)
+    if ('currency' in constraint && constraint.currency !== 'USDC')
+      throw invalid(`${path}/currency must be USDC, not '${constraint.currency}'.`)
+    for (const name of ['min', 'max'] as const) {
+      if (name in constraint && toMicro((constraint as { max: Amount })[name as 'max']) === undefined)
+        throw invalid(`${path}/${name} must be a non-negative amount with at most six decimals.`)
+    }
+    if (
+      constraint.type === 'payment.amount_range' &&
+      constraint.min !== undefined &&
+      toMicro(constraint.min)! > toMicro(constraint.max)!
+    )
+      throw invalid(`${path}: min is above max.`)
+    if (constraint.type === 'payment.execution_date') {
+      for (const name of ['not_before', 'not_after'] as const)
+        if (constraint[name] !== undefined && !isDateOrTime(constraint[name]))
+          throw invalid(`${path}/${name} is neither a date (2030-01-31) nor a time with its zone.`)
+      if (
+        constraint.not_before !== undefined &&
+        constraint.not_after !== undefined &&
+        new Date(constraint.not_before) > toEndOfDay(constraint.not_after)
+      )
+        throw invalid(`${path}: not_before is later than not_after.`)
+    }
+    if (constraint.type === 'payment.allowed_payees')
+      for (const payee of constraint.allowed)
+        if (payeeNames(payee).length === 0) throw invalid(`${path}/allowed has a payee without id, name or website.`)
+  })
+}
+
+const toMicro = (amount: Amount): bigint | undefined =>
+  typeof amount === 'string' ? BigInt(amount) : microFromUsdc(amount)
+
+export type MandateLimit = {
+  scope: string
+  window: Window
+  measure: 'money' | 'count'
+  limitMicro: bigint
+  rule: string
+}
+
+/** The limits of a mandate. Its budget is one counter across all merchants. */
+export const mandateLimits = (mandateId: string, constraints: readonly MandateConstraint[]): MandateLimit[] =>
+  constraints.flatMap((constraint): MandateLimit[] => {
+    if (constraint.type === 'payment.budget')
+      return [
+        {
+          scope: mandateScope(mandateId, constraint.type),
+          window: 'total',
+          measure: 'money',
+          limitMicro: toMicro(constraint.max)!,
+          rule: constraint.type,
+        },
+      ]
+    if (constraint.type !== 'payment.agent_recurrence') return []
+    const window = frequencies[constraint.frequency]
+    const recurrenceLimit = window && {
+      scope: mandateScope(mandateId, constraint.type),
+      window,
+      measure: 'count' as const,
+      limitMicro: 1n,
+      rule: constraint.type,
+    }
+    const totalLimit = constraint.max_occurrences && {
+      scope: mandateScope(mandateId, 'max_occurrences'),
+      window: 'total' as const,
+      measure: 'count' as const,
+      limitMicro: BigInt(constraint.max_occurrences),
+      rule: `${constraint.type}.max_occurrences`,
+    }
+    return [recurrenceLimit, totalLimit].filter((limit) => limit !== undefined && limit !== 0)
+  })
+
+const mandateScope = (mandateId: string, name: string) => `mandate:${mandateId}:${name}`
+
+export const mandateDemands = (mandate: Mandate, facts: PaymentFacts): CounterDemand[] =>
+  mandateLimits(mandate.id, mandate.constraints).map(({ scope, window, measure, limitMicro, rule }) => ({
+    scope,
+    window,
+    period: periodOf(window, facts.at),
+    amountMicro: measure === 'count' ? 1n : facts.amountMicro,
+    measure,
+    enforce: true,
+    expectedLimitMicro: limitMicro,
+    rule,
+    path: rule,
+  }))
+
+/** Evaluates every rule of the mandate. Mandates are always enforced. */
+export function evaluateMandate(
+  mandate: Mandate,
+  facts: PaymentFacts,
+  keyId: string,
+  stateOf: (demand: CounterDemand) => CounterState | 'held' | undefined,
+): RuleResult[] {
+  const toResult = (rule: string, finding: Finding, counter?: string): RuleResult => ({
+    policy_id: null,
+    mandate_id: mandate.id,
+    rule,
+    mode: 'enforce',
+    outcome: finding.verdict,
+    ...finding,
+    ...(counter !== undefined && { counter }),
+  })
+  const stateless = mandate.constraints.flatMap((constraint) => {
+    const finding = evaluateMandateConstraint(constraint, facts)
+    return finding ? [toResult(constraint.type, finding)] : []
+  })
+  const counterResults = mandateDemands(mandate, facts).flatMap((demand) => {
+    const state = stateOf(demand)
+    return state === undefined ? [] : [toResult(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
+  })
+  return [toResult('mandate', evaluateMandateStatus(mandate, facts, keyId)), ...stateless, ...counterResults]
+}
+
+function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts, keyId: string): Finding {
+  const block = (reason: string, text: string): Finding => ({ verdict: 'blocked', reason, smallest_change: { text } })
+  if (mandate.status === 'revoked')
+    return block(`The mandate '${mandate.name}' is revoked.`, 'Use a mandate that is not revoked.')
+  if (facts.at < mandate.starts_at) {
+    const from = mandate.starts_at.toISOString()
+    return {
+      verdict: 'blocked',
+      reason: `The mandate '${mandate.name}' begins at ${from}.`,
+      smallest_change: { text: `Ask again at ${from}.`, retry_at: from },
+    }
+  }
+  if (facts.at >= mandate.expires_at)
+    return block(
+      `The mandate '${mandate.name}' expired at ${mandate.expires_at.toISOString()}.`,
+      'Use a mandate that has not expired.',
+    )
+  if (mandate.agent_id !== null && mandate.agent_id !== facts.agentId)
+    return block(
+      `The mandate '${mandate.name}' is for the agent '${mandate.agent_id}'.`,
+      `Pay as the agent '${mandate.agent_id}'.`,
+    )
+  if (mandate.holderKeyIds && !mandate.holderKeyIds.has(keyId))
+    return block(`The mandate '${mandate.name}' is held by another key.`, 'Use the key that holds the mandate.')
+  return { verdict: 'pass', reason: `The mandate '${mandate.name}' is in force.` }
+}
+
+function evaluateMandateConstraint(constraint: MandateConstraint, facts: PaymentFacts): Finding | undefined {
+  switch (constraint.type) {
+    case 'payment.amount_range':
+      return evaluateAmountRange(
+        facts.amountMicro,
+        constraint.min === undefined ? 0n : toMicro(constraint.min)!,
+        toMicro(constraint.max)!,
+      )
+    case 'payment.allowed_payees':
+      return evaluatePayees(facts.merchants, constraint.allowed)
+    case 'payment.execution_date':
+      return evaluateDates(facts.at, constraint)
+    default:
+      return undefined
+  }
+}
+
+function evaluateAmountRange(amountMicro: bigint, minMicro: bigint, maxMicro: bigint): Finding {
+  const [asked, min, max] = [amountMicro, minMicro, maxMicro].map(usdcFromMicro)
+  const common = { asked, limit: { min, max } }
+  if (amountMicro > maxMicro)
+    return {
+      verdict: 'blocked',
+      reason: `${asked} USDC is more than ${max}.`,
+      ...common,
+      smallest_change: { text: `Ask for ${max} USDC at most.`, to: max },
+    }
+  if (amountMicro < minMicro)
+    return {
+      verdict: 'blocked',
+      reason: `${asked} USDC is less than ${min}.`,
+      ...common,
+      smallest_change: { text: `Ask for ${min} USDC at least.`, to: min },
+    }
+  return { verdict: 'pass', reason: `${asked} USDC lies between ${min} and ${max}.`, ...common }
+}
+
+function evaluatePayees(merchants: readonly string[], allowed: readonly Payee[]): Finding {
+  const names = new Set(allowed.flatMap(payeeNames))
+  const common = { asked: merchants[0], limit: { entries: allowed.length } }
+  const matched = merchants.find((merchant) => names.has(normalizeName(merchant)))
+  if (matched !== undefined)
+    return { verdict: 'pass', reason: `'${merchants[0]}' is an allowed payee.`, ...common, matched }
+  return {
+    verdict: 'blocked',
+    reason: `'${merchants[0]}' is not an allowed payee.`,
+    ...common,
+    smallest_change: { text: `Create a mandate that allows '${merchants[0]}'.` },
+  }
+}
+
+function payeeNames(payee: Payee): string[] {
+  if (typeof payee === 'string') return [normalizeName(payee)]
+  // A website with a port allows only that port.
+  const host =
+    payee.website !== undefined && URL.canParse(payee.website) ? urlHosts(payee.website).at(-1) : payee.website
+  return [payee.id, payee.name, host].filter((name) => name !== undefined).map(normalizeName)
+}
+
+const DATE_OR_TIME = /^\d{4}-\d\d-\d\d(T\d\d:\d\d(:\d\d(\.\d{1,9})?)?(Z|[+-]\d\d:\d\d))?$/
+
+/** `new Date` accepts `1`, `Jan 5` and 30 February, some of them in the local time zone, so the format is checked. */
+function isDateOrTime(text: string): boolean {
+  const day = text.slice(0, 10)
+  return (
+    DATE_OR_TIME.test(text) &&
+    !Number.isNaN(Date.parse(text)) &&
+    new Date(`${day}T00:00:00Z`).toISOString().startsWith(day)
+  )
+}
+
+/** A date without a time lasts until the end of that day. */
+const toEndOfDay = (text: string) => new Date(/^\d{4}-\d\d-\d\d$/.test(text) ? `${text}T23:59:59.999Z` : text)
+
+function evaluateDates(at: Date, { not_before, not_after }: { not_before?: string; not_after?: string }): Finding {
+  const common = { asked: at.toISOString(), limit: { not_before: not_before ?? null, not_after: not_after ?? null } }
+  if (not_before !== undefined && at < new Date(not_before)) {
+    const from = new Date(not_before).toISOString()
+    return {
+      verdict: 'blocked',
+      reason: `The payment date is before ${not_before}.`,
+      ...common,
+      smallest_change: { text: `Ask again at ${from}.`, retry_at: from },
+    }
+  }
+  if (not_after !== undefined && at > toEndOfDay(not_after))
+    return {
+      verdict: 'blocked',
+      reason: `The payment date is after ${not_after}.`,
+      ...common,
+      smallest_change: { text: 'Create a mandate with a later not_after.' },
+    }
+  return { verdict: 'pass', reason: 'The payment date is within the dates of the mandate.', ...common }
+}

@@ -1,0 +1,32 @@
+import type { Tx } from '../../../platform/db.ts'
+import type { MandateRow } from '../grants/grants.store.ts'
+
+export async function insertMandate(tx: Tx, row: Omit<MandateRow, 'status' | 'revoked_at'>): Promise<MandateRow> {
+  return tx
+    .insertInto('mandates')
+    .values({ ...row, constraints: JSON.stringify(row.constraints), status: 'active' })
+    .returningAll()
+    .executeTakeFirstOrThrow()
+}
+
+export async function listMandates(
+  tx: Tx,
+  tenantId: string,
+  query: { limit: number; cursor?: string; status?: string },
+): Promise<MandateRow[]> {
+  let select = tx.selectFrom('mandates').selectAll().where('tenant_id', '=', tenantId)
+  if (query.status !== undefined) select = select.where('status', '=', query.status)
+  if (query.cursor !== undefined) select = select.where('id', '<', query.cursor)
+  return select.orderBy('id', 'desc').limit(query.limit).execute()
+}
+
+/** Undefined when the mandate is already revoked. */
+export const revokeMandate = (tx: Tx, tenantId: string, id: string, at: Date): Promise<MandateRow | undefined> =>
+  tx
+    .updateTable('mandates')
+    .set({ status: 'revoked', revoked_at: at })
+    .where('id', '=', id)
+    .where('tenant_id', '=', tenantId)
+    .where('status', '=', 'active')
+    .returningAll()
+    .executeTakeFirst()

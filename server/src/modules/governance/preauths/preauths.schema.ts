@@ -1,0 +1,177 @@
+import { Type } from 'typebox'
+import { ErrorResponse } from '../../../platform/http-openapi.ts'
+import { cursorParameter, pageFields } from '../../../platform/paging.ts'
+import { nullable, oneOf } from '../../../platform/schema.ts'
+import { Id, IdempotencyKey, openObject } from '../schema-helpers.ts'
+
+const Atomic = Type.String({
+  pattern: '^(0|[1-9][0-9]{0,15})$',
+  description: 'Atomic units (micro-USDC); authoritative.',
+})
+const Usdc = Type.Number({ minimum: 0, maximum: 1_000_000_000 })
+const Token = Type.String({ minLength: 1, maxLength: 8_192 })
+const statuses = ['pending_approval', 'open', 'in_use', 'escalated', 'closed', 'rejected']
+
+export const PreauthCreate = Type.Object(
+  {
+    agent_id: Type.String({ minLength: 1, maxLength: 200 }),
+    mandate_id: Type.Optional(Id),
+    merchant: Type.Object(
+      {
+        id: Type.String({
+          minLength: 1,
+          maxLength: 200,
+          description: 'An id that is an address is also where it is paid; `countersign` is this service itself.',
+        }),
+        url: Type.Optional(Type.String({ maxLength: 2_000 })),
+        pay_to: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+      },
+      { additionalProperties: false },
+    ),
+    amount: Type.Optional(Atomic),
+    amount_usdc: Type.Optional(Usdc),
+    asset: Type.Optional(Type.String({ maxLength: 80 })),
+    network: Type.Optional(
+      Type.String({ pattern: '^[-a-z0-9]{3,8}:[-_a-zA-Z0-9]{1,32}$', description: 'CAIP-2; default eip155:8453.' }),
+    ),
+    purpose: Type.Optional(Type.String({ maxLength: 500 })),
+    request_hash: Type.Optional(Type.String({ pattern: '^sha256:[0-9a-f]{64}$' })),
+    payer: Type.Optional(
+      Type.String({
+        minLength: 1,
+        maxLength: 200,
+        description:
+          'The address that will pay. Only a transfer from it can then close the pre-authorisation as settled.',
+      }),
+    ),
+    override_token: Type.Optional(Token),
+    ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
+    idempotency_key: IdempotencyKey,
+  },
+  { title: 'PreauthCreate', additionalProperties: false },
+)
+
+export const Preauth = Type.Object(
+  {
+    preauth_id: Type.String(),
+    run_id: Type.String({
+      description: 'Under which `/api/runs` shows it, and which a run that uses the token takes over.',
+    }),
+    decision: oneOf(['approved', 'rejected', 'review_required']),
+    status: oneOf([...statuses]),
+    token: nullable(
+      Type.String({
+        description: 'EdDSA JWT, single use; its key is in the public key set with the purpose `preauth`.',
+      }),
+    ),
+    agent_id: Type.String(),
+    mandate_id: nullable(Type.String()),
+    merchant: openObject('Who is paid.'),
+    amount: Type.String(),
+    amount_usdc: Type.Number(),
+    asset: Type.String(),
+    network: Type.String(),
+    purpose: nullable(Type.String()),
+    request_hash: nullable(Type.String()),
+    payer: nullable(Type.String()),
+    reserved: Type.String(),
+    reserved_usdc: Type.Number(),
+    policy_hash: nullable(Type.String()),
+    policy_results: Type.Array(openObject('The result of one rule, with its reason.')),
+    decision_id: nullable(Type.String()),
+    approval_id: nullable(Type.String()),
+    override_id: nullable(Type.String()),
+    created_at: Type.String(),
+    expires_at: nullable(Type.String()),
+    close_by: nullable(Type.String()),
+    escalated_at: nullable(Type.String()),
+    closed: nullable(openObject('What came of it.')),
+  },
+  { title: 'Preauth' },
+)
+
+export const PreauthCreated = Type.Object(
+  {
+    preauth_id: Type.String(),
+    decision: oneOf(['approved', 'review_required']),
+    status: oneOf([...statuses]),
+    token: nullable(Type.String()),
+    reserved: Type.String(),
+    remaining: nullable(Type.String({ description: 'What the tightest limit leaves, in atomic units.' })),
+    policy_results: Type.Array(openObject('The result of one rule, with its reason.')),
+    expires_at: nullable(Type.String()),
+    close_by: nullable(Type.String()),
+    approval_id: nullable(Type.String()),
+  },
+  { title: 'PreauthCreated', additionalProperties: true },
+)
+
+export const PreauthRejected = Type.Object(
+  {
+    ...ErrorResponse.properties,
+    decision: Type.Optional(Type.Literal('rejected')),
+    decision_id: Type.Optional(Type.String()),
+    policy_results: Type.Optional(Type.Array(openObject('The result of one rule, with its reason.'))),
+  },
+  {
+    title: 'PreauthRejected',
+    additionalProperties: true,
+    description: 'Refused by a policy, a budget or a mandate; nothing is held.',
+  },
+)
+
+export const PreauthClose = Type.Object(
+  {
+    preauth_id: Type.Optional(Id),
+    token: Type.Optional(Token),
+    outcome: oneOf(['settled', 'failed', 'voided']),
+    actual_amount: Type.Optional(Atomic),
+    actual_amount_usdc: Type.Optional(Usdc),
+    transaction: Type.Optional(Type.String({ minLength: 1, maxLength: 200 })),
+    receipt: Type.Optional(Type.Unknown({ description: 'Evidence of yours; its hash is kept.' })),
+    idempotency_key: IdempotencyKey,
+  },
+  {
+    title: 'PreauthClose',
+    additionalProperties: false,
+    description: 'Without an amount, all of what was authorised was charged. What was not charged is released.',
+  },
+)
+
+export const PreauthClosed = Type.Object(
+  {
+    preauth_id: Type.String(),
+    run_id: Type.String(),
+    status: Type.Literal('closed'),
+    outcome: oneOf(['settled', 'failed', 'voided']),
+    charged: Type.String(),
+    released: Type.String(),
+    late: Type.Boolean(),
+    verified_onchain: nullable(Type.Boolean({ description: 'null: no chain was queried, or none could be.' })),
+    transaction: nullable(Type.String()),
+    evidence: nullable(openObject('The hashes of the receipt and the salt that opens them; null when it has none.')),
+    receipt_url: Type.String(),
+    receipt: openObject('The signed receipt.'),
+  },
+  { title: 'PreauthClosed' },
+)
+
+export const PreauthParams = Type.Object({ id: Id })
+
+export const PreauthsQuery = Type.Object(
+  {
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
+    cursor: cursorParameter('pa'),
+    status: Type.Optional(oneOf([...statuses])),
+    agent_id: Type.Optional(Type.String({ maxLength: 200 })),
+  },
+  { additionalProperties: false },
+)
+
+export const PreauthsResponse = Type.Object(
+  {
+    preauths: Type.Array(Preauth),
+    ...pageFields,
+  },
+  { title: 'PreauthsResponse' },
+)

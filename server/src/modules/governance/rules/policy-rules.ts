@@ -1,0 +1,237 @@
+import { Type } from 'typebox'
+import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
+import { invalid } from '../../../platform/problem.ts'
+import { normalizeName, type PaymentFacts } from '../assess/payment-facts.ts'
+import type { Finding } from './rule-result.ts'
+
+/** The fields that a rule of the legacy shape can compare. Money is compared in micro-USDC, never as a float. */
+const fields = {
+  agent_id: { type: 'text', read: (facts: PaymentFacts) => facts.agentId },
+  merchant: { type: 'name', read: (facts: PaymentFacts) => facts.merchants },
+  network: { type: 'text', read: (facts: PaymentFacts) => facts.network ?? undefined },
+  action: { type: 'text', read: (facts: PaymentFacts) => facts.action },
+  session_id: { type: 'text', read: (facts: PaymentFacts) => facts.sessionId ?? undefined },
+  instrument: { type: 'text', read: (facts: PaymentFacts) => facts.instrument },
+  amount_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
+  price_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
+  notional_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.notionalMicro },
+  hour_utc: { type: 'number', read: (facts: PaymentFacts) => facts.at.getUTCHours() },
+  leverage: { type: 'number', read: (facts: PaymentFacts) => facts.leverage },
+} as const
+
+type FieldName = keyof typeof fields
+type Comparable = string | number | bigint
+
+const opAliases = {
+  '=': 'eq',
+  '==': 'eq',
+  '!=': 'ne',
+  neq: 'ne',
+  '>': 'gt',
+  '>=': 'gte',
+  '<': 'lt',
+  '<=': 'lte',
+  nin: 'not_in',
+} as const
+
+/** The value or values of a rule in the form in which they are compared. */
+type Compiled = { first: Comparable; all: ReadonlySet<Comparable> }
+
+const ops = {
+  eq: (actual: Comparable, { first }: Compiled) => actual === first,
+  ne: (actual: Comparable, { first }: Compiled) => actual !== first,
+  gt: (actual: Comparable, { first }: Compiled) => actual > first,
+  gte: (actual: Comparable, { first }: Compiled) => actual >= first,
+  lt: (actual: Comparable, { first }: Compiled) => actual < first,
+  lte: (actual: Comparable, { first }: Compiled) => actual <= first,
+  in: (actual: Comparable, { all }: Compiled) => all.has(actual),
+  not_in: (actual: Comparable, { all }: Compiled) => !all.has(actual),
+} as const
+
+type Op = keyof typeof ops
+const opWords: Record<Op, string> = {
+  eq: 'is',
+  ne: 'is not',
+  gt: 'is above',
+  gte: 'is at least',
+  lt: 'is below',
+  lte: 'is at most',
+  in: 'is one of',
+  not_in: 'is none of',
+}
+
+const scalar = Type.Union([Type.String({ maxLength: 200 }), Type.Number()])
+
+export const RuleSchema = Type.Object(
+  {
+    field: Type.String({
+      minLength: 1,
+      maxLength: 40,
+      description: `One of ${Object.keys(fields).join(', ')}. A merchant is known by its id, host and address.`,
+    }),
+    op: Type.String({
+      minLength: 1,
+      maxLength: 10,
+      description: `One of ${Object.keys(ops).join(', ')}, or their signs.`,
+    }),
+    value: Type.Union([scalar, Type.Array(scalar, { minItems: 1, maxItems: 500 })]),
+    effect: Type.Union(['allow', 'deny', 'review'].map((effect) => Type.Literal(effect))),
+    reason: Type.Optional(Type.String({ maxLength: 500 })),
+  },
+  {
+    additionalProperties: false,
+    description:
+      'A rule applies when its condition is true. In a policy with allow rules, at least one of them must apply.',
+  },
+)
+
+export type RuleInput = {
+  field: string
+  op: string
+  value: string | number | (string | number)[]
+  effect: 'allow' | 'deny' | 'review'
+  reason?: string
+}
+export type Rule = Omit<RuleInput, 'field' | 'op'> & { field: FieldName; op: Op }
+
+/** Normalises the operator and rejects fields, operators and values that cannot be compared. */
+export function readRule(rule: RuleInput, index: number): Rule {
+  const path = `body/rules/${index}`
+  if (!Object.hasOwn(fields, rule.field))
+    throw invalid(`${path}/field '${rule.field}' is unknown; it is one of ${Object.keys(fields).join(', ')}.`)
+  const op = (Object.hasOwn(opAliases, rule.op) ? opAliases[rule.op as keyof typeof opAliases] : rule.op) as Op
+  if (!Object.hasOwn(ops, op))
+    throw invalid(`${path}/op '${rule.op}' is unknown; it is one of ${Object.keys(ops).join(', ')}.`)
+  const field = rule.field as FieldName
+  const isList = op === 'in' || op === 'not_in'
+  if (isList !== Array.isArray(rule.value))
+    throw invalid(`${path}/value must be ${isList ? 'a list' : 'a single value'} with '${rule.op}'.`)
+  const { type } = fields[field]
+  const isText = type === 'text' || type === 'name'
+  if (isText && ['gt', 'gte', 'lt', 'lte'].includes(op))
+    throw invalid(`${path}/op '${rule.op}' cannot compare '${field}', which is text.`)
+  for (const value of [rule.value].flat()) {
+    if (isText ? typeof value !== 'string' : typeof value !== 'number')
+      throw invalid(`${path}/value must be ${isText ? 'text' : 'a number'} for '${field}'.`)
+    if (type === 'money' && microFromUsdc(value as number) === undefined)
+      throw invalid(`${path}/value must be a non-negative amount with at most six decimals.`)
+  }
+  return { ...rule, field, op }
+}
+
+/** Rules are cached, so the values of a rule are compiled once per version of its policy. */
+const compiledRules = new WeakMap<Rule, Compiled>()
+
+function compileRule(rule: Rule): Compiled {
+  const existing = compiledRules.get(rule)
+  if (existing) return existing
+  const { type } = fields[rule.field]
+  const values = [rule.value]
+    .flat()
+    .map(
+      (value): Comparable =>
+        type === 'name' ? normalizeName(value as string) : type === 'money' ? microFromUsdc(value as number)! : value,
+    )
+  const compiled = { first: values[0]!, all: new Set(values) }
+  compiledRules.set(rule, compiled)
+  return compiled
+}
+
+/** A merchant has several names: it equals a value when any of its names does, and differs when all of them do. */
+const matches = (rule: Rule, facts: PaymentFacts): boolean => {
+  const { field, op } = rule
+  const { type, read } = fields[field]
+  const actual = read(facts)
+  if (actual === undefined) return false
+  const values = compileRule(rule)
+  if (type === 'name') {
+    const matchesName = (name: string) => ops[op](normalizeName(name), values)
+    return op === 'ne' || op === 'not_in' ? facts.merchants.every(matchesName) : facts.merchants.some(matchesName)
+  }
+  return ops[op](actual as Comparable, values)
+}
+
+/** What the trace says of a rule: its value, or of a list the number of entries and the one that matched. */
+function traceOf(rule: Rule, facts: PaymentFacts): Pick<Finding, 'asked' | 'limit' | 'matched'> {
+  const asked = readFieldForDisplay(rule.field, facts)
+  if (!Array.isArray(rule.value)) return { asked, limit: rule.value }
+  const { all } = compileRule(rule)
+  const matched =
+    fields[rule.field].type === 'name'
+      ? facts.merchants.find((name) => all.has(normalizeName(name)))
+      : all.has(fields[rule.field].read(facts) as Comparable)
+        ? String(asked)
+        : undefined
+  return { asked, limit: { entries: rule.value.length }, ...(matched !== undefined && { matched }) }
+}
+
+type RuleFinding = { rule: string; finding: Finding }
+
+/** Deny and review rules apply when they match. If there are allow rules, one of them has to match. */
+export function evaluateRuleList(rules: readonly Rule[], facts: PaymentFacts): RuleFinding[] {
+  const allows = rules.filter((rule) => rule.effect === 'allow')
+  const findings = rules.flatMap((rule, index): RuleFinding[] => {
+    if (rule.effect === 'allow') return []
+    const isMatch = matches(rule, facts)
+    const condition = describeCondition(rule)
+    const common = traceOf(rule, facts)
+    if (!isMatch)
+      return [
+        {
+          rule: `rules[${index}]`,
+          finding: { verdict: 'pass', reason: `The condition does not hold: ${condition}.`, ...common },
+        },
+      ]
+    const verdict = rule.effect === 'deny' ? 'blocked' : 'review_required'
+    const smallest_change = {
+      text: `Change the request so that this does not hold: ${condition}. Or remove the rule.`,
+      path: `rules[${index}]`,
+    }
+    return [
+      {
+        rule: `rules[${index}]`,
+        finding: {
+          verdict,
+          reason: rule.reason ?? `${condition[0]!.toUpperCase()}${condition.slice(1)}.`,
+          ...common,
+          smallest_change,
+        },
+      },
+    ]
+  })
+  return allows.length === 0
+    ? findings
+    : [...findings, { rule: 'rules.allow', finding: evaluateAllowRules(allows, facts) }]
+}
+
+function evaluateAllowRules(allows: readonly Rule[], facts: PaymentFacts): Finding {
+  const matchingRule = allows.find((rule) => matches(rule, facts))
+  if (matchingRule)
+    return {
+      verdict: 'pass',
+      reason: matchingRule.reason ?? `Allowed: ${describeCondition(matchingRule)}.`,
+      ...traceOf(matchingRule, facts),
+    }
+  const first = allows[0]!
+  return {
+    verdict: 'blocked',
+    reason: 'No allow rule of this policy matches.',
+    ...traceOf(first, facts),
+    smallest_change: {
+      text: `Change the request so that this holds: ${describeCondition(first)}. Or add an allow rule.`,
+      path: 'rules',
+    },
+  }
+}
+
+const describeCondition = ({ field, op, value }: Rule) =>
+  `${field} ${opWords[op]} ${Array.isArray(value) ? describeList(value) : value}`
+
+/** A trace does not repeat a list: the policy has it. */
+const describeList = (values: readonly unknown[]) =>
+  values.length === 1 ? values[0] : `${values.length} listed values`
+
+function readFieldForDisplay(field: FieldName, facts: PaymentFacts): unknown {
+  const value = field === 'merchant' ? facts.merchants[0] : fields[field].read(facts)
+  return typeof value === 'bigint' ? usdcFromMicro(value) : (value ?? null)
+}

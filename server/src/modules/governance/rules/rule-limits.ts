@@ -1,0 +1,113 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../../platform/db.ts'
+import { conflict } from '../../../platform/problem.ts'
+import type { IdentityType } from './evaluate-policy.ts'
+import type { Constraints } from './policy-constraints.ts'
+import type { Rule } from './policy-rules.ts'
+
+/** All policies of a tenant are read, kept in memory and evaluated together, so their number and size are limited together. */
+const MAX_POLICIES = 200
+const MAX_POLICY_BYTES = 1024 * 1024
+const MAX_RULES = 2_000
+/** Only one mandate is read for a payment; active ones are limited together. */
+const MAX_MANDATES = 2_000
+const MAX_MANDATE_BYTES = 4 * 1024 * 1024
+const MAX_BUDGETS = 200
+/** Each counter is a lock and an update in the transaction that admits the action. */
+export const MAX_COUNTERS_PER_ACTION = 64
+
+/** Rules of a tenant are changed one after the other, so that two changes cannot pass a limit together. */
+export const lockRules = (tx: Tx, tenantId: string) =>
+  sql`select pg_advisory_xact_lock(hashtextextended(${`rules:${tenantId}`}, 0))`.execute(tx)
+
+type PolicySize = { policies: number; bytes: number; rules: number }
+
+/** Refuses a policy that would make the rules of the tenant too many or too large. A change that makes them smaller is allowed. */
+export async function requireRoomForPolicy(
+  tx: Tx,
+  tenantId: string,
+  { id, constraints, rules }: { id: string; constraints: Constraints; rules: readonly Rule[] },
+): Promise<void> {
+  const others = await readPolicySize(tx, tenantId, sql`id <> ${id}`)
+  const before = await readPolicySize(tx, tenantId, sql`id = ${id}`)
+  const added = {
+    bytes: Buffer.byteLength(JSON.stringify(constraints)) + Buffer.byteLength(JSON.stringify(rules)),
+    rules: Object.keys(constraints).length + rules.length,
+  }
+  if (before.policies === 0 && others.policies >= MAX_POLICIES)
+    throw conflict(`A tenant has at most ${MAX_POLICIES} policies; delete one first.`)
+  if (others.bytes + added.bytes > MAX_POLICY_BYTES && added.bytes > before.bytes)
+    throw conflict(
+      `The constraints and rules of all policies may have at most ${MAX_POLICY_BYTES} bytes; the other policies have ${others.bytes} and this one ${added.bytes}. Delete policies or shorten their lists.`,
+    )
+  if (others.rules + added.rules > MAX_RULES && added.rules > before.rules)
+    throw conflict(
+      `All policies together may have at most ${MAX_RULES} rules and constraints; with this policy there would be ${others.rules + added.rules}. Delete policies or rules, or put values into one list.`,
+    )
+}
+
+async function readPolicySize(tx: Tx, tenantId: string, which: ReturnType<typeof sql>): Promise<PolicySize> {
+  const { rows } = await sql<PolicySize>`
+    select count(*)::int as policies, coalesce(sum(octet_length(constraints::text) + octet_length(rules::text)), 0)::int as bytes,
+           coalesce(sum(jsonb_array_length(rules) + (select count(*) from jsonb_object_keys(constraints))), 0)::int as rules
+    from policies where tenant_id = ${tenantId} and status <> 'deleted' and ${which}
+  `.execute(tx)
+  return rows[0]!
+}
+
+/** Refuses a mandate when those in force are already too many or too large. */
+export async function requireRoomForMandate(tx: Tx, tenantId: string, constraints: unknown, at: Date): Promise<void> {
+  const { rows } = await sql<{ mandates: number; bytes: number }>`
+    select count(*)::int as mandates, coalesce(sum(octet_length(constraints::text)), 0)::int as bytes
+    from mandates where tenant_id = ${tenantId} and status = 'active' and expires_at > ${at}
+  `.execute(tx)
+  const { mandates, bytes } = rows[0]!
+  if (mandates >= MAX_MANDATES)
+    throw conflict(`A tenant has at most ${MAX_MANDATES} active mandates; revoke one first.`)
+  const added = Buffer.byteLength(JSON.stringify(constraints))
+  if (bytes + added > MAX_MANDATE_BYTES)
+    throw conflict(
+      `The constraints of all active mandates may have at most ${MAX_MANDATE_BYTES} bytes; they have ${bytes} and this one ${added}. Revoke mandates or shorten their lists.`,
+    )
+}
+
+export function requireRoomForBudget(existingBudgets: number): void {
+  if (existingBudgets >= MAX_BUDGETS) throw conflict(`A tenant has at most ${MAX_BUDGETS} budgets; delete one first.`)
+}
+
+/** A rule with counters, by what selects the actions that count in it. */
+type CountingRule = { selector: IdentityType | 'session' | 'mandate' | 'key'; id: string; counters: number }
+
+/** The most counters that one action can touch: those of the tenant, and of one agent, key, session and mandate. */
+async function readMostCounters(tx: Tx, tenantId: string): Promise<number> {
+  const { rows } = await sql<CountingRule>`
+    select identity_type as selector, coalesce(agent_id, key_id, '') as id,
+           ((constraints ? 'max_per_day_usdc')::int + (constraints ? 'max_per_month_usdc')::int + (constraints ? 'max_runs_per_minute')::int) as counters
+    from policies where tenant_id = ${tenantId} and status = 'active'
+    union all
+    select scope_type, case scope_type when 'tenant' then '' else scope_id end, 1 from budgets where tenant_id = ${tenantId} and "window" <> 'run'
+  `.execute(tx)
+  const most = new Map<string, Map<string, number>>()
+  for (const { selector, id, counters } of rows) {
+    const counts = most.get(selector) ?? new Map<string, number>()
+    counts.set(id, (counts.get(id) ?? 0) + counters)
+    most.set(selector, counts)
+  }
+  return [...most.values()].reduce((sum, counts) => sum + Math.max(...counts.values()), 0)
+}
+
+/** Runs a change of rules, and undoes it if it makes one action touch more counters than are allowed. */
+export async function withCounterLimit<Result>(
+  tx: Tx,
+  tenantId: string,
+  change: () => Promise<Result>,
+): Promise<Result> {
+  const before = await readMostCounters(tx, tenantId)
+  const result = await change()
+  const after = await readMostCounters(tx, tenantId)
+  if (after > MAX_COUNTERS_PER_ACTION && after > before)
+    throw conflict(
+      `One action may count in at most ${MAX_COUNTERS_PER_ACTION} budgets and limits per day, month or minute; with this change it would be ${after}, now it is ${before}. Delete some, or make them for one agent, key or session.`,
+    )
+  return result
+}
