@@ -4155,7 +4155,7 @@ export interface components {
             instrument_type?: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
             /** @description Perp only; 1 when absent. */
             leverage?: number;
-            /** @description The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. */
+            /** @description The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. Not valid for an equity. */
             notional_usdc?: number;
             /** @description Overrides the tenant's default policy in the constraints it has; the default applies to the others. */
             policy_id?: string;

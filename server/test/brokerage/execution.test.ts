@@ -2,6 +2,7 @@ import { sql } from 'kysely'
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
 import type { Broker } from '../../src/modules/brokerage/broker.ts'
 import { executeSteps } from '../../src/modules/brokerage/execute-trade.ts'
+import { e8 } from './manual-market.ts'
 import { openWorld, type World } from './world.ts'
 
 let world: World
@@ -135,7 +136,14 @@ describe('prices', () => {
   })
 
   test('the slippage estimate covers only the quantity left after notional_usdc cut it', async () => {
-    const { status, body } = await world.run({ symbol: 'THIN', quantity: 150, notional_usdc: 100 })
+    const rwa = { underlyingAsset: 'THIN', tokenContract: 'contract', chain: 'solana', multiplier: 1 }
+    world.market.list({ type: 'rwa', symbol: 'THINx', advE8: e8('200'), sigmaBps: 2000, rwa }, '10.00')
+    const { status, body } = await world.run({
+      symbol: 'THINx',
+      instrument_type: 'rwa',
+      quantity: 150,
+      notional_usdc: 100,
+    })
     expect(status, JSON.stringify(body)).toBe(200)
     expect(body.receipt.gross).toBeLessThanOrEqual(100)
   })
@@ -452,6 +460,45 @@ describe('an unreliable broker', () => {
 })
 
 describe('cancelling', () => {
+  /** A node whose broker is slow to quote; `meanwhile` happens while the worker waits for the quote. */
+  const startSlowNode = (meanwhile: () => Promise<unknown>) =>
+    world.startNode({
+      wrapBroker: (broker) => ({
+        ...broker,
+        quote: async (type, symbol) => {
+          const quoteResult = await broker.quote(type, symbol)
+          await meanwhile()
+          return quoteResult
+        },
+      }),
+    })
+
+  test('a cancel that comes while the broker quotes stops the order', async () => {
+    const body = await createPendingRun()
+    await world.approve(body.run_id)
+    const cancel = () => world.call('POST', `/api/rh/runs/${body.run_id}/cancel`, { reason: 'changed my mind' })
+    const slowNode = startSlowNode(async () => expect((await cancel()).body).toMatchObject({ stopping: true }))
+    await slowNode.brokerage.sweep()
+    expect(await countOrders()).toBe(0)
+    expect(await world.getRun(body.run_id)).toMatchObject({
+      status: 'cancelled',
+      reason: 'changed my mind',
+      fills: [],
+    })
+  })
+
+  test('a kill switch that comes while the broker quotes stops the order, even if it is released at once', async () => {
+    const body = await createPendingRun()
+    await world.approve(body.run_id)
+    const slowNode = startSlowNode(async () => {
+      await world.call('POST', '/api/rh/kill-switch', { engaged: true })
+      await world.call('POST', '/api/rh/kill-switch', { engaged: false })
+    })
+    await slowNode.brokerage.sweep()
+    expect(await countOrders()).toBe(0)
+    expect(await world.getRun(body.run_id)).toMatchObject({ status: 'cancelled', fills: [] })
+  })
+
   test('the kill switch cancels a working order at the broker', async () => {
     const body = await createPendingRun({ symbol: 'AAPL', quantity: 2, price_limit: 198 })
     await world.approve(body.run_id)

@@ -80,6 +80,7 @@ describe('invalid input is a 400 with a message, and no order is sent', () => {
     ],
     ['an unknown side', { symbol: 'AAPL', side: 'hold' }, /body\/side must be one of buy/],
     ['a short equity', { symbol: 'AAPL', side: 'short' }, /perps only/],
+    ['a long equity', { symbol: 'AAPL', side: 'long' }, /not valid for an equity; use 'buy'/],
     [
       'a spend with side sell',
       { symbol: 'acme-store', instrument_type: 'spend', side: 'sell' },
@@ -88,6 +89,7 @@ describe('invalid input is a 400 with a message, and no order is sent', () => {
     ['a negative price', { symbol: 'AAPL', price_limit: -3 }, /positive price/],
     ['a price finer than the tick', { symbol: 'AAPL', price_limit: 200.001 }, /multiple of the tick size of AAPL/],
     ['a notional of zero', { symbol: 'TSLAx', instrument_type: 'rwa', notional_usdc: 0 }, /positive amount/],
+    ['a notional on an equity', { symbol: 'AAPL', notional_usdc: 100 }, /notional_usdc is not valid for an equity/],
     ['an unknown policy', { symbol: 'AAPL', policy_id: 'pol_unknown' }, /not a policy of this tenant/],
     ['an unknown property', { symbol: 'AAPL', stop_loss: 1 }, /unknown property 'stop_loss'/],
     ['no symbol', {}, /must have required property 'symbol'/],

@@ -29,7 +29,7 @@ export const RhRunRequest = Type.Object(
     notional_usdc: Type.Optional(
       Type.Number({
         description:
-          'The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it.',
+          'The most the run may commit, meant for perp and rwa: it is what policy judges, and the quantity is cut to it. Not valid for an equity.',
       }),
     ),
     policy_id: Type.Optional(

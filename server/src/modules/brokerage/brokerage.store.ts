@@ -155,13 +155,26 @@ export async function markApproved(tx: Tx, run: TradeRun): Promise<void> {
   `.execute(tx)
 }
 
-/** Records the intent before the broker is called. False when another worker has taken the run over: this one must then not call. */
-export async function markSent(tx: Tx, run: TradeRun, at: Date, quote: ExecutionQuote): Promise<boolean> {
-  const { rows } = await sql`
-    update rh_runs set sent_at = ${at}, execution_quote = ${stringifyWithBigints(quote)}::jsonb, updated_at = ${at}
-    where id = ${run.id} and attempts = ${run.attempts} and state = 'executing' returning id
+/**
+ * Records the intent before the broker is called. `stopped` when somebody has asked for a stop since the run was claimed,
+ * `taken_over` when another worker has the run: in both cases this worker must not call.
+ */
+export async function markSent(
+  tx: Tx,
+  run: TradeRun,
+  at: Date,
+  quote: ExecutionQuote,
+): Promise<{ result: 'sent' | 'taken_over' } | { result: 'stopped'; reason: string }> {
+  const { rows } = await sql<{ stop_reason: string | null }>`
+    update rh_runs set
+      sent_at = case when stop_reason is null then ${at} else sent_at end,
+      execution_quote = case when stop_reason is null then ${stringifyWithBigints(quote)}::jsonb else execution_quote end,
+      updated_at = ${at}
+    where id = ${run.id} and attempts = ${run.attempts} and state = 'executing' returning stop_reason
   `.execute(tx)
-  return rows.length === 1
+  const row = rows[0]
+  if (!row) return { result: 'taken_over' }
+  return row.stop_reason === null ? { result: 'sent' } : { result: 'stopped', reason: row.stop_reason }
 }
 
 /** Releases the run until `release.at`. `sentAt` is set when an order may still be on its way to the broker. */

@@ -104,8 +104,9 @@ export const createExecuteTrade = (deps: ExecuteDeps): ExecuteTrade => {
   async function placeOrder(broker: Broker, run: TradeRun, quote: Quote): Promise<Decision> {
     const sentAt = deps.clock.now()
     const { markE8, source, observedAt } = quote
-    const stillOwned = await markSent(deps.db, run, sentAt, { markE8, source, observedAt })
-    if (!stillOwned) return { action: 'wait', until: sentAt, sentAt }
+    const intent = await markSent(deps.db, run, sentAt, { markE8, source, observedAt })
+    if (intent.result === 'taken_over') return { action: 'wait', until: sentAt, sentAt }
+    if (intent.result === 'stopped') return finishUnfilled('cancelled', intent.reason)
     probe('intent_recorded')
     // The last check of the deadline before the order is sent; the broker checks it again before it fills.
     if (isPastDeadline(run)) return finishUnfilled('cancelled', 'Its time to execute had passed.')

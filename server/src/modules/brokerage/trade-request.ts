@@ -76,7 +76,7 @@ export function parseTradeRequest(body: TradeRequestBody): TradeRequest {
     quantityE8,
     priceLimitE8: type === 'spend' ? null : priceLimitE8,
     leverageE2: parseLeverage(type, body.leverage),
-    notionalMicro: body.notional_usdc === undefined ? null : parseNotional(body.notional_usdc),
+    notionalMicro: parseNotional(type, body.notional_usdc),
     policyId: body.policy_id ?? null,
     clientOrderId: body.client_order_id ?? null,
     agentId: body.agent_id ?? null,
@@ -103,6 +103,9 @@ function parseSide(type: InstrumentType, side: Side): Side {
   }
   if (type !== 'perp' && side === 'short') {
     throw invalid(`side 'short' is for perps only; use 'sell' to sell what the account holds.`, { field: 'side' })
+  }
+  if (type === 'equity' && side === 'long') {
+    throw invalid(`side 'long' is not valid for an equity; use 'buy'.`, { field: 'side' })
   }
   return side
 }
@@ -137,7 +140,11 @@ function parseLeverage(type: InstrumentType, leverage: number | undefined): bigi
   return leverageE2
 }
 
-function parseNotional(notional: number): bigint {
+function parseNotional(type: InstrumentType, notional: number | undefined): bigint | null {
+  if (notional === undefined) return null
+  if (type === 'equity') {
+    throw invalid('notional_usdc is not valid for an equity, which is ordered by quantity.', { field: 'notional_usdc' })
+  }
   const micro = notional > 0 ? microFromUsdc(notional) : undefined
   if (micro === undefined) {
     throw invalid('notional_usdc must be a positive amount with at most six decimals.', { field: 'notional_usdc' })
