@@ -2716,6 +2716,12 @@ export interface components {
             }[];
             action_hash: string;
             asked_by: string;
+            /** @description Who spends; `key:<id>` where nothing named a spender. */
+            spender: string;
+            team: string | null;
+            tags: {
+                [key: string]: string;
+            };
             created_at: string;
         };
         DecisionsResponse: {

@@ -9,6 +9,10 @@ export type TenantCaller = {
   tenantId: string
   keyId: string
   scopes: readonly KeyScope[]
+  /** What the key is bound to; null where it is free. */
+  spender: string | null
+  team: string | null
+  mandateIds: readonly string[] | null
   auth: 'key' | 'session'
 }
 

@@ -31,6 +31,7 @@ const ROW_RULES: Record<string, string> = {
   policy_versions: 'exists (select from policies where policies.id = policy_id)',
   rh_fills: 'exists (select from rh_runs where rh_runs.id = run_id)',
   limits: 'exists (select from limit_definitions definition where definition.scope = limits.scope)',
+  limit_slices: 'exists (select from limit_definitions definition where definition.scope = limit_slices.scope)',
   spend_history: 'exists (select from limit_definitions definition where definition.scope = spend_history.scope)',
   paper_accounts: ACCOUNT,
   paper_orders: ACCOUNT,

@@ -41,7 +41,16 @@ export async function openBasisNode(database: Database, options: BasisNodeOption
     key: async (key) => {
       if (options.keyDelayMs) await sleep(options.keyDelayMs)
       return key === VALID_KEY
-        ? { kind: 'tenant', tenantId: 'ten_1', keyId: 'key_1', scopes: ['read'], auth: 'key' }
+        ? {
+            kind: 'tenant',
+            tenantId: 'ten_1',
+            keyId: 'key_1',
+            scopes: ['read'],
+            spender: null,
+            team: null,
+            mandateIds: null,
+            auth: 'key',
+          }
         : undefined
     },
     admin: () => false,

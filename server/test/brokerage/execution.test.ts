@@ -253,7 +253,16 @@ describe('exactly once', () => {
           if (at === step) throw new Error('killed')
         },
       })
-      const caller = { kind: 'tenant', tenantId: world.tenant(), keyId: 'key', scopes: ['run'], auth: 'key' } as const
+      const caller = {
+        kind: 'tenant',
+        tenantId: world.tenant(),
+        keyId: 'key',
+        scopes: ['run'],
+        spender: null,
+        team: null,
+        mandateIds: null,
+        auth: 'key',
+      } as const
       const runBody = { tenant_id: world.tenant(), symbol: 'AAPL', side: 'buy', quantity: 1 } as const
       const runRequest = { caller, body: runBody, idempotencyKey: 'k', requestId: 'r' }
       await expect(crashingNode.brokerage.run(runRequest)).rejects.toThrow('killed')

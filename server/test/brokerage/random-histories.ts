@@ -180,7 +180,16 @@ function createSession(world: World) {
       ...(type === 'perp' && { leverage: 5 }),
     } as const
     if (command.crashAt) {
-      const caller = { kind: 'tenant', tenantId: world.tenant(), keyId: 'key', scopes: ['run'], auth: 'key' } as const
+      const caller = {
+        kind: 'tenant',
+        tenantId: world.tenant(),
+        keyId: 'key',
+        scopes: ['run'],
+        spender: null,
+        team: null,
+        mandateIds: null,
+        auth: 'key',
+      } as const
       await ignoreCrash(
         startCrashingNode(command.crashAt).brokerage.run({ caller, body, idempotencyKey: undefined, requestId: 'r' }),
       )

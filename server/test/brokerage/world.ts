@@ -234,6 +234,9 @@ async function serve(
     tenantId,
     keyId: `key_${tenantId}`,
     scopes: ['read', 'run', 'control'],
+    spender: null,
+    team: null,
+    mandateIds: null,
     auth: 'key',
   })
   const app = await createHttp({

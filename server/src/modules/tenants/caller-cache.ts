@@ -67,5 +67,14 @@ function toCaller(row: KeyWithTenant, auth: TenantCaller['auth'], now: Date): Te
   if (row.revoked_at) return undefined
   if (row.expires_at && row.expires_at <= now) return undefined
   if (row.tenant_status === 'suspended') throw forbidden('This tenant is suspended; contact the operator.')
-  return { kind: 'tenant', tenantId: row.tenant_id, keyId: row.id, scopes: row.scopes as KeyScope[], auth }
+  return {
+    kind: 'tenant',
+    tenantId: row.tenant_id,
+    keyId: row.id,
+    scopes: row.scopes as KeyScope[],
+    spender: row.spender,
+    team: row.team,
+    mandateIds: row.mandate_ids,
+    auth,
+  }
 }

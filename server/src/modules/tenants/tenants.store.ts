@@ -51,9 +51,12 @@ export async function changeTenant(tx: Tx, id: string, change: TenantChange, at:
     .executeTakeFirst()
 }
 
+type KeyBond = 'spender' | 'team' | 'mandate_ids' | 'created_by'
+
 export async function insertKey(
   tx: Tx,
-  row: Omit<KeyRow, 'revoked_at' | 'replaced_by' | 'scopes'> & { scopes: readonly KeyScope[] },
+  row: Omit<KeyRow, 'revoked_at' | 'replaced_by' | 'scopes' | KeyBond> &
+    Partial<Pick<KeyRow, KeyBond>> & { scopes: readonly KeyScope[] },
 ): Promise<KeyRow> {
   return tx
     .insertInto('api_keys')
@@ -96,7 +99,10 @@ export async function changeKey(
   return tx.updateTable('api_keys').set(change).where('id', '=', id).returningAll().executeTakeFirstOrThrow()
 }
 
-export type KeyWithTenant = Pick<KeyRow, 'id' | 'tenant_id' | 'scopes' | 'expires_at' | 'revoked_at'> & {
+export type KeyWithTenant = Pick<
+  KeyRow,
+  'id' | 'tenant_id' | 'scopes' | 'spender' | 'team' | 'mandate_ids' | 'expires_at' | 'revoked_at'
+> & {
   tenant_status: string
 }
 
@@ -108,6 +114,9 @@ export async function findKeyByHash(tx: Tx, hash: string): Promise<KeyWithTenant
       'api_keys.id',
       'api_keys.tenant_id',
       'api_keys.scopes',
+      'api_keys.spender',
+      'api_keys.team',
+      'api_keys.mandate_ids',
       'api_keys.expires_at',
       'api_keys.revoked_at',
       'tenants.status as tenant_status',

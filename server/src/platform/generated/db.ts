@@ -25,6 +25,10 @@ export type ApiKeys = {
   expires_at: Date | null
   revoked_at: Date | null
   replaced_by: string | null
+  spender: string | null
+  team: string | null
+  mandate_ids: string[] | null
+  created_by: string | null
 }
 
 export type ApprovalVotes = {
@@ -60,6 +64,9 @@ export type Approvals = {
   consumed_by: string | null
   consumed_at: Date | null
   lapsed_at: Date | null
+  spender: string | null
+  team: string | null
+  tags: unknown
 }
 
 export type AuditEvents = {
@@ -161,6 +168,8 @@ export type Budgets = {
   version: number
   created_at: Date
   updated_at: Date
+  applies_to: Generated<string[]>
+  parent_id: string | null
 }
 
 export type ChainAccounts = {
@@ -234,6 +243,9 @@ export type Decisions = {
   asked_by: string
   created_at: Date
   trace_hash: string | null
+  spender: string | null
+  team: string | null
+  tags: unknown
 }
 
 export type EmbeddedChainOwner = {
@@ -275,6 +287,10 @@ export type EndedRuns = {
   answer: Buffer | null
   answer_receipt_at: number | null
   wallet_id: string | null
+  spender: string | null
+  team: string | null
+  key_id: string | null
+  tags: unknown
 }
 
 export type EndedRunsBefore = {
@@ -306,6 +322,10 @@ export type EndedRunsBefore = {
   answer: Buffer | null
   answer_receipt_at: number | null
   wallet_id: string | null
+  spender: string | null
+  team: string | null
+  key_id: string | null
+  tags: unknown
 }
 
 export type EndedRunsDefault = {
@@ -337,6 +357,10 @@ export type EndedRunsDefault = {
   answer: Buffer | null
   answer_receipt_at: number | null
   wallet_id: string | null
+  spender: string | null
+  team: string | null
+  key_id: string | null
+  tags: unknown
 }
 
 export type Escrows = {
@@ -511,6 +535,13 @@ export type LimitDefinitions = {
   subject: unknown
 }
 
+export type LimitSlices = {
+  scope: string
+  period: string
+  ends_at: Date
+  spent_micro: bigint
+}
+
 export type Limits = {
   scope: string
   period: string
@@ -624,6 +655,10 @@ export type OpenRuns = {
   attempts: Generated<number>
   next_attempt_at: Date | null
   updated_at: Date
+  spender: string | null
+  team: string | null
+  key_id: string | null
+  tags: unknown
 }
 
 export type Overrides = {
@@ -725,6 +760,7 @@ export type Policies = {
   content_hash: string
   created_at: Date
   updated_at: Date
+  identity_id: string | null
 }
 
 export type PolicyVersions = {
@@ -779,6 +815,10 @@ export type Preauths = {
   holds: Generated<unknown>
   receipt_salt: string | null
   payer: string | null
+  spender: string | null
+  team: string | null
+  tags: unknown
+  named_mandate_id: string | null
 }
 
 export type Receipts = {
@@ -882,6 +922,9 @@ export type RhRuns = {
   created_at: Date
   updated_at: Date
   finished_at: Date | null
+  spender: string | null
+  team: string | null
+  tags: unknown
 }
 
 export type RhTenants = {
@@ -967,6 +1010,10 @@ export type Runs = {
   decided_seq: bigint | null
   ended_seq: bigint | null
   wallet_id: string | null
+  spender: string | null
+  team: string | null
+  key_id: string | null
+  tags: unknown
 }
 
 export type SequencerLease = {
@@ -1159,6 +1206,7 @@ export type DB = {
   ledger_entries: LedgerEntries
   ledger_snapshots: LedgerSnapshots
   limit_definitions: LimitDefinitions
+  limit_slices: LimitSlices
   limits: Limits
   log_cosignatures: LogCosignatures
   log_entries: LogEntries

@@ -53,7 +53,7 @@ const selectDecisions = (db: Db, tenantId: string) =>
       'error',
       'message',
     ])
-    .select(['overridable', 'action_hash', 'asked_by', 'created_at'])
+    .select(['overridable', 'action_hash', 'asked_by', 'spender', 'team', 'tags', 'created_at'])
     .select(sql<RuleResult[]>`trace_of(tenant_id, trace_hash, results)`.as('trace'))
     .where('tenant_id', '=', tenantId)
 
@@ -74,5 +74,8 @@ const toDecisionRecord = (row: DecisionRow) => ({
   smallest_change: smallestChanges(row.trace),
   action_hash: row.action_hash,
   asked_by: row.asked_by,
+  spender: row.spender ?? `key:${row.asked_by}`,
+  team: row.team,
+  tags: (row.tags ?? {}) as Record<string, string>,
   created_at: row.created_at.toISOString(),
 })
