@@ -2693,6 +2693,8 @@ export interface components {
                 frozen_at: string;
             }[];
             log_checkpoint: string | null;
+            /** @description Only in the answer to a freeze: false when no lane has this name and no run, pre-authorisation, trade, mandate or key names it. The freeze applies all the same. */
+            known?: boolean;
         };
         Decision: {
             decision_id: string;

@@ -96,6 +96,7 @@ export function composeObservability(
     audit: outbox.audit,
     alerts,
     frozen,
+    isLane: (agentId) => agentId in costs(),
     logCheckpoint: () => receipts.log.checkpoint(),
   })
 

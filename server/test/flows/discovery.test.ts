@@ -127,6 +127,17 @@ test('providers can be filtered, and a limit out of range is refused', async () 
     expect((await service.get(`/api/providers?limit=${limit}`)).status).toBe(400)
 })
 
+test('a category that no lane has is refused on /api/route as on /api/run', async () => {
+  const body = { task: 'Tell me a joke.', constraints: { category: 'alchemy' } }
+  const expected = { error: 'invalid_request', message: "There is no category 'alchemy'. GET /api/agents lists them." }
+  for (const path of ['/api/route', '/api/run']) {
+    const refusal = await service.post(path, body)
+    expect([refusal.status, refusal.body], path).toEqual([400, expect.objectContaining(expected)])
+  }
+  expect((await service.post('/api/route', { ...body, agent_id: 'comedian-v1' })).status).toBe(400)
+  expect((await service.post('/api/route', { ...body, constraints: { category: 'code' } })).status).toBe(200)
+})
+
 test('health, env-check, openapi.json, metrics and the docs page answer', async () => {
   expect((await service.get('/api/health')).body).toMatchObject({ status: 'ok', redis: 'not_configured' })
   const { text, body } = await service.get('/api/env-check')

@@ -24,6 +24,18 @@ const runsOf = async (headers: Record<string, string>, query = '') =>
   (await world.get(`/api/runs${query}`, headers)).body.runs
 const eventsOf = async (tenantId: string) => (await readEvents(world.db, tenantId)).map((row) => row.type)
 
+test('a failed run lists the receipt that says nothing was charged', async () => {
+  const tenant = await richTenant(world)
+  world.lane.failing = true
+  const failure = await run(world, tenant)
+  world.lane.failing = false
+  expect(failure.status).toBe(500)
+  const [item] = await runsOf(tenant.headers)
+  expect(item).toMatchObject({ outcome: 'failed', receipt_url: expect.stringMatching(/^\/api\/receipts\/rcpt_/) })
+  expect((await world.get(`/api/runs/${item.run_id}`, tenant.headers)).body.receipt_url).toBe(item.receipt_url)
+  expect((await world.get(item.receipt_url)).body).toMatchObject({ run_id: item.run_id, charged: false })
+})
+
 describe('budget in the request', () => {
   test('a named lane above max_price_usdc is refused, with the smallest change that would pass', async () => {
     const tenant = await richTenant(world)

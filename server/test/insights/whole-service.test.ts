@@ -60,3 +60,27 @@ test('a paid run sends its webhook and appears in analytics, and runs of a froze
   expect(tower.body.frozen_agents).toMatchObject([{ agent_id: 'comedian-v1' }])
   expect(tower.body.log_checkpoint).toContain('\n')
 })
+
+test('freezing an agent that nothing names says so, and still freezes it', async () => {
+  const tenant = await service.onboard()
+  const freeze = async (agent_id: string) => {
+    const { status, body } = await service.post(
+      '/api/control-tower',
+      { action: 'freeze', agent_id, reason: 'test' },
+      tenant.headers,
+    )
+    expect(status).toBe(200)
+    expect(body.frozen_agents.map((agent: { agent_id: string }) => agent.agent_id)).toContain(agent_id)
+    return body.known
+  }
+  expect(await freeze('writter-v1')).toBe(false)
+  expect(await freeze('writer-v1')).toBe(true)
+  await service.post('/api/mandates', { name: 'M', agent_id: 'fleet-1', constraints: [] }, tenant.headers)
+  await service.post('/api/pre-auth', { agent_id: 'fleet-2', merchant: { id: 'm' }, amount: '1' }, tenant.headers)
+  expect([await freeze('fleet-1'), await freeze('fleet-2')]).toEqual([true, true])
+  const stranger = await service.onboard()
+  await service.post('/api/pre-auth', { agent_id: 'fleet-3', merchant: { id: 'm' }, amount: '1' }, stranger.headers)
+  expect(await freeze('fleet-3')).toBe(false)
+  const unfreeze = { action: 'unfreeze', agent_id: 'writter-v1' }
+  expect((await service.post('/api/control-tower', unfreeze, tenant.headers)).body).not.toHaveProperty('known')
+})

@@ -123,6 +123,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     audit: outbox.audit,
     alerts,
     frozen,
+    isLane: (agentId) => agentId in laneCosts(),
     logCheckpoint: async () => 'a checkpoint',
   })
   const app = await createHttp({

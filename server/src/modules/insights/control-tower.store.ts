@@ -39,3 +39,16 @@ export async function readPendingWork(tx: Tx, tenantId: string): Promise<Pending
   `.execute(tx)
   return rows[0]!
 }
+
+/** Whether anything of this tenant names the agent or spender. For a name that nothing uses it reads all of its rows. */
+export async function isAgentNamed(tx: Tx, tenantId: string, name: string): Promise<boolean> {
+  const { rows } = await sql<{ named: boolean }>`
+    select exists (select from run_hours where tenant_id = ${tenantId} and agent_id = ${name})
+      or exists (select from mandates where tenant_id = ${tenantId} and agent_id = ${name})
+      or exists (select from preauths where tenant_id = ${tenantId} and agent_id = ${name})
+      or exists (select from rh_runs where tenant_id = ${tenantId} and agent_id = ${name})
+      or exists (select from open_runs where tenant_id = ${tenantId} and agent_id = ${name})
+      or exists (select from ended_runs where tenant_id = ${tenantId} and agent_id = ${name}) as named
+  `.execute(tx)
+  return rows[0]!.named
+}

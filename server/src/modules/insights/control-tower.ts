@@ -7,7 +7,7 @@ import { invalid } from '../../platform/problem.ts'
 import type { Alerts } from './alerts.ts'
 import { readTotals } from './analytics.store.ts'
 import { readOutlooks, toOutlookRecord } from './budget-watch.ts'
-import { readPendingWork } from './control-tower.store.ts'
+import { isAgentNamed, readPendingWork } from './control-tower.store.ts'
 import { deleteFrozen, type FrozenAgents, writeFrozen } from './frozen-agents.ts'
 
 export type ControlTowerDeps = {
@@ -16,6 +16,7 @@ export type ControlTowerDeps = {
   audit: Outbox['audit']
   alerts: Pick<Alerts, 'listUnread'>
   frozen: FrozenAgents
+  isLane(agentId: string): boolean
   /** The newest checkpoint of the public log, or null while the log is empty. */
   logCheckpoint(): Promise<string | null>
 }
@@ -84,6 +85,10 @@ export function createControlTower(deps: ControlTowerDeps) {
     }
   }
 
+  /** A freeze of a name that nothing uses is probably misspelt. */
+  const isKnown = async (tenantId: string, agentId: string) =>
+    deps.isLane(agentId) || isAgentNamed(deps.db, tenantId, agentId)
+
   return {
     view: read,
 
@@ -105,7 +110,9 @@ export function createControlTower(deps: ControlTowerDeps) {
         const type = action === 'freeze' ? 'agent.frozen' : 'agent.unfrozen'
         await deps.audit(tx, { tenantId, type, actor: keyId, subject: agent_id, at, data: { reason: reason ?? null } })
       })
-      return read(caller)
+      const view = await read(caller)
+      // Looked up after the freeze, which must not wait for it.
+      return action === 'freeze' ? { ...view, known: await isKnown(tenantId, agent_id) } : view
     },
   }
 }

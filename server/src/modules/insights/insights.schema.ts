@@ -79,6 +79,12 @@ export const ControlTowerResponse = Type.Object(
       Type.Object({ agent_id: Type.String(), reason: Type.String(), frozen_by: Type.String(), frozen_at: Time }),
     ),
     log_checkpoint: nullableText,
+    known: Type.Optional(
+      Type.Boolean({
+        description:
+          'Only in the answer to a freeze: false when no lane has this name and no run, pre-authorisation, trade, mandate or key names it. The freeze applies all the same.',
+      }),
+    ),
   },
   { title: 'ControlTowerResponse' },
 )

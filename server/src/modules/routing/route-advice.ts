@@ -4,7 +4,7 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import { invalid } from '../../platform/problem.ts'
 import type { Lane } from '../catalog/price-list.ts'
 import type { LaneChoice, NoLaneFits, Substitute } from './choose-lane.ts'
-import { type ConstraintsBody, type Routing, readConstraints, toRouteRecord, toSubstituteRoutes } from './routing.ts'
+import { type ConstraintsBody, type Routing, toRouteRecord, toSubstituteRoutes } from './routing.ts'
 
 export type RouteBody = {
   task: string
@@ -77,7 +77,7 @@ export function createRouteAdvice(deps: RouteAdviceDeps) {
     const choice = deps.routing.choose({
       task: body.task,
       ...(requestedAgentId === undefined ? {} : { agentId: requestedAgentId }),
-      constraints: readConstraints(body.constraints),
+      constraints: deps.routing.readLimits(body.constraints),
     })
     if (choice.agentId === null && choice.problem === 'unknown_agent')
       throw invalid(`There is no agent '${requestedAgentId!.slice(0, 80)}'. GET /api/agents lists them.`)

@@ -41,17 +41,23 @@ export function createRouting(deps: RoutingDeps) {
     lanes: readonly RoutableLane[] = [...deps.catalog.all(), deps.catalog.fallback()],
   ): LaneChoice | NoLaneFits => chooseLane(router, request, lanes)
 
+  /** A category that no lane has is a mistake of the caller, not a limit that no lane meets. */
+  const readLimits = (constraints?: ConstraintsBody): RouteConstraints => {
+    const limits = readConstraints(constraints)
+    const lanes = [...deps.catalog.all(), deps.catalog.fallback()]
+    if (limits.category !== undefined && !lanes.some(({ category }) => category === limits.category))
+      throw invalid(`There is no category '${limits.category}'. GET /api/agents lists them.`)
+    return limits
+  }
+
   return {
     version: router.version,
     choose,
+    readLimits,
 
     /** Chooses the lane of a run without an `agent_id`. When no lane meets the caller's limits, the run is refused as over budget. */
     routeRun(task: string, constraints?: ConstraintsBody): RunRoute {
-      const limits = readConstraints(constraints)
-      const lanes = [...deps.catalog.all(), deps.catalog.fallback()]
-      if (limits.category !== undefined && !lanes.some(({ category }) => category === limits.category))
-        throw invalid(`There is no category '${limits.category}'. GET /api/agents lists them.`)
-      const choice = choose({ task, constraints: limits }, lanes)
+      const choice = choose({ task, constraints: readLimits(constraints) })
       if (choice.agentId === null)
         throw new Problem('budget_exceeded', choice.reason, {
           status: 429,
@@ -83,7 +89,7 @@ export const toSubstituteRoutes = (choice: LaneChoice): RunRoute['alternatives']
     route: { ...toRouteRecord(choice), agent_id: agentId, confidence, reason, posture: 'constrained' },
   }))
 
-export function readConstraints(body: ConstraintsBody = {}): RouteConstraints {
+function readConstraints(body: ConstraintsBody = {}): RouteConstraints {
   const maxCostMicro = body.max_cost_usdc === undefined ? undefined : microFromUsdc(body.max_cost_usdc)
   if (body.max_cost_usdc !== undefined && maxCostMicro === undefined)
     throw invalid('max_cost_usdc must be an amount with at most six decimals.')
