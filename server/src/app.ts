@@ -20,7 +20,7 @@ import { createSignedPayerFinder } from './app/signed-payer.ts'
 import { openTracing, traceRun } from './app/tracing.ts'
 import { catalogRoutes } from './modules/catalog/catalog.routes.ts'
 import { createCatalog } from './modules/catalog/catalog.ts'
-import { findPreauth } from './modules/governance/grants/grants.store.ts'
+import { findMandateIds, findPreauth } from './modules/governance/grants/grants.store.ts'
 import { benchmarkRoutes } from './modules/insights/benchmark.routes.ts'
 import { createBenchmark } from './modules/insights/benchmark.ts'
 import { checkEnv } from './modules/insights/env-check.ts'
@@ -198,6 +198,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       emit: outbox.emit,
       audit: outbox.audit,
       usage: (tenantId, since) => readTenantUsage(db, tenantId, since),
+      findMandateIds,
     })
     const context: AppContext = {
       config,

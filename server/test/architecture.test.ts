@@ -25,13 +25,20 @@ const modules = [
 
 // The files of a module that other modules may import values from; by default `<module>.ts`. Types may come from any file.
 const publicFiles: Record<string, string[]> = {
+  tenants: ['tenants.ts', 'key-lineage.ts'],
   // The inputs of these steps are parts of the inputs of the steps of runs.
   ledger: ['ledger.ts', 'ledger.steps.ts'],
   memory: ['memory.ts', 'memory.steps.ts'],
   receipts: ['receipts.ts', 'receipts.steps.ts'],
   payments: ['payments.ts', 'payments.steps.ts', 'x402.ts', 'quote.ts', 'facilitator.ts'],
   catalog: ['catalog.ts', 'price-list.ts'],
-  governance: ['governance.ts', 'counters/limit-hold-item.ts', 'rules/rule-result.ts', 'counters/windows.ts'],
+  governance: [
+    'governance.ts',
+    'counters/limit-hold-item.ts',
+    'rules/rule-result.ts',
+    'counters/windows.ts',
+    'grants/identity.ts',
+  ],
 }
 
 type Import = { from: string; to: string; typeOnly: boolean }

@@ -1,6 +1,6 @@
 import { forbidden, unauthorized } from './problem.ts'
 
-export const keyScopes = ['read', 'run', 'control', 'mandate', 'admin'] as const
+export const keyScopes = ['read', 'run', 'control', 'mandate', 'keys', 'admin'] as const
 export type KeyScope = (typeof keyScopes)[number]
 
 /** An authenticated caller. Handlers do not distinguish between a key and a browser session. */

@@ -153,6 +153,12 @@ const keyOf = async (world: World) => {
   return world.make('POST', `/api/admin/tenants/${tenant_id}/keys`, { scopes: ['read', 'run'] }, world.admin)
 }
 
+/** A tenant of its own, so that its keys and settings may change. */
+const ownerOf = async (world: World) => {
+  const { api_key, key_id } = await tenantOf(world)
+  return { headers: { 'x-api-key': api_key as string }, key_id }
+}
+
 const withdrawalOf = async (world: World) => {
   const to = world.payer.address
   return world.make('POST', `/api/admin/wallets/${world.caller.walletId}/withdraw`, { to, amount: '1000' }, world.admin)
@@ -214,6 +220,28 @@ export const recipes: Record<string, Recipe> = {
   listKeys: (world) => ({ params: { id: world.caller.tenantId }, query: { limit: '3' } }),
   revokeKey: async (world) => ({ params: { key_id: (await keyOf(world)).key_id } }),
   rotateKey: async (world) => ({ params: { key_id: (await keyOf(world)).key_id }, body: { overlap_seconds: 60 } }),
+  createOwnKey: async (world) => ({
+    headers: (await ownerOf(world)).headers,
+    body: { name: 'Agent', scopes: ['read', 'run'], spender: 'fleet-7', team: 'maps' },
+  }),
+  listOwnKeys: list,
+  getOwnKey: async (world) => {
+    const { headers, key_id } = await ownerOf(world)
+    return { headers, params: { key_id } }
+  },
+  rotateOwnKey: async (world) => {
+    const { headers, key_id } = await ownerOf(world)
+    return { headers, params: { key_id }, body: { overlap_seconds: 60 } }
+  },
+  revokeOwnKey: async (world) => {
+    const { headers, key_id } = await ownerOf(world)
+    return { headers, params: { key_id } }
+  },
+  getSettings: nothing,
+  changeSettings: async (world) => ({
+    headers: (await ownerOf(world)).headers,
+    body: { self_approval: 'never' },
+  }),
   getBillingPlan: (world) => ({ headers: { 'x-tenant-id': world.caller.tenantId } }),
   openBillingPortal: async (world) => {
     await world.make(

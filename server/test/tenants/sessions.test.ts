@@ -38,7 +38,7 @@ test('a key opens a session: an HttpOnly cookie that authenticates the same call
   expect(response.status).toBe(200)
   expect(attributes).toMatch(/^countersign_session=[\w-]{43}; Path=\/; Max-Age=43200; HttpOnly; SameSite=Lax; Secure$/)
   const me = await sendRequest(node, 'GET /api/me', undefined, { headers: { cookie } })
-  expect(me.body).toMatchObject({ tenant_id, auth: 'session', scopes: ['read', 'run', 'control', 'mandate'] })
+  expect(me.body).toMatchObject({ tenant_id, auth: 'session', scopes: ['read', 'run', 'control', 'mandate', 'keys'] })
   const { rows } = await database.pool.query('select * from sessions')
   expect(JSON.stringify(rows)).not.toContain(cookie.split('=')[1])
 })

@@ -44,7 +44,7 @@ test('an onboarded tenant can use its key at once, and the key is not stored in 
   })
   const { rows } = await database.pool.query('select * from api_keys where tenant_id = $1', [response.body.tenant_id])
   expect(JSON.stringify(rows)).not.toContain(response.body.api_key)
-  expect(rows[0].scopes).toEqual(['read', 'run', 'control', 'mandate'])
+  expect(rows[0].scopes).toEqual(['read', 'run', 'control', 'mandate', 'keys'])
 })
 
 test('missing, mistyped and guessed keys are 401', async () => {

@@ -1,3 +1,4 @@
+import { findMandateIds } from '../../src/modules/governance/grants/grants.store.ts'
 import { alertsRoutes } from '../../src/modules/insights/alerts.routes.ts'
 import { createAlerts } from '../../src/modules/insights/alerts.ts'
 import { createAnalytics } from '../../src/modules/insights/analytics.ts'
@@ -73,6 +74,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
     emit: outbox.emit,
     audit: outbox.audit,
     usage: (tenantId, since) => readTenantUsage(database.db, tenantId, since),
+    findMandateIds,
   })
   const webhooks = createWebhooks({
     db: database.db,

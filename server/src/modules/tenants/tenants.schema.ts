@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { keyScopes } from '../../platform/auth-context.ts'
 import { cursorParameter, pageFields } from '../../platform/paging.ts'
-import { nullableText, oneOf } from '../../platform/schema.ts'
+import { nullable, nullableText, oneOf } from '../../platform/schema.ts'
 import { planNames } from './plans.ts'
 
 const OrgName = Type.String({ minLength: 1, maxLength: 120, pattern: '\\S' })
@@ -60,6 +60,9 @@ export const MeResponse = Type.Object(
     auth: oneOf(['key', 'session'] as const),
     scopes: Type.Array(Type.String()),
     key_id: Type.String(),
+    spender: nullableText,
+    team: nullableText,
+    mandate_ids: nullable(Type.Array(Type.String())),
   },
   { title: 'MeResponse' },
 )
@@ -138,14 +141,45 @@ export const TenantsQuery = Type.Object(
 )
 export const TenantsResponse = Type.Object({ tenants: Type.Array(Tenant), ...pageFields }, { title: 'TenantsResponse' })
 
+const KeyName = Type.String({ minLength: 1, maxLength: 80 })
+// `key:<id>` is how records name the spender of a key that is bound to none.
+const SPENDER_PATTERN = '^(?!key:)\\S'
+const keyBonds = {
+  spender: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 120,
+      pattern: SPENDER_PATTERN,
+      description: 'The key spends as this one and cannot name another.',
+    }),
+  ),
+  team: Type.Optional(
+    Type.String({ minLength: 1, maxLength: 120, pattern: '\\S', description: 'The key spends for this team.' }),
+  ),
+  mandate_ids: Type.Optional(
+    Type.Array(Type.String({ minLength: 1, maxLength: 80 }), {
+      minItems: 1,
+      maxItems: 100,
+      uniqueItems: true,
+      description: 'The key overrides only denials under these mandates; without them it overrides any.',
+    }),
+  ),
+  expires_at: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
+}
+
 export const KeyCreate = Type.Object(
   {
-    name: Type.Optional(Type.String({ minLength: 1, maxLength: 80 })),
+    name: Type.Optional(KeyName),
     scopes: Type.Optional(Scopes),
-    expires_at: Type.Optional(Type.String({ format: 'date-time', maxLength: 40 })),
+    ...keyBonds,
     idempotency_key: IdempotencyKey,
   },
   { title: 'ApiKeyCreate', additionalProperties: false },
+)
+
+export const OwnKeyCreate = Type.Object(
+  { name: KeyName, scopes: Scopes, ...keyBonds, idempotency_key: IdempotencyKey },
+  { title: 'OwnApiKeyCreate', additionalProperties: false },
 )
 
 const keyFields = {
@@ -154,6 +188,13 @@ const keyFields = {
   name: Type.String(),
   key_prefix: Type.String(),
   scopes: Type.Array(Type.String()),
+  spender: nullableText,
+  team: nullableText,
+  mandate_ids: nullable(Type.Array(Type.String())),
+  created_by: {
+    ...nullableText,
+    description: 'The key that made it; null for an onboarded key and one of the operator.',
+  },
   created_at: Type.String({ format: 'date-time' }),
   expires_at: nullableText,
   revoked_at: nullableText,
@@ -177,3 +218,10 @@ export const KeyRotated = Type.Object({ ...createdFields, replaces: ApiKey }, { 
 
 export const TenantParams = Type.Object({ id: Type.String({ maxLength: 64 }) })
 export const KeyParams = Type.Object({ key_id: Type.String({ maxLength: 64 }) })
+
+export const Settings = Type.Object(
+  {
+    self_approval: oneOf(['single_key', 'never'] as const),
+  },
+  { title: 'TenantSettings', additionalProperties: false },
+)

@@ -11,7 +11,10 @@ export const KEYS_CHANNEL = 'tenants'
 
 export const notifyKeyChange = (tx: Tx, id: string) => sql`select pg_notify(${KEYS_CHANNEL}, ${id})`.execute(tx)
 
-export async function insertTenant(tx: Tx, row: Omit<TenantRow, 'billing_customer_id'>): Promise<TenantRow> {
+export async function insertTenant(
+  tx: Tx,
+  row: Omit<TenantRow, 'billing_customer_id' | 'self_approval'>,
+): Promise<TenantRow> {
   return tx.insertInto('tenants').values(row).returningAll().executeTakeFirstOrThrow()
 }
 
@@ -38,8 +41,11 @@ export async function listTenants(tx: Tx, filter: TenantFilter): Promise<TenantR
   return query.execute()
 }
 
+export type SelfApproval = 'single_key' | 'never'
 export type TenantChange = Partial<
-  Pick<TenantRow, 'org_name' | 'email' | 'use_case' | 'plan' | 'status' | 'billing_customer_id'>
+  Pick<TenantRow, 'org_name' | 'email' | 'use_case' | 'plan' | 'status' | 'billing_customer_id'> & {
+    self_approval: SelfApproval
+  }
 >
 
 export async function changeTenant(tx: Tx, id: string, change: TenantChange, at: Date): Promise<TenantRow | undefined> {
@@ -51,12 +57,9 @@ export async function changeTenant(tx: Tx, id: string, change: TenantChange, at:
     .executeTakeFirst()
 }
 
-type KeyBond = 'spender' | 'team' | 'mandate_ids' | 'created_by'
-
 export async function insertKey(
   tx: Tx,
-  row: Omit<KeyRow, 'revoked_at' | 'replaced_by' | 'scopes' | KeyBond> &
-    Partial<Pick<KeyRow, KeyBond>> & { scopes: readonly KeyScope[] },
+  row: Omit<KeyRow, 'revoked_at' | 'replaced_by' | 'scopes'> & { scopes: readonly KeyScope[] },
 ): Promise<KeyRow> {
   return tx
     .insertInto('api_keys')
@@ -68,6 +71,13 @@ export async function insertKey(
 export async function lockKey(tx: Tx, id: string): Promise<KeyRow | undefined> {
   return tx.selectFrom('api_keys').selectAll().where('id', '=', id).forUpdate().executeTakeFirst()
 }
+
+export const findKey = (tx: Tx, tenantId: string, id: string): Promise<KeyRow | undefined> =>
+  tx.selectFrom('api_keys').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
+
+/** All keys that the tenant ever had. */
+export const readKeys = (tx: Tx, tenantId: string): Promise<KeyRow[]> =>
+  tx.selectFrom('api_keys').selectAll().where('tenant_id', '=', tenantId).execute()
 
 export async function listKeys(tx: Tx, tenantId: string, page: { cursor?: string; limit: number }): Promise<KeyRow[]> {
   let query = tx
@@ -87,6 +97,16 @@ export async function countLiveKeys(tx: Tx, tenantId: string, at: Date): Promise
     .where('tenant_id', '=', tenantId)
     .where('revoked_at', 'is', null)
     .where((on) => on.or([on('expires_at', 'is', null), on('expires_at', '>', at)]))
+    .executeTakeFirstOrThrow()
+  return Number(count)
+}
+
+export async function countKeysSince(tx: Tx, tenantId: string, since: Date): Promise<number> {
+  const { count } = await tx
+    .selectFrom('api_keys')
+    .select((on) => on.fn.countAll<bigint>().as('count'))
+    .where('tenant_id', '=', tenantId)
+    .where('created_at', '>', since)
     .executeTakeFirstOrThrow()
   return Number(count)
 }

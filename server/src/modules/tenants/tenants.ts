@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import { type Authenticate, type KeyScope, keyScopes, type TenantCaller } from '../../platform/auth-context.ts'
+import type { Authenticate, KeyScope, TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
@@ -8,9 +8,10 @@ import type { Keys } from '../../platform/keys.ts'
 import type { Notifications } from '../../platform/notifications.ts'
 import type { Outbox } from '../../platform/outbox.ts'
 import { toPage } from '../../platform/paging.ts'
-import { conflict, forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
-import { generateApiKey, hashApiKey, isWellFormedApiKey } from './api-key.ts'
+import { forbidden, invalid, notFound, unauthorized } from '../../platform/problem.ts'
+import { hashApiKey, isWellFormedApiKey } from './api-key.ts'
 import { createCallerCache } from './caller-cache.ts'
+import { type ApiKeysDeps, createApiKeys, OPERATOR } from './keys.ts'
 import { defaultPlan, type Feature, getPlan } from './plans.ts'
 import { createSessions } from './sessions.ts'
 import * as store from './tenants.store.ts'
@@ -30,22 +31,18 @@ export type TenantsDeps = {
   emit: Outbox['emit']
   audit: Outbox['audit']
   usage(tenantId: string, since: Date): Promise<Usage>
+  findMandateIds: ApiKeysDeps['findMandateIds']
 }
 
 export type IdempotencyContext = { scope: string; idempotencyKey: string | undefined }
 export type NewTenant = { org_name: string; email: string; use_case?: string; plan?: string }
-export type NewKey = { name?: string; scopes?: KeyScope[]; expires_at?: string }
 
 export type Tenants = ReturnType<typeof createTenants>
-
-/** The scopes of an onboarded key; only the operator grants `admin`. */
-const onboardedScopes: readonly KeyScope[] = keyScopes.filter((scope) => scope !== 'admin')
-const OVERLAP_SECONDS = 24 * 60 * 60
-const OPERATOR = 'operator'
 
 export function createTenants(deps: TenantsDeps) {
   const callers = createCallerCache(deps)
   const sessions = createSessions({ ...deps, callers })
+  const apiKeys = createApiKeys({ ...deps, callers })
   const adminDigest = digest(deps.adminKey)
 
   const authenticate: Authenticate = {
@@ -79,35 +76,6 @@ export function createTenants(deps: TenantsDeps) {
     })
   }
 
-  const addKey = async (tx: Tx, tenantId: string, input: NewKey, actor: string) => {
-    const at = deps.clock.now()
-    const newKey = generateApiKey(deps.keys)
-    const row = await store.insertKey(tx, {
-      id: deps.ids.next('key'),
-      tenant_id: tenantId,
-      name: input.name ?? 'default',
-      prefix: newKey.prefix,
-      hash: newKey.hash,
-      scopes: input.scopes ?? onboardedScopes,
-      created_at: at,
-      expires_at: parseExpiry(input, at),
-    })
-    await recordKeyEvent(tx, 'key.created', row, actor, at)
-    return { ...toKeyResponse(row), api_key: newKey.apiKey }
-  }
-
-  const recordKeyEvent = async (
-    tx: Tx,
-    type: 'key.created' | 'key.revoked',
-    key: store.KeyRow,
-    actor: string,
-    at: Date,
-  ) => {
-    const data = { key_id: key.id, key_prefix: key.prefix, name: key.name, scopes: key.scopes }
-    await deps.emit(tx, { tenantId: key.tenant_id, type, data, at })
-    await deps.audit(tx, { tenantId: key.tenant_id, type, actor, subject: key.id, data, at })
-  }
-
   const once = (
     context: IdempotencyContext,
     route: string,
@@ -119,12 +87,13 @@ export function createTenants(deps: TenantsDeps) {
   return {
     authenticate,
     sessions,
+    apiKeys,
 
     onboard: (context: IdempotencyContext, body: NewTenant) =>
       once(context, 'POST /api/onboard', body, async (tx) => {
         const { org_name, email, use_case } = body
         const tenant = await addTenant(tx, { org_name, email, use_case })
-        const key = await addKey(tx, tenant.id, { name: 'onboarding' }, tenant.id)
+        const key = await apiKeys.addFirst(tx, tenant.id, 'onboarding', tenant.id)
         return {
           status: 201,
           body: {
@@ -149,6 +118,9 @@ export function createTenants(deps: TenantsDeps) {
         auth: caller.auth,
         scopes: [...caller.scopes],
         key_id: caller.keyId,
+        spender: caller.spender,
+        team: caller.team,
+        mandate_ids: caller.mandateIds === null ? null : [...caller.mandateIds],
       }
     },
 
@@ -197,7 +169,7 @@ export function createTenants(deps: TenantsDeps) {
     createTenant: (context: IdempotencyContext, body: NewTenant) =>
       once(context, 'POST /api/admin/tenants', body, async (tx) => {
         const tenant = await addTenant(tx, body)
-        const key = await addKey(tx, tenant.id, { name: 'first' }, OPERATOR)
+        const key = await apiKeys.addFirst(tx, tenant.id, 'first', OPERATOR)
         const { key_id, api_key, key_prefix } = key
         return { status: 201, body: { ...toTenantResponse(tenant), key_id, api_key, key_prefix } }
       }),
@@ -230,68 +202,27 @@ export function createTenants(deps: TenantsDeps) {
       return toTenantResponse(row)
     },
 
-    createKey: (context: IdempotencyContext, tenantId: string, body: NewKey) =>
-      once(context, `POST /api/admin/tenants/${tenantId}/keys`, body, async (tx) => {
-        const tenant = await store.lockTenant(tx, tenantId)
-        if (!tenant) throw notFound('tenant')
-        const maxKeys = getPlan(tenant.plan).limits.api_keys
-        if ((await store.countLiveKeys(tx, tenantId, deps.clock.now())) >= maxKeys)
-          throw forbidden(`The plan '${tenant.plan}' allows ${maxKeys} live keys; revoke one first.`)
-        return { status: 201, body: await addKey(tx, tenantId, body, OPERATOR) }
-      }),
-
     async listKeys(tenantId: string, query: { cursor?: string; limit?: number }) {
       await getTenantRow(deps.db, tenantId)
-      const limit = query.limit ?? 50
-      const { rows, ...paging } = toPage(
-        await store.listKeys(deps.db, tenantId, { cursor: query.cursor, limit }),
-        limit,
-      )
-      return { keys: rows.map(toKeyResponse), ...paging }
+      return apiKeys.list(tenantId, query)
     },
 
-    /** Idempotent: revoking again keeps the first `revoked_at`. */
-    async revokeKey(id: string) {
-      const row = await deps.db.transaction().execute(async (tx) => {
-        const key = await store.lockKey(tx, id)
-        if (!key) throw notFound('key')
-        if (key.revoked_at) return key
-        const at = deps.clock.now()
-        const revokedKey = await store.changeKey(tx, id, { revoked_at: at })
-        await recordKeyEvent(tx, 'key.revoked', revokedKey, OPERATOR, at)
-        await store.notifyKeyChange(tx, id)
-        return revokedKey
-      })
-      callers.forget(id)
-      return toKeyResponse(row)
+    async settings(caller: TenantCaller) {
+      const { self_approval } = await getTenantRow(deps.db, caller.tenantId)
+      return { self_approval }
     },
 
-    /** Creates a key with the same scopes; the old key stays valid for the overlap, so that clients can switch without downtime. */
-    async rotateKey(context: IdempotencyContext, id: string, body: { overlap_seconds?: number }) {
-      const response = await once(context, `POST /api/admin/keys/${id}/rotate`, body, async (tx) => {
-        const oldKey = await store.lockKey(tx, id)
-        if (!oldKey) throw notFound('key')
-        const at = deps.clock.now()
-        if (oldKey.revoked_at || (oldKey.expires_at && oldKey.expires_at <= at))
-          throw conflict('This key is no longer valid.')
-        if (oldKey.replaced_by) throw conflict('This key has been rotated already.')
-        const { name, expires_at } = oldKey
-        const newKey = await addKey(
-          tx,
-          oldKey.tenant_id,
-          { name, scopes: oldKey.scopes as KeyScope[], expires_at: expires_at?.toISOString() },
-          OPERATOR,
-        )
-        const until = new Date(at.getTime() + (body.overlap_seconds ?? OVERLAP_SECONDS) * 1000)
-        const replacedKey = await store.changeKey(tx, id, {
-          expires_at: expires_at && expires_at < until ? expires_at : until,
-          replaced_by: newKey.key_id,
-        })
-        await store.notifyKeyChange(tx, id)
-        return { status: 201, body: { ...newKey, replaces: toKeyResponse(replacedKey) } }
+    /** Audited with the key that changed it, because a key may profit from the change. */
+    async changeSettings(caller: TenantCaller, change: { self_approval: store.SelfApproval }) {
+      const { tenantId, keyId } = caller
+      const at = deps.clock.now()
+      return deps.db.transaction().execute(async (tx) => {
+        const before = (await store.lockTenant(tx, tenantId))!.self_approval
+        const { self_approval } = (await store.changeTenant(tx, tenantId, change, at))!
+        const data = { self_approval, before: { self_approval: before } }
+        await deps.audit(tx, { tenantId, type: 'settings.updated', actor: keyId, subject: tenantId, data, at })
+        return { self_approval }
       })
-      callers.forget(id)
-      return response
     },
 
     /** Refuses with the same message as the X-API-Key check, so that opening a session reveals no more about a key. */
@@ -328,13 +259,6 @@ function roleOf(scopes: readonly KeyScope[]): string {
   return scopes.includes('run') ? 'agent' : 'viewer'
 }
 
-function parseExpiry(input: NewKey, now: Date): Date | null {
-  if (!input.expires_at) return null
-  const at = new Date(input.expires_at)
-  if (at <= now) throw invalid('expires_at is in the past.')
-  return at
-}
-
 function monthBounds(now: Date) {
   const at = (months: number) => new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + months, 1))
   return { since: at(0), until: at(1) }
@@ -357,16 +281,4 @@ const toTenantResponse = (row: store.TenantRow) => ({
   billing_customer_id: row.billing_customer_id,
   created_at: row.created_at.toISOString(),
   updated_at: row.updated_at.toISOString(),
-})
-
-const toKeyResponse = (row: store.KeyRow) => ({
-  key_id: row.id,
-  tenant_id: row.tenant_id,
-  name: row.name,
-  key_prefix: row.prefix,
-  scopes: row.scopes,
-  created_at: row.created_at.toISOString(),
-  expires_at: row.expires_at?.toISOString() ?? null,
-  revoked_at: row.revoked_at?.toISOString() ?? null,
-  replaced_by: row.replaced_by,
 })

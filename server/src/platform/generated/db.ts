@@ -67,6 +67,7 @@ export type Approvals = {
   spender: string | null
   team: string | null
   tags: unknown
+  self_approved: Generated<boolean>
 }
 
 export type AuditEvents = {
@@ -675,6 +676,7 @@ export type Overrides = {
   expires_at: Date
   used_by: string | null
   used_at: Date | null
+  self_approved: Generated<boolean>
 }
 
 export type PaperAccounts = {
@@ -925,6 +927,7 @@ export type RhRuns = {
   spender: string | null
   team: string | null
   tags: unknown
+  self_approved: Generated<boolean>
 }
 
 export type RhTenants = {
@@ -1107,6 +1110,7 @@ export type Tenants = {
   created_at: Date
   updated_at: Date
   billing_customer_id: string | null
+  self_approval: Generated<string>
 }
 
 export type Wallets = {

@@ -45,6 +45,18 @@ export const findPreauth = (tx: Tx, tenantId: string, id: string): Promise<Preau
 export const findMandate = (tx: Tx, tenantId: string, id: string): Promise<MandateRow | undefined> =>
   tx.selectFrom('mandates').selectAll().where('id', '=', id).where('tenant_id', '=', tenantId).executeTakeFirst()
 
+/** Which of these ids are mandates of the tenant. */
+export async function findMandateIds(tx: Tx, tenantId: string, ids: readonly string[]): Promise<string[]> {
+  if (ids.length === 0) return []
+  const rows = await tx
+    .selectFrom('mandates')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('id', 'in', ids)
+    .execute()
+  return rows.map((row) => row.id)
+}
+
 export async function toMandate(tx: Tx, row: MandateRow): Promise<Mandate> {
   const { id, name, agent_id, starts_at, expires_at } = row
   const holderKeyIds =
