@@ -66,7 +66,8 @@ import { type Config, usesEmbeddedChain } from './platform/config.ts'
 import { openDatabase } from './platform/db.ts'
 import { aliasRoutes } from './platform/deprecated-paths.ts'
 import { createDrain } from './platform/drain.ts'
-import { checkEncryptionKey } from './platform/encryption-canary.ts'
+import { checkEncryptionKey, finishRotation } from './platform/encryption-canary.ts'
+import { createEncryptionRotation } from './platform/encryption-rotation.ts'
 import { createFairQueue } from './platform/fair-queue.ts'
 import { createHttp } from './platform/http.ts'
 import { createIdempotency } from './platform/idempotency.ts'
@@ -106,6 +107,7 @@ export type Overrides = {
 export type Service = Awaited<ReturnType<typeof createService>>
 
 const PARTITIONS_MS = 3_600_000
+const ROTATION_MS = 10_000
 /** A part that does not close in this time is left, so that the parts below it are closed. */
 const CLOSE_TIMEOUT_MS = 10_000
 // A request waits for the database most of the time, so more of them than connections are under way.
@@ -125,7 +127,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
   const adminKey = config.ADMIN_KEY ?? secrets.readOrCreateFor('ADMIN_KEY')
   const signing = config.SIGNING_KEY ?? secrets.readOrCreateFor('SIGNING_KEY')
   const encryption = config.ENCRYPTION_KEY ?? secrets.readOrCreateFor('ENCRYPTION_KEY')
-  const keys = createKeys({ signing, encryption, previousSigning: config.SIGNING_KEY_PREVIOUS })
+  const keys = createKeys({
+    signing,
+    encryption,
+    previousSigning: config.SIGNING_KEY_PREVIOUS,
+    previousEncryption: config.ENCRYPTION_KEY_PREVIOUS,
+  })
   let address = `http://${config.HOST}:${config.PORT}`
   const publicUrl = () => config.PUBLIC_URL ?? address
 
@@ -160,6 +167,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
     if (tenantReads.ok) database.secureReads()
     else log.warn({ reason: tenantReads.reason }, 'tenants read without row-level security; see docs/operations.md')
     await checkEncryptionKey(pool, keys)
+    const encryptionRotation = createEncryptionRotation({ pool, keys, log, clock, finish: finishRotation })
     const notifications = await createNotifications(database, instance, log)
     closers.push(notifications.close)
 
@@ -360,9 +368,12 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         processes: () => supervised?.counts(),
         isDraining: drain.isDraining,
       }),
-      envCheck: () => checkEnv(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
+      envCheck: async () => ({
+        ...checkEnv(config, config.NODE_ENV === 'production' ? new Map() : generatedSecretLengths),
+        encryption_rotation: await encryptionRotation.progress(),
+      }),
     })
-    registerGauges(context)
+    registerGauges(context, encryptionRotation)
     const readMetrics = createMetricsReader(metrics, supervised)
     operatorRoutes(app, metrics, readMetrics, {
       token: config.METRICS_TOKEN,
@@ -416,6 +427,7 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       chain,
       catalog,
       idempotency,
+      encryptionRotation,
       reconciler,
       sequencer: observe.sequencer,
       observe,
@@ -480,6 +492,8 @@ export async function createService(config: Config, overrides: Overrides = {}) {
         pruning.every('partitions', () => makePartitions(parts.db, clock.now()), PARTITIONS_MS)
         pruning.every('runs-tidy', () => dropOldRuns(parts.db, config.RUN_RETENTION_DAYS, clock.now()), PARTITIONS_MS)
         pruning.every('answers-tidy', () => parts.idempotency.sweep(clock.now()))
+        if (config.ENCRYPTION_KEY_PREVIOUS)
+          pruning.every('encryption-rotation', parts.encryptionRotation.sweep, ROTATION_MS)
         jobs.wake('orphaned-runs')
         parts.observe.start(pruning)
         parts.governance.start()

@@ -2865,6 +2865,14 @@ export interface components {
                     };
                 };
             };
+            /** @description `none` without ENCRYPTION_KEY_PREVIOUS; `done` when nothing needs it any more and it can be left out. */
+            encryption_rotation: {
+                state: "none" | "running" | "done";
+                /** @description Values under an earlier key, by table and column. */
+                remaining: {
+                    [key: string]: number;
+                };
+            };
         };
         /**
          * ErrorResponse

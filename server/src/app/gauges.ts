@@ -1,4 +1,5 @@
 import { sql } from 'kysely'
+import type { EncryptionRotation } from '../platform/encryption-rotation.ts'
 import type { AppContext } from './context.ts'
 import { readRetentionOverdue } from './retention.ts'
 
@@ -90,7 +91,10 @@ function createOverspentReader(db: AppContext['db']) {
   }
 }
 
-export function registerGauges({ db, metrics, log }: Pick<AppContext, 'db' | 'metrics' | 'log'>) {
+export function registerGauges(
+  { db, metrics, log }: Pick<AppContext, 'db' | 'metrics' | 'log'>,
+  encryptionRotation: Pick<EncryptionRotation, 'progress'>,
+) {
   const register = (name: string, help: string, read: () => Promise<number>) =>
     metrics.gauge(name, help, () =>
       read().catch((error) => {
@@ -113,6 +117,19 @@ export function registerGauges({ db, metrics, log }: Pick<AppContext, 'db' | 'me
         log.debug({ err: error }, 'the retention could not be read')
         return {}
       }),
+  )
+  metrics.gauges(
+    'encryption_values_remaining',
+    'Stored values under a key of ENCRYPTION_KEY_PREVIOUS, by table and column; no values when that is not set.',
+    'column',
+    async () =>
+      encryptionRotation.progress().then(
+        ({ remaining }) => remaining,
+        (error) => {
+          log.debug({ err: error }, 'the progress of the encryption could not be read')
+          return {}
+        },
+      ),
   )
   register('limits_overspent', 'Counters past their limit; anything but 0 is a defect.', createOverspentReader(db))
 }

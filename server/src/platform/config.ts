@@ -80,6 +80,13 @@ const longSecret = (minLength: number) => (value: string) => {
   return value
 }
 
+/** A secret may itself contain a comma, so the whole text counts as one too; a key that nothing was made with does no harm. */
+const longSecrets = (minLength: number) => (value: string) => {
+  const secrets = [...new Set([...list(value), value])].filter((secret) => secret.length >= minLength)
+  if (secrets.length === 0) reject(`one or more secrets of at least ${minLength} characters each, separated by commas`)
+  return secrets
+}
+
 /** The shortest secret that is accepted, from a setting or from its key file. */
 export const MIN_SECRET_LENGTH = { ADMIN_KEY: 24, SIGNING_KEY: 32, ENCRYPTION_KEY: 32 } as const
 
@@ -290,6 +297,13 @@ export const settings = {
     parse: longSecret(MIN_SECRET_LENGTH.ENCRYPTION_KEY),
     secret: true,
     production: true,
+  }),
+  ENCRYPTION_KEY_PREVIOUS: optional({
+    group: 'signing',
+    about:
+      'earlier encryption keys, separated by commas: what they have encrypted can be read, and is encrypted again with ENCRYPTION_KEY in the background; `/api/env-check` says when they can be left out',
+    parse: longSecrets(MIN_SECRET_LENGTH.ENCRYPTION_KEY),
+    secret: true,
   }),
   SIGNING_KEY_PREVIOUS: optional({
     group: 'signing',

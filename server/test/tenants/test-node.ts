@@ -149,7 +149,13 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   webhooksRoutes(app, webhooks)
   alertsRoutes(app, alerts)
   insightsRoutes(app, { analytics, controlTower })
-  healthRoutes(app, { health, envCheck: () => checkEnv(config, options.generatedSecretLengths ?? new Map()) })
+  healthRoutes(app, {
+    health,
+    envCheck: async () => ({
+      ...checkEnv(config, options.generatedSecretLengths ?? new Map()),
+      encryption_rotation: { state: 'none', remaining: {} },
+    }),
+  })
   await app.ready()
   return {
     app,

@@ -1,4 +1,5 @@
 import { Type } from 'typebox'
+import type { RotationProgress } from '../../platform/encryption-rotation.ts'
 import type { App } from '../../platform/http-app.ts'
 import type { EnvCheck } from './env-check.ts'
 import type { Health } from './health.ts'
@@ -38,11 +39,26 @@ const EnvCheckResponse = Type.Object(
         optional: Type.Record(Type.String(), Type.String()),
       }),
     ),
+    encryption_rotation: Type.Object(
+      {
+        state: Type.Union((['none', 'running', 'done'] as const).map((state) => Type.Literal(state))),
+        remaining: Type.Record(Type.String(), Type.Integer(), {
+          description: 'Values under an earlier key, by table and column.',
+        }),
+      },
+      {
+        description:
+          '`none` without ENCRYPTION_KEY_PREVIOUS; `done` when nothing needs it any more and it can be left out.',
+      },
+    ),
   },
   { title: 'EnvCheckResponse' },
 )
 
-export function healthRoutes(app: App, deps: { health: Health; envCheck: () => EnvCheck }) {
+export function healthRoutes(
+  app: App,
+  deps: { health: Health; envCheck: () => Promise<EnvCheck & { encryption_rotation: RotationProgress }> },
+) {
   app.get(
     '/api/health',
     {

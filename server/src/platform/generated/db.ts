@@ -68,6 +68,12 @@ export type Approvals = {
   team: string | null
   tags: unknown
   self_approved: Generated<boolean>
+  content: string | null
+  rule: unknown
+  payment_method: string | null
+  start_at: Date | null
+  start_attempts: Generated<number>
+  lapse_reason: string | null
 }
 
 export type AuditEvents = {
@@ -257,6 +263,9 @@ export type EmbeddedChainOwner = {
 export type EncryptionCanary = {
   id: number
   sealed: string
+  next_sealed: string | null
+  fingerprint_key: string | null
+  rotated_at: Date | null
 }
 
 export type EndedRuns = {
