@@ -102,8 +102,7 @@ test('ENCRYPTION_KEY is replaced: keys, sessions and secrets go on working, and 
     const after = await start(NEW, undefined, 'on')
     expect(await rotation(after)).toEqual({ state: 'none', remaining: {} })
     expect((await after.get('/api/me', tenant.headers)).status).toBe(200)
-    const { body: webhooks } = await after.get('/api/webhooks', tenant.headers)
-    await after.post(`/api/webhooks/${webhooks.webhooks[0].id}/test`, {}, tenant.headers)
+    await after.post(`/api/webhooks/${webhook.body.id}/test`, {}, tenant.headers)
     await expect.poll(() => receiver.received.length, { timeout: 10_000 }).toBeGreaterThan(0)
     // A key made now works as those made under the first key do.
     const second = await after.onboard()
