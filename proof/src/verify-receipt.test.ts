@@ -40,6 +40,24 @@ test('a logged receipt verifies with the public keys alone', () => {
   expect(result.does_not_prove.join()).not.toContain('is in the public log')
 })
 
+test('a receipt says who saw the payment: nobody but the chain says that there is none, and a report stays a report', () => {
+  const verify = (status: string, asserted_by?: string) =>
+    verifyReceipt(makeReceipt({ settlement: { status, ...(asserted_by && { asserted_by }) } }), { jwks })
+  for (const witness of ['chain', 'facilitator', 'ledger']) expect(verify('settled', witness).ok).toBe(true)
+  for (const [status, witness] of [
+    ['reported', 'chain'],
+    ['not_found', 'reported'],
+    ['settled', 'nobody'],
+    ['failed', 'somebody'],
+  ] as const)
+    expect([verify(status, witness).ok, check(verify(status, witness), 'asserted_by')], status).toEqual([false, false])
+  expect(verify('reported', 'reported').does_not_prove.join()).toContain('only reported')
+  // Receipts issued before: they do not say who saw it, or call a reported payment settled.
+  expect(verify('settled').ok).toBe(true)
+  expect(verify('settled', 'reported')).toMatchObject({ ok: true })
+  expect(verify('settled', 'reported').does_not_prove.join()).toContain('only reported')
+})
+
 test('a receipt without a log entry verifies, unless the log is required', () => {
   const result = verifyReceipt(fresh, { jwks })
   expect(result.ok).toBe(true)

@@ -54,18 +54,39 @@ export function verifyReceipt(receipt: unknown, options: VerifyReceiptOptions): 
     for (const name of ['key', 'key_purpose', 'signature', 'prev_hash', 'checkpoint', 'inclusion']) {
       checks.push(skipped(name, 'The receipt is malformed.'))
     }
-    return { ok: false, checks, does_not_prove: doesNotProve(checks) }
+    return { ok: false, checks, does_not_prove: doesNotProve(checks, undefined) }
   }
   const signedContent = omit(receipt, 'signature', 'log')
   const checks = [
     passed('shape', `The receipt is a well-formed ${receipt.schema}.`),
     ...checkSignature(receipt.signature, signedContent, { jwks: options.jwks, purpose: 'receipt' }),
+    ...checkAssertion(receipt.settlement),
     checkPrevious(receipt, options.previous),
     ...checkLog(receipt, options),
     ...(options.opening === undefined ? [] : checkOpening(receipt, options.opening)),
   ]
   const required = ['shape', 'key', 'signature', ...(options.log?.required ? ['checkpoint', 'inclusion'] : [])]
-  return { ok: allChecksPass(checks, required), checks, does_not_prove: doesNotProve(checks) }
+  return { ok: allChecksPass(checks, required), checks, does_not_prove: doesNotProve(checks, receipt.settlement) }
+}
+
+/** Who can say each status of a settlement. Receipts issued before `reported` was a status call such a payment settled. */
+const ALL_WITNESSES = ['chain', 'facilitator', 'ledger', 'reported']
+const WITNESSES: Record<string, readonly string[]> = {
+  settled: ALL_WITNESSES,
+  reported: ['reported'],
+  not_found: ['chain'],
+}
+
+/** Whether the one who is said to have seen the payment could. Earlier receipts do not say who did. */
+function checkAssertion(settlement: unknown): Check[] {
+  if (!isJsonObject(settlement) || settlement.asserted_by === undefined) return []
+  const { status, asserted_by } = settlement
+  const witnesses = WITNESSES[String(status)] ?? ALL_WITNESSES
+  return [
+    witnesses.includes(String(asserted_by))
+      ? passed('asserted_by', `The settlement is '${status}' by the word of: ${asserted_by}.`)
+      : failed('asserted_by', `'${asserted_by}' cannot say that a settlement is '${status}'.`),
+  ]
 }
 
 function checkPrevious(receipt: JsonObject, previous: unknown): Check {
@@ -134,11 +155,14 @@ function checkWitnesses(note: unknown, witnesses: readonly WitnessKey[], quorum?
   return cosignatures.ok ? passed('witnesses', cosignatures.reason) : failed('witnesses', cosignatures.reason)
 }
 
-function doesNotProve(checks: readonly Check[]): string[] {
+function doesNotProve(checks: readonly Check[], settlement: unknown): string[] {
+  const isReported = isJsonObject(settlement) && settlement.asserted_by === 'reported'
   const hasPassed = (name: string) => checks.some((check) => check.name === name && check.ok === true)
   return [
     'That the output is correct or useful: the receipt contains its hash, not its quality.',
-    'That the settlement it names happened on chain: look up the transaction on the network.',
+    isReported
+      ? 'That the settlement it names happened: the payment was only reported, and the issuer did not see it.'
+      : 'That the settlement it names happened on chain: look up the transaction on the network.',
     'That the times, prices and decisions are true: the signature proves only who stated them.',
     'That the key set belongs to the issuer: get it from a place you trust.',
     ...(hasPassed('inclusion') ? [] : ['That the receipt is in the public log: its inclusion was not proven.']),

@@ -68,14 +68,15 @@ begin
     update overrides set used_by = null, used_at = null where used_by = restore_grants.run_id;
   end if;
   if ruling->>'preauth_id' is not null then
-    perform close_preauth_of(restore_grants.run_id, 'failed', 0, null, null, at);
+    perform close_preauth_of(restore_grants.run_id, 'failed', 0, null, null, 'ledger', at);
   end if;
 end $$;
 
--- Closes the pre-authorisation that a run took over. A run paid from a wallet has no transaction on the chain to verify.
-create or replace function close_preauth_of(for_run_id text, end_outcome text, charged bigint, paid_transaction text, receipt_ref text, at timestamptz) returns void language sql as $$
+-- Closes the pre-authorisation that a run took over; `asserted` is who says that the run was paid.
+create or replace function close_preauth_of(for_run_id text, end_outcome text, charged bigint, paid_transaction text, receipt_ref text, asserted text, at timestamptz) returns void language sql as $$
   update preauths set status = 'closed', closed_at = at, close_outcome = end_outcome, charged_micro = charged, late = at >= close_by,
-    transaction = paid_transaction, receipt_id = receipt_ref, verified_onchain = case when end_outcome = 'settled' and paid_transaction is not null then true end, ended_seq = nextval('decision_order')
+    transaction = paid_transaction, receipt_id = receipt_ref, verified_onchain = case when end_outcome = 'settled' and asserted = 'chain' then true end,
+    settlement_status = end_outcome, asserted_by = asserted, ended_seq = nextval('decision_order')
   where run_id = for_run_id and taken_by_run and status in ('in_use', 'escalated')
 $$;
 
@@ -252,10 +253,20 @@ begin
   return preauth->'policy_results';
 end $$;
 
+-- How many other pre-authorisations a transaction has closed with transfers of this amount. A transfer is one payment of a tenant. What
+-- another tenant has reported does not count: it may not have been that tenant's payment. One transaction may pay several
+-- merchants, so pre-authorisations for another address are not counted.
+create or replace function closed_by_transaction(preauth preauths, paid_transaction text, charged bigint) returns bigint language sql stable as $$
+  select count(*) from preauths other where other.transaction = paid_transaction and other.charged_micro = charged and other.verified_onchain
+    and other.id <> preauth.id and other.tenant_id = preauth.tenant_id and coalesce(other.payer = preauth.payer, true)
+    and coalesce(lower(other.merchant->>'pay_to') = lower(preauth.merchant->>'pay_to'), true)
+$$;
+
 -- Closes a pre-authorisation; closing it again is refused.
--- input: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, receipt, audit, events[]}
--- matching: the number of transfers of the transaction that match; each can close one pre-authorisation. One transaction
--- may pay several merchants, so pre-authorisations for another address are not counted.
+-- input: {preauth_id, tenant_id, at, outcome, charged_micro, transaction?, verified_onchain?, matching?, settlement_status, asserted_by, check_at?,
+--   receipt, receipt_salt?, audit, events[]}
+-- matching: the number of transfers of the transaction that match; each can close one pre-authorisation.
+-- check_at: when the chain is asked again about a payment that nobody but the tenant has seen.
 create or replace function close_preauth(input jsonb) returns jsonb language plpgsql as $$
 declare
   preauth preauths;
@@ -272,22 +283,41 @@ begin
   if charged > preauth.amount_micro then
     perform refuse(409, 'above_reserved');
   end if;
-  -- A transfer is one payment of a tenant. What another tenant has reported does not count: it may not have been that tenant's payment.
-  if (input->>'matching')::int <= (
-    select count(*) from preauths other where other.transaction = input->>'transaction' and other.charged_micro = charged and other.verified_onchain
-      and other.tenant_id = preauth.tenant_id and coalesce(other.payer = preauth.payer, true)
-      and coalesce(lower(other.merchant->>'pay_to') = lower(preauth.merchant->>'pay_to'), true)
-  ) then
+  if (input->>'matching')::int <= closed_by_transaction(preauth, input->>'transaction', charged) then
     perform refuse(409, 'transaction_used');
   end if;
   perform settle_holds(array[preauth.holds], array[input->>'outcome' = 'settled'], array[charged]);
   update preauths set holds = '[]', status = 'closed', closed_at = at, close_outcome = input->>'outcome', charged_micro = charged, late = at >= preauth.close_by,
-    transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', receipt_salt = input->>'receipt_salt', ended_seq = nextval('decision_order')
+    transaction = input->>'transaction', verified_onchain = (input->>'verified_onchain')::boolean, receipt_id = input#>>'{receipt,id}', receipt_salt = input->>'receipt_salt',
+    settlement_status = input->>'settlement_status', asserted_by = input->>'asserted_by', settlement_check_at = (input->>'check_at')::timestamptz, ended_seq = nextval('decision_order')
   where id = preauth.id;
   perform issue_receipt(input->'receipt');
   perform audit_event(input->'audit');
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;
   return jsonb_build_object('charged', charged::text, 'released', (preauth.amount_micro - charged)::text, 'late', at >= preauth.close_by);
+end $$;
+
+-- What the chain shows of a reported close, once: the payment, or that there is none. The amount stays counted either way: the tenant
+-- said that it was spent, and to count less would let whoever spends report a payment that nobody can find, and spend again.
+-- input: {preauth_id, settlement_status, reason?, matching?, receipt, audit, events[]}
+create or replace function correct_close(input jsonb) returns jsonb language plpgsql as $$
+declare
+  preauth preauths;
+begin
+  select * into strict preauth from preauths where id = input->>'preauth_id' for update;
+  if preauth.settlement_status <> 'reported' then
+    return jsonb_build_object('corrected', false);
+  end if;
+  if (input->>'matching')::int <= closed_by_transaction(preauth, preauth.transaction, preauth.charged_micro) then
+    perform refuse(409, 'transaction_used');
+  end if;
+  update preauths set settlement_status = input->>'settlement_status', asserted_by = 'chain', verified_onchain = input->>'settlement_status' = 'settled',
+    correction_receipt_id = input#>>'{receipt,id}', correction_reason = input->>'reason', settlement_check_at = null
+  where id = preauth.id;
+  perform issue_receipt(input->'receipt');
+  perform audit_event(input->'audit');
+  perform emit_event(event) from jsonb_array_elements(input->'events') as event;
+  return jsonb_build_object('corrected', true);
 end $$;
 
 -- A pre-authorisation that was not closed in time. Its hold stays counted, because it is not known whether the money moved.

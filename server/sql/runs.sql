@@ -186,7 +186,7 @@ begin
   perform end_in_wallets(ended, items, true);
   perform write_ledger(ended, items, 'posted');
   perform settle_holds(array_agg(run.holds), array_agg(true), array_agg(run.price_micro)) from unnest(ended) as run where run.holds <> '[]';
-  perform close_preauth_of(run.id, 'settled', run.price_micro, item->>'transaction', item#>>'{receipt,id}', (item->>'at')::timestamptz)
+  perform close_preauth_of(run.id, 'settled', run.price_micro, item->>'transaction', item#>>'{receipt,id}', (item#>>'{receipt,body}')::jsonb#>>'{settlement,asserted_by}', (item->>'at')::timestamptz)
   from unnest(ended) as run join unnest(items) as item on item->>'run_id' = run.id where run.grants->>'preauth_id' is not null;
   perform write_memory(item->'memory') from unnest(items) as item where item->'memory' <> 'null';
   perform write_journal(ended, items, 'completed');

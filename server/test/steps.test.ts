@@ -23,14 +23,7 @@ const definitions = (
   .filter(isStep)
 
 /** Steps whose input has no schema yet. Do not add to this list. */
-const untypedStepNames = [
-  'close_preauth',
-  'escalate_preauth',
-  'expire_approval',
-  'open_preauth',
-  'record_refusal',
-  'resolve_approval',
-]
+const untypedStepNames = ['expire_approval', 'open_preauth', 'record_refusal', 'resolve_approval']
 
 /** Values that a step stores whole in the journal, where the sequencer reads them. */
 const journaled: Record<string, string[]> = {
@@ -90,6 +83,22 @@ const GRANTS = [
   `insert into preauths (id, tenant_id, run_id, status, agent_id, merchant_id, merchant, amount_micro, asset, network, action_hash, policy_results, ttl_seconds, asked_by, created_at, expires_at)
    values ('pa_1', 'ten_1', 'run_1', 'open', 'agent_1', 'mer_1', '{}', 50, 'a', 'n', 'action_1', '[]', 60, 'k', now(), '2100-01-01')`,
 ]
+const WITH_TENANT = { 'receipt.tenant_id': 'ten_1', 'audit.tenant_id': 'ten_1', 'events.0.tenant_id': 'ten_1' }
+const CLOSABLE = [...GRANTS, `update preauths set close_by = '2100-01-01', settlement_status = 'settled'`]
+const CLOSE = {
+  ...WITH_TENANT,
+  preauth_id: 'pa_1',
+  tenant_id: 'ten_1',
+  outcome: 'settled',
+  charged_micro: '50',
+  matching: 1,
+}
+const REPORTED = [
+  ...GRANTS,
+  `update preauths set status = 'closed', closed_at = now(), close_outcome = 'settled', charged_micro = 50, settlement_status = 'reported'`,
+]
+const CORRECTION = { ...WITH_TENANT, preauth_id: 'pa_1', matching: 1 }
+const ESCALATION = { preauth_id: 'pa_1', 'audit.tenant_id': 'ten_1', 'events.0.tenant_id': 'ten_1' }
 const BUDGET = `insert into limit_definitions (scope, tenant_id, limit_micro, enforced, thresholds_micro, subject) values ('budget:1', 'ten_1', 100, false, '{40}', '{}')`
 const entriesOf = (amount: number): Json => [
   { account: `from-${amount}`, amount_micro: amount },
@@ -114,6 +123,21 @@ const cases: Record<string, Case[]> = {
   finish_delivery: [
     { prepare: DELIVERY, input: { id: 'dlv_1', claim: 'worker', ok: true } },
     { prepare: DELIVERY, input: { id: 'dlv_1', claim: 'worker', ok: false } },
+  ],
+  close_preauth: [
+    { prepare: CLOSABLE, input: CLOSE },
+    { prepare: CLOSABLE, input: { ...CLOSE, matching: 0 }, refusal: 'transaction_used' },
+    { prepare: GRANTS, input: { ...CLOSE, charged_micro: '51' }, refusal: 'above_reserved' },
+    { prepare: [], input: CLOSE, refusal: 'no_preauth' },
+  ],
+  correct_close: [
+    { prepare: REPORTED, input: CORRECTION },
+    { prepare: REPORTED, input: { ...CORRECTION, matching: 0 }, refusal: 'transaction_used' },
+    { prepare: CLOSABLE, input: { preauth_id: 'pa_1' } },
+  ],
+  escalate_preauth: [
+    { prepare: [...GRANTS, `update preauths set close_by = '2000-01-01'`], input: ESCALATION },
+    { prepare: [...GRANTS, `update preauths set status = 'rejected'`], input: ESCALATION },
   ],
   note_unknown: [
     { prepare: OPEN_RUN({ state: 'settling' }), input: { run_id: 'run_1', 'event.tenant_id': 'ten_1' } },

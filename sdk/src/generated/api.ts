@@ -3586,6 +3586,7 @@ export interface components {
             closed: {
                 [key: string]: unknown;
             } | null;
+            settlement: components["schemas"]["PreauthSettlement"] | null;
         };
         /** @description Without an amount, all of what was authorised was charged. What was not charged is released. */
         PreauthClose: {
@@ -3605,12 +3606,14 @@ export interface components {
             run_id: string;
             /** @enum {string} */
             status: "closed";
-            outcome: "settled" | "failed" | "voided";
+            /** @description reported: `settled` was said, and nobody but the tenant has seen the payment. */
+            outcome: "settled" | "reported" | "failed" | "voided";
             charged: string;
             released: string;
             late: boolean;
             verified_onchain: boolean | null;
             transaction: string | null;
+            settlement: components["schemas"]["PreauthSettlement"];
             evidence: {
                 [key: string]: unknown;
             } | null;
@@ -3676,6 +3679,15 @@ export interface components {
             }[];
         } & {
             [key: string]: unknown;
+        };
+        PreauthSettlement: {
+            status: ("settled" | "reported" | "failed" | "voided" | "not_found") | null;
+            asserted_by: ("chain" | "facilitator" | "ledger" | "reported") | null;
+            transaction: string | null;
+            /** @description What was counted as spent, in atomic units. */
+            amount: string;
+            reason: string | null;
+            receipt_url: string | null;
         };
         PreauthsResponse: {
             preauths: components["schemas"]["Preauth"][];
@@ -3924,7 +3936,7 @@ export interface components {
             loops: components["schemas"]["Loop"][];
             count: number;
         };
-        /** @description Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. */
+        /** @description Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. `spent` is what is counted as spent; `reported` is the part of it that nobody but the tenant has seen, or that the chain does not show. */
         RemainingStatement: {
             /** @enum {string} */
             schema: "mandate-remaining/v1";
@@ -3941,10 +3953,12 @@ export interface components {
             spent: string | null;
             reserved: string | null;
             remaining: string | null;
+            reported: string | null;
             limit_usdc: number | null;
             spent_usdc: number | null;
             reserved_usdc: number | null;
             remaining_usdc: number | null;
+            reported_usdc: number | null;
             occurrences: {
                 limit: number;
                 used: number;
@@ -5085,6 +5099,7 @@ export type PreauthClosed = components['schemas']['PreauthClosed'];
 export type PreauthCreate = components['schemas']['PreauthCreate'];
 export type PreauthCreated = components['schemas']['PreauthCreated'];
 export type PreauthRejected = components['schemas']['PreauthRejected'];
+export type PreauthSettlement = components['schemas']['PreauthSettlement'];
 export type PreauthsResponse = components['schemas']['PreauthsResponse'];
 export type PredictiveAlert = components['schemas']['PredictiveAlert'];
 export type PredictiveAlertCreate = components['schemas']['PredictiveAlertCreate'];
@@ -13967,7 +13982,7 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-            /** @description Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. */
+            /** @description Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. `spent` is what is counted as spent; `reported` is the part of it that nobody but the tenant has seen, or that the chain does not show. */
             200: {
                 headers: {
                     [name: string]: unknown;

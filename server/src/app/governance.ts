@@ -1,4 +1,4 @@
-import { approvalsDue, preauthsDue } from '../modules/governance/due-work.ts'
+import { approvalsDue, preauthsDue, reportedClosesDue } from '../modules/governance/due-work.ts'
 import { governanceRoutes } from '../modules/governance/governance.routes.ts'
 import { createGovernance } from '../modules/governance/governance.ts'
 import type { Alerts } from '../modules/insights/alerts.ts'
@@ -49,6 +49,8 @@ export function composeGovernance(context: AppContext, parts: GovernanceParts) {
     },
     start() {
       jobs.everyDue('orphaned-preauths', preauthsDue, () => governance.sweepOrphanedPreauths())
+      // Without a chain there is nobody to ask; the checks wait until one is configured.
+      if (chain.reader) jobs.everyDue('reported-closes', reportedClosesDue, () => governance.sweepReportedCloses())
       jobs.everyDue('expired-approvals', approvalsDue, () => governance.sweepExpiredApprovals())
     },
   }

@@ -4,5 +4,10 @@ export const nullable = <T extends TSchema>(schema: T) => Type.Union([schema, Ty
 export const nullableText = nullable(Type.String())
 export const nullableNumber = nullable(Type.Number())
 export const timestamp = Type.String({ format: 'date-time' })
-export const oneOf = <const T extends readonly string[]>(values: T) =>
-  Type.Unsafe<T[number]>(Type.Union(values.map((value) => Type.Literal(value))))
+export const oneOf = <const T extends readonly string[]>(values: T, options: { description?: string } = {}) =>
+  Type.Unsafe<T[number]>(
+    Type.Union(
+      values.map((value) => Type.Literal(value)),
+      options,
+    ),
+  )

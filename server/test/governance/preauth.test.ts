@@ -69,7 +69,7 @@ test('a reported transaction is checked on the chain: a found payment closes the
     outcome: 'settled',
     transaction: `0x${'12'.repeat(32)}`,
   })
-  expect(notFound.body).toMatchObject({ verified_onchain: false })
+  expect([notFound.status, notFound.body.code]).toEqual([409, 'conflict'])
   expect(
     (await close(tenant, { preauth_id: await make(0.02), outcome: 'settled', transaction: 'not-a-hash' })).status,
   ).toBe(400)
@@ -169,9 +169,8 @@ describe('create and close', () => {
     expect(verifyReceipt(closeResponse.body.receipt, { jwks })).toMatchObject({ ok: true })
     expect(closeResponse.body.receipt).toMatchObject({
       kind: 'preauth',
-      charged: true,
       governance: { preauth_id: createResponse.body.preauth_id },
-      settlement: { amount: '3500000' },
+      settlement: { amount: '3500000', status: 'reported', asserted_by: 'reported' },
     })
     expect(await budgetFigures(tenant)).toEqual([3.5, 0, 4.5])
     expect((await close(tenant, { preauth_id: createResponse.body.preauth_id, outcome: 'voided' })).status).toBe(409)
@@ -179,7 +178,7 @@ describe('create and close', () => {
     expect(read.body).toMatchObject({
       status: 'closed',
       token: null,
-      closed: { outcome: 'settled', charged: '3500000', late: false, verified_onchain: null },
+      closed: { outcome: 'reported', charged: '3500000', late: false, verified_onchain: null },
     })
     expect((await world.get('/api/runs?action=pre-auth', tenant.headers)).body.runs).toMatchObject([
       { run_id: createResponse.body.run_id, outcome: 'completed', receipt_url: closeResponse.body.receipt_url },
@@ -590,7 +589,7 @@ test('concurrent closes and escalations end a pre-authorisation and its hold onc
   expect(answers.filter(({ status }) => status === 200)).toHaveLength(10)
   expect(answers.filter(({ status }) => status === 409)).toHaveLength(10)
   for (const { body } of answers.filter(({ status }) => status === 200)) expect(body.late).toBe(true)
-  const settled = answers.filter(({ body }) => body.outcome === 'settled').length
+  const settled = answers.filter(({ body }) => body.outcome === 'reported').length
   expect(await budgetFigures(tenant)).toEqual([settled, 0, 100 - settled])
   expect(await counterFaults(world)).toEqual([])
 })

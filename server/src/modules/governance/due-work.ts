@@ -5,6 +5,9 @@ import type { DueCondition } from '../../platform/jobs.ts'
 export const preauthsDue: DueCondition = (now) =>
   sql`exists (select 1 from preauths where status in ('open', 'in_use') and close_by <= ${now})`
 
+export const reportedClosesDue: DueCondition = (now) =>
+  sql`exists (select 1 from preauths where settlement_check_at <= ${now})`
+
 export const approvalsDue: DueCondition = (now) => sql`exists (
   select 1 from approvals
   where status <> 'rejected' and consumed_by is null and lapsed_at is null and expires_at <= ${now})`

@@ -31,6 +31,7 @@ import { createMandates } from './mandates/mandates.ts'
 import { createClosePreauth } from './preauths/close-preauth.ts'
 import { createOrphanSweep, type RaiseAlert } from './preauths/orphaned-preauths.ts'
 import { createPreauths } from './preauths/preauths.ts'
+import { createSweepReportedCloses } from './preauths/reported-closes.ts'
 import { createPolicies } from './rules/policies.ts'
 import { createRulesCache } from './rules/rules-cache.ts'
 import { createSimulate } from './rules/simulate.ts'
@@ -115,6 +116,7 @@ export function createGovernance(deps: GovernanceDeps) {
     },
 
     sweepOrphanedPreauths: createOrphanSweep(deps),
+    sweepReportedCloses: createSweepReportedCloses(deps),
     pruneEndedLimits: () =>
       pruneEndedLimits(deps.db, new Date(deps.clock.now().getTime() - ENDED_LIMITS_MS), PRUNE_BATCH),
     readSettledMicro: (payer: string) => readSettledMicro(deps.db, payer),

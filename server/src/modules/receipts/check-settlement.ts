@@ -8,12 +8,19 @@ export type FindTransfers = (transaction: `0x${string}`) => Promise<readonly Tra
 
 type Members = Record<string, unknown>
 
+// A reported payment, and one that the chain does not show, are not looked up.
+const NOT_ON_CHAIN = ['reported', 'not_found']
 const NAME = 'settlement'
 const DEADLINE_MS = 5_000
 
 /** Checks that the payment a receipt names is on the chain. Without a reachable chain the check is skipped. */
 export async function checkSettlement(findTransfers: FindTransfers | undefined, settlement: unknown): Promise<Check> {
   const claim = readSettlement(settlement)
+  if (claim && NOT_ON_CHAIN.includes(String(claim.members.status)))
+    return skippedCheck(
+      NAME,
+      `The receipt calls the payment '${claim.members.status}': it does not say that the chain shows it.`,
+    )
   if (!claim) return skippedCheck(NAME, 'The receipt names no transaction on a chain.')
   if (!findTransfers) return skippedCheck(NAME, 'This service has no chain configured.')
   let transfers: readonly Transfer[] | null

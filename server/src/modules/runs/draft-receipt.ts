@@ -21,10 +21,10 @@ export const settlementSummary = (unit: PaidUnit, status: string, transaction: s
 export type AssertedBy = 'chain' | 'facilitator' | 'ledger'
 
 /** The settlement in a public receipt: the id of a wallet is for its tenant alone. */
-export const receiptSettlement = (settlement: SettlementSummary, assertedBy?: AssertedBy) => ({
+export const receiptSettlement = (settlement: SettlementSummary, assertedBy: AssertedBy) => ({
   ...settlement,
   payer: settlement.method === 'wallet' ? 'wallet' : settlement.payer,
-  ...(assertedBy && { asserted_by: assertedBy }),
+  asserted_by: assertedBy,
 })
 
 export type SettlementSummary = ReturnType<typeof settlementSummary>

@@ -111,13 +111,15 @@ function buildRunCompletion(
 export function buildFailure(deps: RunDeps, unit: PaidUnit, failure: Failure) {
   const at = deps.clock.now().toISOString()
   const settlement = settlementSummary(unit, 'failed', null)
+  // A payment that was never sent is void in our ledger; of one that was sent, those who settle it say that it failed.
+  const assertedBy = settlement.method === 'x402' && failure.stage === 'settle' ? deps.payments.assertedBy : 'ledger'
   const signed = deps.receipts.sign({
     ...draftReceipt(unit, deps.ids.next('rcpt'), at),
     kind: 'failure',
     charged: false,
     output_hash: null,
     verification: null,
-    settlement: { ...receiptSettlement(settlement), reason: failure.reason },
+    settlement: { ...receiptSettlement(settlement, assertedBy), reason: failure.reason },
   })
   const retryHint = settlement.method === 'wallet' ? 'send the request again' : 'sign a new payment'
   const answer = textAroundReceipt({

@@ -830,6 +830,12 @@ export type Preauths = {
   team: string | null
   tags: unknown
   named_mandate_id: string | null
+  settlement_status: string | null
+  asserted_by: string | null
+  correction_receipt_id: string | null
+  correction_reason: string | null
+  settlement_checks: Generated<number>
+  settlement_check_at: Date | null
 }
 
 export type Receipts = {

@@ -69,7 +69,7 @@ export const MandatesResponse = Type.Object(
   { title: 'MandatesResponse' },
 )
 
-const amounts = ['limit', 'spent', 'reserved', 'remaining']
+const amounts = ['limit', 'spent', 'reserved', 'remaining', 'reported']
 
 export const RemainingStatement = Type.Object(
   {
@@ -91,6 +91,6 @@ export const RemainingStatement = Type.Object(
   {
     title: 'RemainingStatement',
     description:
-      'Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`.',
+      'Signed over its canonical bytes (RFC 8785) without `signature`, by the key of the public key set whose purpose is `statement`. `spent` is what is counted as spent; `reported` is the part of it that nobody but the tenant has seen, or that the chain does not show.',
   },
 )

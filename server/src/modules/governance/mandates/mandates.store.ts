@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import type { MandateRow } from '../grants/grants.store.ts'
 
@@ -30,3 +31,12 @@ export const revokeMandate = (tx: Tx, tenantId: string, id: string, at: Date): P
     .where('status', '=', 'active')
     .returningAll()
     .executeTakeFirst()
+
+/** What was counted under a mandate for payments that nobody but the tenant has seen, or that the chain does not show. */
+export async function readReportedMicro(tx: Tx, tenantId: string, mandateId: string): Promise<bigint> {
+  const { rows } = await sql<{ micro: bigint }>`
+    select coalesce(sum(charged_micro), 0)::bigint as micro from preauths
+    where mandate_id = ${mandateId} and tenant_id = ${tenantId} and settlement_status in ('reported', 'not_found')
+  `.execute(tx)
+  return rows[0]!.micro
+}

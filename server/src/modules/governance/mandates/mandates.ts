@@ -17,7 +17,7 @@ import { lockRules, requireRoomForMandate } from '../rules/rule-limits.ts'
 import { readKeys } from '../rules/rules-cache.store.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import { checkMandateConstraints, type MandateConstraint, mandateLimits } from './evaluate-mandate.ts'
-import { insertMandate, listMandates, revokeMandate } from './mandates.store.ts'
+import { insertMandate, listMandates, readReportedMicro, revokeMandate } from './mandates.store.ts'
 
 export type MandatesDeps = {
   db: Db
@@ -168,6 +168,7 @@ export function createMandates(deps: MandatesDeps) {
         expires_at: row.expires_at.toISOString(),
         currency: 'USDC',
         ...toAmountFields(budget?.state),
+        ...toReportedFields(budget && (await readReportedMicro(deps.db, tenant.tenantId, id))),
         occurrences: occurrences
           ? {
               limit: Number(occurrences.limit.limitMicro),
@@ -207,6 +208,12 @@ function toAmountFields(state: CounterState | undefined) {
   return Object.fromEntries(entries) as Record<keyof typeof amountsMicro, string | null> &
     Record<`${keyof typeof amountsMicro}_usdc`, number | null>
 }
+
+/** The part of `spent` that nobody but the tenant has seen: the statement does not say that this money moved. */
+const toReportedFields = (micro: bigint | undefined) => ({
+  reported: micro?.toString() ?? null,
+  reported_usdc: micro === undefined ? null : usdcFromMicro(micro),
+})
 
 function currentStatus(row: MandateRow, now: Date): string {
   if (row.status === 'revoked') return 'revoked'

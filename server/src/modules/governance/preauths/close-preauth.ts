@@ -10,7 +10,7 @@ import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { conflict, invalid, notFound } from '../../../platform/problem.ts'
 import type { ChainReader, Hex } from '../../payments/facilitator.ts'
 import type { Receipts } from '../../receipts/receipts.ts'
-import { closePreauthStep } from '../governance.steps.ts'
+import { type ClosePreauthItem, closePreauthStep, type settlementStatuses } from '../governance.steps.ts'
 import { findPreauth, type PreauthRow } from '../grants/grants.store.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
 import { policyIds } from '../rules/rule-result.ts'
@@ -24,10 +24,13 @@ export type CloseDeps = {
   keys: Pick<Keys, 'signer'>
   idempotency: Idempotency
   receipts: Pick<Receipts, 'sign' | 'findPayerOwner'>
-  /** Absent when no chain is configured: a reported transaction is then recorded as unverified. */
+  /** Absent when no chain is configured: a close is then recorded as reported. */
   chain: ChainReader | undefined
   network: string
 }
+
+/** The chain is asked again about a reported payment after this time, then after twice as long each time. */
+export const FIRST_CHECK_MS = 60_000
 
 export type CloseInput = {
   preauth_id?: string
@@ -163,6 +166,8 @@ async function isPayerOf(deps: Pick<CloseDeps, 'receipts'>, row: PreauthRow, fro
 function findContradiction(row: PreauthRow, report: Report, evidence: ChainEvidence): string | undefined {
   if (report.chargedMicro > row.amount_micro)
     return `${usdcFromMicro(report.chargedMicro)} USDC is more than the ${usdcFromMicro(row.amount_micro)} that were authorised.`
+  if (evidence?.transactionFound === false && report.outcome === 'settled')
+    return 'The chain does not know this transaction. Close again once it is mined; the payment is then checked.'
   if (!evidence?.transactionFound) return undefined
   const isPaid = evidence.transfers.some((transfer) => transfer.value === report.chargedMicro)
   if (report.outcome === 'settled' && !isPaid)
@@ -192,34 +197,45 @@ export async function closePreauth(
   // Without a request there is nothing to hide.
   const salt = row.request_hash === null ? null : deps.ids.salt()
   const payer = evidence?.transfers.find((transfer) => transfer.value === chargedMicro)?.from.toLowerCase() ?? row.payer
-  const draft = draftReceipt(deps, row, report, verified, at)
-  const receipt = deps.receipts.sign({ ...draft, settlement: { ...draft.settlement, payer }, salt })
+  const seen = whoSaw(report, verified)
+  const draft = draftReceipt(row, { ...report, ...seen, payer }, at)
+  const receipt = deps.receipts.sign({
+    ...draft,
+    receipt_id: deps.ids.next('rcpt'),
+    verification: { verified_onchain: verified, late: at >= row.close_by! },
+    salt,
+  })
   const eventData = {
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
-    outcome,
+    outcome: seen.status,
+    asserted_by: seen.assertedBy,
     charged: chargedMicro.toString(),
     transaction,
     verified_onchain: verified,
     receipt_id: receipt.row.id,
   }
-  const event = (type: string, data: unknown) => ({
+  const event = (type: string, data: Record<string, unknown>) => ({
     id: deps.ids.next('evt'),
     tenant_id: row.tenant_id,
     type,
     data,
     created_at: at.toISOString(),
   })
-  const item = {
+  const canBeChecked = transaction !== null && row.network === deps.network
+  const item: ClosePreauthItem = {
     preauth_id: row.id,
     tenant_id: row.tenant_id,
     at: at.toISOString(),
     outcome,
-    charged_micro: chargedMicro,
+    charged_micro: chargedMicro.toString(),
     transaction,
     verified_onchain: verified,
     matching: matchingCount,
+    settlement_status: seen.status,
+    asserted_by: seen.assertedBy,
+    check_at: seen.status === 'reported' && canBeChecked ? new Date(at.getTime() + FIRST_CHECK_MS).toISOString() : null,
     receipt: receipt.row,
     receipt_salt: salt,
     audit: {
@@ -229,7 +245,7 @@ export async function closePreauth(
       occurred_at: at.toISOString(),
       actor,
       subject: row.id,
-      decision: outcome,
+      decision: seen.status,
       policy_ids: policyIds(row.policy_results as RuleResult[]),
       input_hash: row.action_hash,
       data: { ...eventData, ...(report.receipt !== undefined && { evidence_hash: hashJson(report.receipt) }) },
@@ -247,10 +263,18 @@ export async function closePreauth(
         preauth_id: row.id,
         run_id: row.run_id,
         status: 'closed',
-        outcome,
+        outcome: seen.status,
         ...closeResult,
         verified_onchain: verified,
         transaction,
+        settlement: {
+          status: seen.status,
+          asserted_by: seen.assertedBy,
+          transaction,
+          amount: chargedMicro.toString(),
+          reason: null,
+          receipt_url: `/api/receipts/${receipt.row.id}`,
+        },
         evidence: salt === null ? null : receipt.evidence,
         receipt_url: `/api/receipts/${receipt.row.id}`,
         receipt: receipt.receipt,
@@ -266,14 +290,29 @@ export async function closePreauth(
   }
 }
 
-const draftReceipt = (
-  deps: Pick<CloseDeps, 'ids'>,
-  row: PreauthRow,
-  { chargedMicro, transaction, outcome }: Report,
+/** What a close may state: that the payment was seen on the chain, or what its tenant reported. */
+function whoSaw(
+  { outcome }: Pick<Report, 'outcome'>,
   verified: boolean | null,
+): { status: 'settled' | 'reported' | 'failed' | 'voided'; assertedBy: 'chain' | 'reported' } {
+  if (outcome !== 'settled') return { status: outcome, assertedBy: 'reported' }
+  return verified ? { status: 'settled', assertedBy: 'chain' } : { status: 'reported', assertedBy: 'reported' }
+}
+
+type Statement = {
+  status: (typeof settlementStatuses)[number]
+  assertedBy: 'chain' | 'reported'
+  chargedMicro: bigint
+  transaction: string | null
+  payer: string | null
+}
+
+/** The receipt of a close. It says that money moved, or that none did, only when somebody saw it or the tenant reported none. */
+export const draftReceipt = (
+  row: PreauthRow,
+  { status, assertedBy, chargedMicro, transaction, payer }: Statement,
   at: Date,
 ) => ({
-  receipt_id: deps.ids.next('rcpt'),
   run_id: row.run_id,
   loop_id: null,
   issued_at: at.toISOString(),
@@ -297,18 +336,18 @@ const draftReceipt = (
   request_hash: row.request_hash,
   input_hash: null,
   output_hash: null,
-  verification: { verified_onchain: verified, late: at >= row.close_by! },
   settlement: {
-    status: outcome,
+    status,
     transaction,
     network: row.network,
     asset: row.asset,
     pay_to: (row.merchant as { pay_to?: string }).pay_to ?? null,
     amount: chargedMicro.toString(),
-    asserted_by: verified ? 'chain' : 'reported',
+    payer,
+    asserted_by: assertedBy,
   },
   prev_hash: null,
-  charged: chargedMicro > 0n,
+  ...(status !== 'reported' && { charged: status === 'settled' && chargedMicro > 0n }),
   tenant_id: row.tenant_id,
   payer: null,
 })

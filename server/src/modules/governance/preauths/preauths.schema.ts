@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { ErrorResponse } from '../../../platform/http-openapi.ts'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
 import { nullable, oneOf } from '../../../platform/schema.ts'
+import { assertedBy, settlementStatuses } from '../governance.steps.ts'
 import { Id, IdempotencyKey, openObject } from '../schema-helpers.ts'
 
 const Atomic = Type.String({
@@ -51,6 +52,23 @@ export const PreauthCreate = Type.Object(
   { title: 'PreauthCreate', additionalProperties: false },
 )
 
+const PreauthSettlement = Type.Object(
+  {
+    status: nullable(
+      oneOf(settlementStatuses, {
+        description:
+          'settled: the payment was seen. reported: nobody but the tenant has seen it; the chain is asked again if a transaction was named. not_found: the chain does not show it. What was counted stays counted.',
+      }),
+    ),
+    asserted_by: nullable(oneOf(assertedBy, { description: 'Who says so.' })),
+    transaction: nullable(Type.String()),
+    amount: Type.String({ description: 'What was counted as spent, in atomic units.' }),
+    reason: nullable(Type.String({ description: 'Why it was corrected.' })),
+    receipt_url: nullable(Type.String({ description: 'The latest receipt.' })),
+  },
+  { title: 'PreauthSettlement' },
+)
+
 export const Preauth = Type.Object(
   {
     preauth_id: Type.String(),
@@ -85,7 +103,12 @@ export const Preauth = Type.Object(
     expires_at: nullable(Type.String()),
     close_by: nullable(Type.String()),
     escalated_at: nullable(Type.String()),
-    closed: nullable(openObject('What came of it.')),
+    closed: nullable(
+      openObject(
+        'What came of it. `outcome` is `reported` when nobody but the tenant has seen the payment; `receipts` has the receipt of the close and the one that settled or corrected it.',
+      ),
+    ),
+    settlement: nullable(PreauthSettlement),
   },
   { title: 'Preauth' },
 )
@@ -143,12 +166,15 @@ export const PreauthClosed = Type.Object(
     preauth_id: Type.String(),
     run_id: Type.String(),
     status: Type.Literal('closed'),
-    outcome: oneOf(['settled', 'failed', 'voided']),
+    outcome: oneOf(['settled', 'reported', 'failed', 'voided'], {
+      description: 'reported: `settled` was said, and nobody but the tenant has seen the payment.',
+    }),
     charged: Type.String(),
     released: Type.String(),
     late: Type.Boolean(),
     verified_onchain: nullable(Type.Boolean({ description: 'null: no chain was queried, or none could be.' })),
     transaction: nullable(Type.String()),
+    settlement: PreauthSettlement,
     evidence: nullable(openObject('The hashes of the receipt and the salt that opens them; null when it has none.')),
     receipt_url: Type.String(),
     receipt: openObject('The signed receipt.'),

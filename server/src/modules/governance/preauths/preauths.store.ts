@@ -1,3 +1,4 @@
+import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import type { PreauthRow } from '../grants/grants.store.ts'
 
@@ -30,3 +31,23 @@ export const recordReportedTransaction = (tx: Tx, id: string, transaction: strin
     .where('id', '=', id)
     .where('status', 'in', ['open', 'escalated'])
     .execute()
+
+/** Reported closes whose check is due. The next one is set first, so that another process does not ask at the same time. */
+export async function claimReportedCloses(
+  tx: Tx,
+  { now, limit, firstMs, longestMs }: { now: Date; limit: number; firstMs: number; longestMs: number },
+): Promise<PreauthRow[]> {
+  const { rows } = await sql<PreauthRow>`
+    update preauths set settlement_checks = settlement_checks + 1,
+      settlement_check_at = ${now}::timestamptz + least(${firstMs} * 2 ^ least(settlement_checks + 1, 20), ${longestMs}) * interval '1 millisecond'
+    where id in (
+      select id from preauths where settlement_check_at <= ${now} order by settlement_check_at limit ${limit} for update skip locked)
+    returning *
+  `.execute(tx)
+  return rows
+}
+
+export async function findReceiptHash(tx: Tx, id: string): Promise<string> {
+  const { hash } = await tx.selectFrom('receipts').select('hash').where('id', '=', id).executeTakeFirstOrThrow()
+  return hash
+}

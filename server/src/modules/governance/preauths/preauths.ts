@@ -333,7 +333,7 @@ function toPreauthRecord(
         ? null
         : {
             at: row.closed_at.toISOString(),
-            outcome: row.close_outcome,
+            outcome: row.settlement_status,
             charged: row.charged_micro!.toString(),
             released: (row.amount_micro - row.charged_micro!).toString(),
             late: row.late,
@@ -341,7 +341,25 @@ function toPreauthRecord(
             verified_onchain: row.verified_onchain,
             evidence: closeEvidence(row),
             receipt_url: row.receipt_id === null ? null : `/api/receipts/${row.receipt_id}`,
+            receipts: [row.receipt_id, row.correction_receipt_id].flatMap((id) =>
+              id === null ? [] : [`/api/receipts/${id}`],
+            ),
           },
+    settlement: toSettlement(row),
+  }
+}
+
+/** What is known of the payment, and who says so. The receipt is the latest one. */
+function toSettlement(row: PreauthRow) {
+  if (row.closed_at === null) return null
+  const receiptId = row.correction_receipt_id ?? row.receipt_id
+  return {
+    status: row.settlement_status,
+    asserted_by: row.asserted_by,
+    transaction: row.transaction,
+    amount: row.charged_micro!.toString(),
+    reason: row.correction_reason,
+    receipt_url: receiptId === null ? null : `/api/receipts/${receiptId}`,
   }
 }
 

@@ -1,0 +1,129 @@
+import { callStepWithLocks, StepRefused } from '../../../platform/batch.ts'
+import type { Log } from '../../../platform/log.ts'
+import { usdcFromMicro } from '../../../platform/money.ts'
+import { correctCloseStep } from '../governance.steps.ts'
+import type { PreauthRow } from '../grants/grants.store.ts'
+import { type CloseDeps, draftReceipt, FIRST_CHECK_MS, readChainEvidence } from './close-preauth.ts'
+import type { RaiseAlert } from './orphaned-preauths.ts'
+import { claimReportedCloses, findReceiptHash } from './preauths.store.ts'
+
+export type ReportedClosesDeps = Omit<CloseDeps, 'idempotency'> & { log: Log; raiseAlert: RaiseAlert }
+
+const BATCH_SIZE = 50
+const LONGEST_PAUSE_MS = 6 * 3_600_000
+/** For how long a transaction that the chain does not have may still be mined, or a node be behind. */
+const UNKNOWN_FOR_MS = 24 * 3_600_000
+
+type Finding =
+  | { status: 'settled'; payer: string; matching: number }
+  | { status: 'not_found'; reason: 'transaction_unknown' | 'no_such_transfer' | 'transaction_used' }
+
+/**
+ * Asks the chain about closes that nobody but the tenant has seen settled and that name a transaction. Each gets one more
+ * receipt: that the payment was made, or that the chain does not show it. The claim moves the next check ahead, so that a
+ * process that dies here is followed by another.
+ */
+export const createSweepReportedCloses =
+  (deps: ReportedClosesDeps) =>
+  async (now: Date = deps.clock.now()): Promise<number> => {
+    if (!deps.chain) return 0
+    const rows = await claimReportedCloses(deps.db, {
+      now,
+      limit: BATCH_SIZE,
+      firstMs: FIRST_CHECK_MS,
+      longestMs: LONGEST_PAUSE_MS,
+    })
+    let correctedCount = 0
+    for (const row of rows) {
+      try {
+        const finding = await findPayment(deps, row, now)
+        if (finding && (await correct(deps, row, finding, now))) correctedCount += 1
+      } catch (error) {
+        deps.log.warn({ err: error, preauth_id: row.id }, 'a reported close could not be checked yet')
+      }
+    }
+    return correctedCount
+  }
+
+/** Undefined while the chain cannot say. */
+async function findPayment(deps: ReportedClosesDeps, row: PreauthRow, now: Date): Promise<Finding | undefined> {
+  const evidence = await readChainEvidence(deps, row, row)
+  if (evidence === null) return undefined
+  if (!evidence.transactionFound)
+    return now.getTime() - row.closed_at!.getTime() < UNKNOWN_FOR_MS
+      ? undefined
+      : { status: 'not_found', reason: 'transaction_unknown' }
+  const matching = evidence.transfers.filter(({ value }) => value === row.charged_micro)
+  return matching.length > 0
+    ? { status: 'settled', payer: matching[0]!.from.toLowerCase(), matching: matching.length }
+    : { status: 'not_found', reason: 'no_such_transfer' }
+}
+
+async function correct(deps: ReportedClosesDeps, row: PreauthRow, finding: Finding, at: Date): Promise<boolean> {
+  // Before the correction, after which nobody would raise it any more; the same cause raises one alert only.
+  if (finding.status === 'not_found') await deps.raiseAlert(toAlert(row, finding.reason))
+  const item = await draftCorrection(deps, row, finding, at)
+  try {
+    const locks = [`preauth:${row.id}`, `transaction:${row.transaction}`]
+    const { corrected } = await deps.db
+      .transaction()
+      .execute((tx) => callStepWithLocks(tx, correctCloseStep, item, locks))
+    return corrected
+  } catch (error) {
+    if (!(error instanceof StepRefused) || error.message !== 'transaction_used') throw error
+    return correct(deps, row, { status: 'not_found', reason: 'transaction_used' }, at)
+  }
+}
+
+async function draftCorrection(deps: ReportedClosesDeps, row: PreauthRow, finding: Finding, at: Date) {
+  const { transaction } = row
+  const chargedMicro = row.charged_micro!
+  const [payer, reason, matching] =
+    finding.status === 'settled' ? [finding.payer, null, finding.matching] : [row.payer, finding.reason, null]
+  const draft = draftReceipt(row, { status: finding.status, assertedBy: 'chain', chargedMicro, transaction, payer }, at)
+  const receipt = deps.receipts.sign({
+    ...draft,
+    receipt_id: deps.ids.next('rcpt'),
+    kind: 'correction',
+    verification: { verified_onchain: finding.status === 'settled', late: row.late },
+    settlement: { ...draft.settlement, ...(reason && { reason }), corrects: row.receipt_id },
+    prev_hash: await findReceiptHash(deps.db, row.receipt_id!),
+    salt: row.receipt_salt,
+  })
+  return {
+    preauth_id: row.id,
+    settlement_status: finding.status,
+    reason,
+    matching,
+    receipt: receipt.row,
+    audit: {
+      id: deps.ids.next('aud'),
+      tenant_id: row.tenant_id,
+      type: finding.status === 'settled' ? 'preauth.settled' : 'preauth.not_found',
+      occurred_at: at.toISOString(),
+      actor: 'countersign',
+      subject: row.id,
+      decision: finding.status,
+      input_hash: row.action_hash,
+      data: { run_id: row.run_id, transaction, charged: chargedMicro.toString(), reason, receipt_id: receipt.row.id },
+    },
+    events: [
+      {
+        id: deps.ids.next('evt'),
+        tenant_id: row.tenant_id,
+        type: 'receipt.issued',
+        data: { receipt_id: receipt.row.id, run_id: row.run_id, kind: 'correction' },
+        created_at: at.toISOString(),
+      },
+    ],
+  }
+}
+
+const toAlert = (row: PreauthRow, reason: string) => ({
+  tenantId: row.tenant_id,
+  severity: 'critical' as const,
+  type: 'settlement_not_found',
+  message: `The chain does not show the payment of ${usdcFromMicro(row.charged_micro!)} USDC that was reported for ${row.id} of the agent '${row.agent_id}' to '${row.merchant_id}'. It stays counted.`,
+  data: { preauth_id: row.id, run_id: row.run_id, transaction: row.transaction, reason },
+  cause: `settlement_not_found:${row.id}`,
+})
