@@ -21,6 +21,7 @@ export const ALLOWED_LICENCES = [
   'CC0-1.0',
   'ISC',
   'MIT',
+  'MIT-0',
   'Unlicense',
 ]
 
