@@ -157,6 +157,28 @@ create or replace function recorded_outcomes(tenant text, ruling jsonb, replaced
     else (select trace.results from rule_traces trace where trace.tenant_id = tenant and trace.hash = ruling->>'trace_hash') end) as result
 $$;
 
+-- How many messages about approvals a tenant may cause in an hour, so that nobody floods a mailbox through the service.
+create or replace function approval_messages_per_hour() returns int language sql immutable as 'select 500';
+
+create or replace function approval_messages_left(tenant text, at timestamptz) returns int language sql stable as $$
+  select greatest(0, approval_messages_per_hour() - count(*)::int) from approval_messages
+  where tenant_id = tenant and created_at > at - interval '1 hour'
+$$;
+
+-- Writes the intent to tell every recipient of the tenant's active channels, in the transaction that records the approval.
+-- Messages beyond the hourly limit are recorded as failed.
+create or replace function queue_approval_messages(tenant text, domain text, approval_id text, at timestamptz) returns void language sql as $$
+  insert into approval_messages (id, tenant_id, channel_id, recipient_id, domain, approval_id, state, last_error, next_attempt_at, created_at)
+  select 'msg_' || regexp_replace(queue_approval_messages.approval_id, '^[a-z]+_', '') || '-' || position, tenant, channel_id, recipient_id, queue_approval_messages.domain,
+         queue_approval_messages.approval_id, case when position <= room then 'pending' else 'failed' end,
+         case when position > room then 'more than ' || approval_messages_per_hour() || ' messages in an hour' end, case when position <= room then at end, at
+  from (
+    select channel.id as channel_id, recipient.id as recipient_id, row_number() over (order by recipient.id) as position
+    from approval_channels channel join approval_recipients recipient on recipient.channel_id = channel.id and recipient.removed_at is null
+    where channel.tenant_id = tenant and channel.is_active and channel.deleted_at is null
+  ) as addressed, lateral (select approval_messages_left(tenant, at) as room) as allowance
+$$;
+
 -- Records a tenant's refusal: its row, the decision, the approval it asks for, audit and events.
 -- input: {run?, preauth?, decision, approval?, needs[], rules_version, audit, events[], asked_event?}
 -- The same action, requested again while its approval is pending, gets that approval.
@@ -215,6 +237,7 @@ begin
     values (approval->>'id', decision->>'tenant_id', decision->>'kind', 'pending', approval->>'action', decision->>'agent_id', decision->>'run_id', decision->>'preauth_id', decision->>'id', decision->>'asked_by',
             approval->>'reason', (decision->>'amount_micro')::bigint, decision->>'merchant', approval->'risk_summary', approval->>'action_hash', (approval->>'approvals_required')::int,
             (approval->>'separate_approver')::boolean, (approval->>'expires_at')::timestamptz, at);
+    perform queue_approval_messages(decision->>'tenant_id', 'core', approval->>'id', at);
   end if;
   perform audit_event(input->'audit');
   perform emit_event(event) from jsonb_array_elements(input->'events') as event;

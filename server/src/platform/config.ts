@@ -63,6 +63,13 @@ const list = (value: string) =>
     .map((part) => part.trim())
     .filter((part) => part !== '')
 
+/** `approvals@example.com`, or `Countersign <approvals@example.com>`. */
+const mailbox = (value: string) => {
+  const match = /^(?:([^<>"\r\n]{1,100}) )?<?([^\s<>@,;"]+@[A-Za-z0-9.-]+)>?$/.exec(value.trim())
+  if (!match) return reject('an e-mail address, or a name and an address in angle brackets')
+  return { name: match[1]?.trim() ?? 'Countersign', address: match[2]! }
+}
+
 const evmAddress = (value: string) => {
   if (!/^0x[0-9a-fA-F]{40}$/.test(value)) reject('an EVM address: 0x and 40 hexadecimal digits')
   return value as `0x${string}`
@@ -391,6 +398,23 @@ export const settings = {
     parse: integer(1, 2_592_000),
     fallback: 86_400,
   }),
+  APPROVAL_LINK_SECONDS: optional({
+    group: 'governance',
+    about: 'how long the link in a message about an approval works; as long as the approval waits when absent',
+    parse: integer(60, 2_592_000),
+  }),
+  SMTP_URL: optional({
+    group: 'governance',
+    about:
+      'mail server for approvals by e-mail, as `smtps://user:password@host` or `smtp://user:password@host:587`; `smtp` to another machine asks for STARTTLS unless the address ends with `?ignoreTLS=true`',
+    parse: webAddress('smtp', 'smtps'),
+    secret: true,
+  }),
+  SMTP_FROM: optional({
+    group: 'governance',
+    about: 'sender of approvals by e-mail, as `Countersign <approvals@example.com>`; required with SMTP_URL',
+    parse: mailbox,
+  }),
   RH_APPROVAL_WINDOW_SECONDS: optional({
     group: 'brokerage',
     about: 'approval window of brokerage runs; by instrument when absent',
@@ -533,6 +557,8 @@ function checkCombinations(config: Config) {
     throw new ConfigError(
       'PAY_TO_ADDRESS is missing: with a real facilitator or chain it must name the address that receives payments.',
     )
+  if (Boolean(config.SMTP_URL) !== Boolean(config.SMTP_FROM))
+    throw new ConfigError('SMTP_URL and SMTP_FROM belong together, and one of them is missing.')
   if (config.LANE_PROVIDER !== 'offline' && !config.LANE_MODEL)
     throw new ConfigError(`LANE_MODEL is missing: LANE_PROVIDER '${config.LANE_PROVIDER}' needs a model name.`)
   if (config.LANE_PROVIDER === 'openai-compatible' && !config.LANE_BASE_URL)

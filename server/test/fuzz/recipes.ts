@@ -57,6 +57,22 @@ const withWebhook =
   (body?: unknown): Recipe =>
   async (world) => ({ params: { id: (await webhookOf(world)).id }, ...(body !== undefined && { body }) })
 
+/** A tenant may have only so many channels, and the fuzzer makes more. */
+async function makeRoomForChannel(world: World) {
+  const { channels } = await get(world, '/api/approval-channels')
+  if (channels.length > 10)
+    await world.make('DELETE', `/api/approval-channels/${channels.at(-1).id}`, undefined, world.caller.headers)
+}
+
+const withChannel =
+  (body?: unknown): Recipe =>
+  async (world) => {
+    await makeRoomForChannel(world)
+    const channel = { type: 'webhook', name: 'Approvers', url: `${world.surroundings.url}/hook` }
+    const { id } = await post(world, '/api/approval-channels', channel)
+    return { params: { id }, ...(body !== undefined && { body }) }
+  }
+
 const policyBody = () => ({
   name: 'A policy of one agent',
   identity_type: 'agent',
@@ -429,6 +445,20 @@ export const recipes: Record<string, Recipe> = {
     return { body: authorizeBody(agent_id) }
   },
   listApprovals: list,
+  listApprovalChannels: list,
+  createApprovalChannel: async (world) => {
+    await makeRoomForChannel(world)
+    return { body: { type: 'slack', name: 'Approvers', url: `${world.surroundings.url}/hook` } }
+  },
+  getApprovalChannel: withChannel(),
+  updateApprovalChannel: withChannel({ name: 'Others', is_active: true }),
+  deleteApprovalChannel: withChannel(),
+  testApprovalChannel: withChannel({}),
+  listApprovalMessages: async (world, random) => {
+    const { params } = (await withChannel()(world, random)) as { params: { id: string } }
+    await post(world, `/api/approval-channels/${params.id}/test`)
+    return { params, query: { limit: '3', state: 'pending' } }
+  },
   resolveApproval: async (world) => ({
     body: { approval_id: (await approvalOf(world)).approval_id, decision: 'approve', reason: 'Fine' },
   }),

@@ -11,3 +11,6 @@ export const reportedClosesDue: DueCondition = (now) =>
 export const approvalsDue: DueCondition = (now) => sql`exists (
   select 1 from approvals
   where status <> 'rejected' and consumed_by is null and lapsed_at is null and expires_at <= ${now})`
+
+export const messagesDue: DueCondition = (now) =>
+  sql`exists (select 1 from approval_messages where state = 'pending' and next_attempt_at <= ${now})`

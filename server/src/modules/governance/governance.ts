@@ -12,7 +12,12 @@ import type { Outbox } from '../../platform/outbox.ts'
 import { Problem } from '../../platform/problem.ts'
 import type { ChainReader } from '../payments/facilitator.ts'
 import type { Receipts } from '../receipts/receipts.ts'
+import { createApprovalLinks } from './approvals/approval-links.ts'
 import { createApprovals } from './approvals/approvals.ts'
+import { createApprovalChannels } from './approvals/channels.ts'
+import { createApprovalDecider, findApprovalNotice } from './approvals/linked-approvals.ts'
+import { createMessageWorker, type Senders } from './approvals/message-worker.ts'
+import { deleteOldMessages } from './approvals/messages.store.ts'
 import { createAssessRun } from './assess/assess-run.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assess/assessment.ts'
 import { createDecisions } from './assess/decisions.ts'
@@ -39,6 +44,7 @@ import { createSimulate } from './rules/simulate.ts'
 // A counter is read only while its window lasts; it is kept longer for whoever looks into a dispute.
 const ENDED_LIMITS_MS = 35 * 24 * 60 * 60 * 1000
 const PRUNE_BATCH = 5_000
+const MESSAGES_MS = 30 * 24 * 60 * 60 * 1000
 // Each is deleted under a lock of its own, of which a transaction has room for some thousands.
 const EXPOSURE_BATCH = 500
 
@@ -62,6 +68,13 @@ export type GovernanceDeps = {
   asset: string
   payTo: string
   approvalWindowSeconds: number
+  /** A link ends with its approval, or after this many seconds when that is earlier. */
+  linkSeconds: number | undefined
+  /** How messages about approvals leave the service. */
+  senders: Senders
+  /** Refuses an address that leads into the operator's network; the rules are those of webhooks. */
+  checkTargetUrl(url: string): string
+  generateSigningSecret(): string
   /** A pre-authorisation that is not closed after this many seconds is escalated. */
   closeSeconds: number
   findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
@@ -81,6 +94,11 @@ export function createGovernance(deps: GovernanceDeps) {
   const record = createRefusals({ ...deps, rulesCache, record: step(recordRefusalStep) })
   const policies = createPolicies({ ...deps, rulesCache })
   const approvals = createApprovals({ ...deps, rulesCache, record })
+  const messageWorker = createMessageWorker({
+    ...deps,
+    findNotice: async (tx, tenantId, domain, approvalId) =>
+      domain === 'core' ? findApprovalNotice(tx, tenantId, approvalId) : undefined,
+  })
 
   return {
     policies,
@@ -90,6 +108,12 @@ export function createGovernance(deps: GovernanceDeps) {
     preauths: createPreauths({ ...deps, rulesCache, record }),
     closePreauth: createClosePreauth(deps),
     approvals,
+    approvalChannels: createApprovalChannels({ ...deps, sendsMail: deps.senders.mail !== undefined }),
+    approvalLinks: createApprovalLinks({
+      ...deps,
+      deciders: { core: createApprovalDecider(deps, approvals), rh: undefined },
+    }),
+    messageWorker,
     authorize: createAuthorize(deps),
     decisions: createDecisions(deps),
 
@@ -122,5 +146,6 @@ export function createGovernance(deps: GovernanceDeps) {
     readSettledMicro: (payer: string) => readSettledMicro(deps.db, payer),
     pruneExposureLimits: () => pruneExposureLimits(deps.db, EXPOSURE_BATCH),
     sweepExpiredApprovals: approvals.sweepExpired,
+    pruneMessages: () => deleteOldMessages(deps.db, new Date(deps.clock.now().getTime() - MESSAGES_MS), PRUNE_BATCH),
   }
 }

@@ -9,10 +9,13 @@ export type Sender = (attempt: Attempt, signal: AbortSignal) => Promise<Outcome>
 const RESPONSE_TIMEOUT_MS = 10_000
 const MAX_RESPONSE_BYTES = 64 * 1024
 
+export type Post = { url: string; headers?: Record<string, string>; body: string }
+export type PostJson = (post: Post, signal: AbortSignal) => Promise<Outcome>
+
 /** One attempt; only a 2xx is a success. The response body is read up to a limit and discarded, so that the connection can be reused. */
-export const createSender =
-  (agent: Agent, timeoutMs = RESPONSE_TIMEOUT_MS): Sender =>
-  async ({ url, message, secrets }, stopSignal) => {
+export const createPostJson =
+  (agent: Agent, timeoutMs = RESPONSE_TIMEOUT_MS): PostJson =>
+  async ({ url, headers, body }, stopSignal) => {
     const startedAt = performance.now()
     const elapsedMs = () => Math.round(performance.now() - startedAt)
     const signal = AbortSignal.any([stopSignal, AbortSignal.timeout(timeoutMs)])
@@ -21,14 +24,8 @@ export const createSender =
         method: 'POST',
         dispatcher: agent,
         signal,
-        headers: {
-          'content-type': 'application/json',
-          'user-agent': 'Countersign-Webhooks/1',
-          'webhook-id': message.id,
-          'webhook-timestamp': String(message.timestamp),
-          'webhook-signature': signMessage(secrets, message),
-        },
-        body: message.body,
+        headers: { 'content-type': 'application/json', 'user-agent': 'Countersign-Webhooks/1', ...headers },
+        body,
       })
       const status = response.statusCode
       await response.body.dump({ limit: MAX_RESPONSE_BYTES, signal }).catch(() => {})
@@ -38,6 +35,19 @@ export const createSender =
       return { ok: false, status: null, error: describeError(error), ms: elapsedMs() }
     }
   }
+
+/** Sends a message with the headers of Standard Webhooks. */
+export function createSender(agent: Agent, timeoutMs = RESPONSE_TIMEOUT_MS): Sender {
+  const post = createPostJson(agent, timeoutMs)
+  return ({ url, message, secrets }, stopSignal) => {
+    const headers = {
+      'webhook-id': message.id,
+      'webhook-timestamp': String(message.timestamp),
+      'webhook-signature': signMessage(secrets, message),
+    }
+    return post({ url, headers, body: message.body }, stopSignal)
+  }
+}
 
 /** The error as shown to the tenant; it reveals nothing about the internal network. */
 function describeError(error: unknown): string {

@@ -31,6 +31,62 @@ export type ApiKeys = {
   created_by: string | null
 }
 
+export type ApprovalChannels = {
+  id: string
+  tenant_id: string
+  type: string
+  name: string
+  url: string | null
+  secret: string | null
+  is_active: Generated<boolean>
+  created_by: string
+  created_at: Date
+  updated_at: Date
+  deleted_at: Date | null
+}
+
+export type ApprovalLinks = {
+  hash: string
+  tenant_id: string
+  message_id: string
+  domain: string
+  approval_id: string
+  action_hash: string
+  recipient_id: string
+  created_at: Date
+  expires_at: Date
+  used_at: Date | null
+}
+
+export type ApprovalMessages = {
+  id: string
+  tenant_id: string
+  channel_id: string
+  recipient_id: string
+  domain: Generated<string>
+  approval_id: string | null
+  state: string
+  attempts: Generated<number>
+  last_error: string | null
+  last_attempt_at: Date | null
+  next_attempt_at: Date | null
+  claim: string | null
+  created_at: Date
+  sent_at: Date | null
+}
+
+export type ApprovalRecipients = {
+  id: string
+  tenant_id: string
+  channel_id: string
+  email: string | null
+  name: string | null
+  address_hash: string
+  added_by: string
+  created_at: Date
+  removed_at: Date | null
+}
+
 export type ApprovalVotes = {
   approval_id: string
   key_id: string
@@ -1182,6 +1238,10 @@ export type WebhookSubscriptions = {
 export type DB = {
   alerts: Alerts
   api_keys: ApiKeys
+  approval_channels: ApprovalChannels
+  approval_links: ApprovalLinks
+  approval_messages: ApprovalMessages
+  approval_recipients: ApprovalRecipients
   approval_votes: ApprovalVotes
   approvals: Approvals
   audit_events: AuditEvents

@@ -25,6 +25,7 @@ import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from '../preauths/preauths.ts'
 import { keysOfSameHolder, readKeys } from '../rules/rules-cache.store.ts'
 import { type ApprovalsQuery, findRunHistoryEntry, listApprovals, listExpired } from './approvals.store.ts'
+import { recipientsAddedBy } from './messages.store.ts'
 
 export type ApprovalsDeps = PreauthsDeps & { outbox: Outbox }
 
@@ -34,6 +35,17 @@ export type Resolution = {
   reason?: string
   action_hash?: string
   idempotency_key?: string
+}
+
+/** A recipient of a channel who decides through a link, as the identity of the key that added it. */
+export type LinkVoter = {
+  id: string
+  /** What the audit event says about the recipient. */
+  audit: Record<string, unknown>
+  /** Other voters who are the same person. */
+  sameVoters(tx: Tx): Promise<string[]>
+  /** Uses the link in the transaction of the vote; throws when it cannot be used. */
+  use(tx: Tx): Promise<void>
 }
 
 const BATCH = 100
@@ -58,7 +70,9 @@ export function createApprovals(deps: ApprovalsDeps) {
     tenant: TenantCaller,
     input: Resolution,
     idempotencyKey: string | undefined,
+    link?: LinkVoter,
   ): Promise<IdempotentResponse> => {
+    const voterId = link?.id ?? tenant.keyId
     const request = {
       scope: `tenant:${tenant.tenantId}`,
       route: 'POST /api/approvals',
@@ -74,22 +88,24 @@ export function createApprovals(deps: ApprovalsDeps) {
       const at = deps.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
       const samePersonKeys = [...keysOfSameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
+      const sameVoters = link ? await link.sameVoters(tx) : await recipientsAddedBy(tx, tenant.tenantId, samePersonKeys)
       const opensPreauth =
         row.preauth_id !== null && input.decision === 'approve' && row.status === 'pending' && row.expires_at > at
       const preauthToOpen = opensPreauth ? await assessApprovedPreauth(deps, tx, tenant, row, freeze, at) : undefined
       const item = {
         approval_id: row.id,
         tenant_id: tenant.tenantId,
-        key_id: tenant.keyId,
-        same_person: samePersonKeys,
+        key_id: voterId,
+        same_person: [...samePersonKeys, ...sameVoters],
         decision: input.decision,
         reason: input.reason ?? null,
         at: at.toISOString(),
-        approved: { ...preauthToOpen?.item, ...toAuditAndEvents(deps, row, tenant.keyId, 'approved', at) },
-        rejected: toAuditAndEvents(deps, row, tenant.keyId, 'rejected', at),
-        voted: { audit: toAuditAndEvents(deps, row, tenant.keyId, 'voted', at).audit },
+        approved: { ...preauthToOpen?.item, ...toAuditAndEvents(deps, row, voterId, 'approved', at, link?.audit) },
+        rejected: toAuditAndEvents(deps, row, voterId, 'rejected', at, link?.audit),
+        voted: { audit: toAuditAndEvents(deps, row, voterId, 'voted', at, link?.audit).audit },
       }
       await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(preauthToOpen?.locks ?? [])])
+      await link?.use(tx)
       const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
       return { status: 200, body: { approval, run: await readRunHistoryEntry(tx, tenant.tenantId, row.run_id) } }
     })
@@ -130,10 +146,11 @@ export function createApprovals(deps: ApprovalsDeps) {
       tenant: TenantCaller,
       input: Resolution,
       idempotencyKey: string | undefined,
+      link?: LinkVoter,
     ): Promise<IdempotentResponse> {
       for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
         try {
-          return await vote(tenant, input, idempotencyKey)
+          return await vote(tenant, input, idempotencyKey, link)
         } catch (error) {
           if (!(error instanceof StepRefused)) throw error
           if (!shouldAssessAgain(error)) throw await toProblem(error)
@@ -146,7 +163,12 @@ export function createApprovals(deps: ApprovalsDeps) {
       async function toProblem(error: StepRefused) {
         if (error.message === 'own_request')
           return forbidden('A request cannot be approved with the key that made it: the policy requires another key.')
-        if (error.message === 'voted') return conflict('This key has already voted; another key has to decide.')
+        if (error.message === 'voted')
+          return conflict(
+            link
+              ? 'You, or whoever added you as a recipient, have already voted; somebody else has to decide.'
+              : 'This key has already voted; another key has to decide.',
+          )
         if (error.message === 'resolved')
           return conflict(`This approval is already resolved: ${error.detail.resolution}.`)
         if (error.message !== 'expired')
@@ -238,6 +260,7 @@ function toAuditAndEvents(
   actor: string,
   outcome: 'approved' | 'rejected' | 'expired' | 'lapsed' | 'voted',
   at: Date,
+  auditData: Record<string, unknown> = {},
 ) {
   const data = {
     approval_id: row.id,
@@ -272,7 +295,7 @@ function toAuditAndEvents(
       subject: row.id,
       decision: outcome,
       input_hash: row.action_hash,
-      data,
+      data: { ...data, ...auditData },
     },
     events: events.map(event),
   }

@@ -1,0 +1,146 @@
+import { createHash } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { formatTime, oneLine } from './message-text.ts'
+
+/** What the page shows of an action that waits for a decision. */
+export type ApprovalView = {
+  organisation: string
+  title: string
+  amount: string
+  merchant: string
+  agent: string
+  requestedBy: string
+  requestedAt: Date
+  expiresAt: Date
+  /** The sentence of the rule that asks. */
+  sentence: string
+  /** Why each rule asks or warns. */
+  reasons: readonly string[]
+  normal: string | null
+  next: string
+  /** The request itself; null where it is not kept. */
+  request: string | null
+  votes: { given: number; required: number }
+  reader: string
+}
+
+/** The end of an approval, for whoever comes late. */
+export type EndedView = Pick<ApprovalView, 'organisation' | 'amount' | 'merchant' | 'agent'> & {
+  heading: string
+  text: string
+}
+
+const MAX_REQUEST = 20_000
+export const MAX_REASON = 500
+
+const style = readFileSync(join(import.meta.dirname, '../../../../public/approve.css'), 'utf8')
+const styleHash = createHash('sha256').update(style).digest('base64')
+
+/** No script, no other origin, no frame, no cache, no trace in other sites' logs. */
+export const pageHeaders = {
+  'content-type': 'text/html; charset=utf-8',
+  'content-security-policy': `default-src 'none'; style-src 'sha256-${styleHash}'; form-action 'self'; base-uri 'none'; frame-ancestors 'none'`,
+  'referrer-policy': 'no-referrer',
+  'cache-control': 'no-store',
+  'x-robots-tag': 'noindex, nofollow',
+  'x-frame-options': 'DENY',
+  'cross-origin-opener-policy': 'same-origin',
+}
+
+const entities: Record<string, string> = { '&': '&amp;', '<': '&lt;', '>': '&gt;', '"': '&quot;', "'": '&#39;' }
+const escapeHtml = (text: string) => text.replace(/[&<>"']/g, (character) => entities[character]!)
+
+/** A caller's text on one line, isolated so that its direction does not reorder what stands around it. */
+const field = (text: string, max?: number) => `<bdi>${escapeHtml(oneLine(text, max))}</bdi>`
+
+/** A caller's text with its lines: no other control characters, and none that reorder or hide text. */
+const block = (text: string) => {
+  const lines = text
+    .slice(0, MAX_REQUEST)
+    .split('\n')
+    .map((line) => line.replaceAll('\t', '  '))
+    .map((line) => `${/^ */.exec(line)![0]}${escapeHtml(oneLine(line, MAX_REQUEST))}`)
+  return `${lines.join('\n')}${text.length > MAX_REQUEST ? '\n…' : ''}`
+}
+
+const time = (at: Date) => `<time datetime="${at.toISOString()}">${formatTime(at)}</time>`
+
+const renderPage = (title: string, body: string, footer = '') => `<!doctype html>
+<html lang="en">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="robots" content="noindex, nofollow">
+<meta name="referrer" content="no-referrer">
+<title>${escapeHtml(title)}</title>
+<style>${style}</style>
+</head>
+<body>
+<main>
+${body}
+</main>
+${footer && `<footer>${footer}</footer>`}
+</body>
+</html>
+`
+
+const row = (label: string, value: string) => `<dt>${label}</dt><dd>${value}</dd>`
+
+export function renderDecision(view: ApprovalView, fault?: { message: string; reason: string }): string {
+  const { votes } = view
+  const reasons = view.reasons.filter((reason) => reason !== view.sentence)
+  return renderPage(
+    `Decision needed: ${oneLine(view.amount, 60)}`,
+    `<p class="organisation">${field(view.organisation)} asks for your decision</p>
+<h1>${escapeHtml(view.title)}</h1>
+${fault ? `<div class="notice failed" role="alert"><p>${escapeHtml(fault.message)}</p></div>` : ''}
+<p class="amount">${field(view.amount)}</p>
+<dl>
+${row('To', field(view.merchant))}
+${row('Agent', field(view.agent))}
+${row('Requested by', `${field(view.requestedBy)}, ${time(view.requestedAt)}`)}
+${row('Open until', time(view.expiresAt))}
+${votes.required > 1 ? row('Approvals', `${votes.given} of ${votes.required} needed`) : ''}
+</dl>
+${view.request === null ? '' : `<h2>The request</h2>\n<pre tabindex="0" aria-label="The request">${block(view.request)}</pre>`}
+<h2>Why you are asked</h2>
+<p>${field(view.sentence, 600)}</p>
+${reasons.length === 0 ? '' : `<ul>${reasons.map((reason) => `<li>${field(reason)}</li>`).join('')}</ul>`}
+${view.normal === null ? '' : `<h2>What is normal</h2>\n<p>${field(view.normal)}</p>`}
+<h2>What happens next</h2>
+<p>${field(view.next, 600)}</p>
+<form method="post">
+<label for="reason">Reason</label>
+<p class="hint" id="reason-hint">Optional, at most ${MAX_REASON} characters. It is recorded with your decision.</p>
+<textarea id="reason" name="reason" maxlength="${MAX_REASON}" aria-describedby="reason-hint">${escapeHtml(fault?.reason ?? '')}</textarea>
+<div class="buttons">
+<button class="approve" name="decision" value="approve">Approve</button>
+<button class="reject" name="decision" value="reject">Reject</button>
+</div>
+</form>`,
+    `This link is for ${field(view.reader)} and takes one decision. Whoever has it can decide: do not forward it.`,
+  )
+}
+
+export const renderEnded = (view: EndedView) =>
+  renderPage(
+    view.heading,
+    `<p class="organisation">${field(view.organisation)}</p>
+<h1>${escapeHtml(view.heading)}</h1>
+<div class="notice" role="status"><p>${escapeHtml(view.text)}</p></div>
+<h2>What it was about</h2>
+<dl>
+${row('Amount', field(view.amount))}
+${row('To', field(view.merchant))}
+${row('Agent', field(view.agent))}
+</dl>`,
+    'You can close this page.',
+  )
+
+export const renderProblem = (heading: string, message: string) =>
+  renderPage(
+    heading,
+    `<h1>${escapeHtml(heading)}</h1>
+<div class="notice failed" role="alert"><p>${escapeHtml(message)}</p></div>`,
+  )
