@@ -12,8 +12,8 @@ create table approval_channels (
   created_at timestamptz not null,
   updated_at timestamptz not null,
   deleted_at timestamptz,
-  check ((type = 'email') = (url is null)),
-  check ((type = 'webhook') = (secret is not null))
+  check (deleted_at is not null or (type = 'email') = (url is null)),
+  check (deleted_at is not null or (type = 'webhook') = (secret is not null))
 );
 create index approval_channels_by_tenant on approval_channels (tenant_id, id desc) where deleted_at is null;
 

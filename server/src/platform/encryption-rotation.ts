@@ -5,6 +5,8 @@ import type { Log } from './log.ts'
 
 /** Every column with values of `keys.encrypt`. `server/test/flows/encryption-rotation.test.ts` finds one that is missing. */
 export const encryptedColumns = [
+  ['approval_channels', 'url'],
+  ['approval_channels', 'secret'],
   ['approvals', 'content'],
   ['idempotency_answers', 'answer'],
   ['rh_oauth_accounts', 'tokens'],

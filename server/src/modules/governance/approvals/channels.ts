@@ -217,15 +217,10 @@ export function createApprovalChannels(deps: ChannelsDeps) {
 
     async remove(caller: TenantCaller, id: string) {
       await deps.db.transaction().execute(async (tx) => {
-        const current = await getChannel(tx, caller, id, true)
+        await getChannel(tx, caller, id, true)
         const at = deps.clock.now()
-        // Overwritten and not only marked, so that the credentials are gone.
-        const change = {
-          is_active: false,
-          deleted_at: at,
-          ...(current.url !== null && { url: '' }),
-          ...(current.secret !== null && { secret: '' }),
-        }
+        // The row stays, because votes name its recipients; its credentials do not.
+        const change = { is_active: false, deleted_at: at, url: null, secret: null }
         await recordAudit(tx, caller, await store.updateChannel(tx, id, change, at), 'deleted', at)
         const recipients = await store.readRecipients(tx, [id])
         await store.removeRecipients(
