@@ -99,3 +99,43 @@ end $$;
 create or replace function alert_rank(severity text) returns int language sql immutable as $$
   select array_position(array['info', 'warning', 'critical'], severity)
 $$;
+
+-- The one definition of what a tenant has spent: every amount that is counted as settled, once. A run under a pre-authorisation is a
+-- run; a trade that buys no goods has a notional, which is not money spent. `at` is the time of the request, or of the token of a
+-- pre-authorisation. `run_hours` has the sums of its runs and loops by the hour, because analytics read months of them.
+create or replace view spend_entries as
+select run.tenant_id, 'run' as door, run.kind as source, run.id, run.created_at as at, run.price_micro as amount_micro, 0::bigint as reported_micro, null::bigint as notional_micro,
+       coalesce(run.spender, 'key:' || run.key_id, 'unknown') as spender, run.team, run.agent_id as lane, 'countersign' as merchant, run.key_id,
+       case when run.wallet_id is null then 'x402' else 'wallet' end as rail, run.tags
+from ended_runs run where run.state = 'completed' and run.kind in ('run', 'loop') and run.tenant_id is not null
+union all
+select preauth.tenant_id, 'preauth', 'preauth', preauth.id, coalesce(preauth.issued_at, preauth.created_at), preauth.charged_micro,
+       case when preauth.settlement_status in ('reported', 'not_found') then preauth.charged_micro else 0 end, null,
+       coalesce(preauth.spender, preauth.agent_id), preauth.team, null, preauth.merchant_id, preauth.asked_by, 'external', preauth.tags
+from preauths preauth where preauth.status = 'closed' and preauth.close_outcome = 'settled' and not preauth.taken_by_run
+union all
+select trade.tenant_id, 'trade', 'trade', trade.id::text, trade.created_at,
+       case when trade.instrument_type = 'spend' then filled.micro end, 0, case when trade.instrument_type <> 'spend' then filled.micro end,
+       coalesce(trade.spender, trade.agent_id, 'key:' || trade.key_id), trade.team, null, case when trade.instrument_type = 'spend' then trade.symbol else trade.broker end, trade.key_id,
+       coalesce(trade.instrument#>>'{spend,rail}', trade.broker), trade.tags
+from rh_runs trade
+cross join lateral (select least(trade.notional_micro, coalesce(sum(fill.gross_micro), 0)::bigint) as micro from rh_fills fill where fill.run_id = trade.id) as filled
+where trade.state = 'executed';
+
+-- The entries of a tenant in a range of time, each part by an index. Runs are found by their ids, which are in the order of time:
+-- the caller gives the ids between which they are.
+create or replace function tenant_spend(tenant text, since timestamptz, until timestamptz, first_run text, end_run text) returns setof spend_entries language sql stable as $$
+  select * from spend_entries entry where entry.tenant_id = tenant and entry.door = 'run' and entry.at >= since and entry.at < until
+    and entry.id >= first_run and entry.id < end_run
+  union all
+  select * from spend_entries entry where entry.tenant_id = tenant and entry.door = 'preauth' and entry.at >= since and entry.at < until
+  union all
+  select * from spend_entries entry where entry.tenant_id = tenant and entry.door = 'trade' and entry.at >= since and entry.at < until
+$$;
+
+-- The money a tenant has spent since a whole hour, with the sums of runs and loops instead of each of them.
+create or replace function tenant_spent_micro(tenant text, since timestamptz, until timestamptz) returns bigint language sql stable as $$
+  select ((select coalesce(sum(run_hour.spend_micro), 0) from tenant_run_hours(tenant, since, until, '{}') run_hour)
+    + (select coalesce(sum(entry.amount_micro), 0) from spend_entries entry where entry.tenant_id = tenant and entry.door = 'preauth' and entry.at >= since and entry.at < until)
+    + (select coalesce(sum(entry.amount_micro), 0) from spend_entries entry where entry.tenant_id = tenant and entry.door = 'trade' and entry.at >= since and entry.at < until))::bigint
+$$;

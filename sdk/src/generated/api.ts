@@ -1240,6 +1240,26 @@ export interface paths {
         patch: operations["readAlert"];
         trace?: never;
     };
+    "/api/spend": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * What was spent, over everything governed, by day, spender, team, lane, merchant, tag, key or rail
+         * @description Runs, loops, pre-authorised payments and trades, each once, when they are counted as settled. Budgets, analytics and the control tower agree with it. With `format=csv` or `Accept: text/csv`, the groups as CSV (RFC 4180); the header `X-Next-Cursor` then has the cursor of the next page.
+         */
+        get: operations["getSpend"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/analytics": {
         parameters: {
             query?: never;
@@ -4899,6 +4919,54 @@ export interface components {
                 change: "none" | "newly_blocked" | "newly_review" | "newly_allowed";
             }[];
         };
+        SpendResponse: {
+            from: string;
+            to: string;
+            group_by: ("day" | "spender" | "team" | "lane" | "merchant" | "tag" | "key" | "rail")[];
+            tag: string | null;
+            /** @description Of all groups, on this page or not. */
+            totals: {
+                /** @description Money that is counted as spent, in atomic units (micro-USDC). */
+                amount: string;
+                amount_usdc: number;
+                /** @description Of how many runs, loops, payments and spend trades. */
+                count: number;
+                /** @description The part of `amount` that nobody but the tenant has seen paid, or that the chain does not show. */
+                reported: string;
+                reported_usdc: number;
+                /** @description Executed notional of all other trades; not part of `amount`. */
+                notional: string;
+                notional_usdc: number;
+                /** @description Of how many trades. */
+                trades: number;
+            };
+            /** @description In the order of their names; null is the group of what has no such name. */
+            groups: {
+                day?: string | null;
+                spender?: string | null;
+                team?: string | null;
+                lane?: string | null;
+                merchant?: string | null;
+                tag?: string | null;
+                key?: string | null;
+                rail?: string | null;
+                /** @description Money that is counted as spent, in atomic units (micro-USDC). */
+                amount: string;
+                amount_usdc: number;
+                /** @description Of how many runs, loops, payments and spend trades. */
+                count: number;
+                /** @description The part of `amount` that nobody but the tenant has seen paid, or that the chain does not show. */
+                reported: string;
+                reported_usdc: number;
+                /** @description Executed notional of all other trades; not part of `amount`. */
+                notional: string;
+                notional_usdc: number;
+                /** @description Of how many trades. */
+                trades: number;
+            }[];
+            has_more: boolean;
+            next_cursor: string | null;
+        };
         Tenant: {
             tenant_id: string;
             org_name: string;
@@ -5334,6 +5402,7 @@ export type Settlement = components['schemas']['Settlement'];
 export type SettlementsResponse = components['schemas']['SettlementsResponse'];
 export type SimulateRequest = components['schemas']['SimulateRequest'];
 export type SimulateResponse = components['schemas']['SimulateResponse'];
+export type SpendResponse = components['schemas']['SpendResponse'];
 export type Tenant = components['schemas']['Tenant'];
 export type TenantCreate = components['schemas']['TenantCreate'];
 export type TenantCreated = components['schemas']['TenantCreated'];
@@ -12701,6 +12770,95 @@ export interface operations {
             };
             /** @description The body is not JSON. */
             415: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    getSpend: {
+        parameters: {
+            query?: {
+                /** @description Of day, spender, team, lane, merchant, tag, key, rail: one, or at most 2 with a comma between them; day by default. */
+                group_by?: string;
+                /** @description With group_by=tag: the name of the tag whose values are the groups. */
+                tag?: string;
+                /** @description A day (UTC) or a time, inclusive; 30 days before `to` by default, at most 366 days before it. */
+                from?: string;
+                /** @description A day (UTC) or a time, exclusive; now by default. */
+                to?: string;
+                /** @description Default: csv if the request accepts text/csv, else json. */
+                format?: "json" | "csv";
+                /** @description Groups in a page; 100 by default. */
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["SpendResponse"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
                 headers: {
                     [name: string]: unknown;
                 };

@@ -9,6 +9,7 @@ import { createFrozenAgents } from '../modules/insights/frozen-agents.ts'
 import { insightsRoutes } from '../modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../modules/insights/predictive-alerts.ts'
 import { createRunTotals } from '../modules/insights/run-totals.ts'
+import { createSpend } from '../modules/insights/spend.ts'
 import { balances } from '../modules/ledger/ledger.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
 import type { Tenants } from '../modules/tenants/tenants.ts'
@@ -108,7 +109,7 @@ export function composeObservability(
       auditRoutes(app, audit)
       webhooksRoutes(app, webhooks)
       alertsRoutes(app, alerts)
-      insightsRoutes(app, { analytics, controlTower })
+      insightsRoutes(app, { analytics, controlTower, spend: createSpend({ db, clock }) })
     },
     start(pruning: Pruning) {
       sequencer.start()

@@ -389,6 +389,7 @@ export const recipes: Record<string, Recipe> = {
     const alert = await post(world, '/api/predictive/alerts', { severity: 'info', type: 'note', message: 'A note' })
     return { body: { id: alert.id } }
   },
+  getSpend: () => ({ query: { group_by: 'day,merchant', limit: '5', format: 'json' } }),
   getAnalytics: () => ({ query: { window: '24h' } }),
   getControlTower: nothing,
   steerAgent: () => ({ body: { action: 'freeze', agent_id: unique('agent'), reason: 'Odd' } }),

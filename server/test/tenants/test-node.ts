@@ -10,6 +10,7 @@ import { createHealth, type DependencyState } from '../../src/modules/insights/h
 import { insightsRoutes } from '../../src/modules/insights/insights.routes.ts'
 import { createPredictiveAlerts } from '../../src/modules/insights/predictive-alerts.ts'
 import { createRunTotals } from '../../src/modules/insights/run-totals.ts'
+import { createSpend } from '../../src/modules/insights/spend.ts'
 import { readTenantUsage } from '../../src/modules/insights/usage.ts'
 import { billingRoutes } from '../../src/modules/tenants/billing.routes.ts'
 import { type BillingPortal, createBilling } from '../../src/modules/tenants/billing.ts'
@@ -148,7 +149,7 @@ export async function openNode(database: Database, options: NodeOptions = {}) {
   })
   webhooksRoutes(app, webhooks)
   alertsRoutes(app, alerts)
-  insightsRoutes(app, { analytics, controlTower })
+  insightsRoutes(app, { analytics, controlTower, spend: createSpend({ db: database.db, clock }) })
   healthRoutes(app, {
     health,
     envCheck: async () => ({

@@ -44,11 +44,12 @@ export async function readPendingWork(tx: Tx, tenantId: string): Promise<Pending
 export async function isAgentNamed(tx: Tx, tenantId: string, name: string): Promise<boolean> {
   const { rows } = await sql<{ named: boolean }>`
     select exists (select from run_hours where tenant_id = ${tenantId} and agent_id = ${name})
+      or exists (select from api_keys where tenant_id = ${tenantId} and spender = ${name})
       or exists (select from mandates where tenant_id = ${tenantId} and agent_id = ${name})
-      or exists (select from preauths where tenant_id = ${tenantId} and agent_id = ${name})
-      or exists (select from rh_runs where tenant_id = ${tenantId} and agent_id = ${name})
-      or exists (select from open_runs where tenant_id = ${tenantId} and agent_id = ${name})
-      or exists (select from ended_runs where tenant_id = ${tenantId} and agent_id = ${name}) as named
+      or exists (select from preauths where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
+      or exists (select from rh_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
+      or exists (select from open_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender))
+      or exists (select from ended_runs where tenant_id = ${tenantId} and ${name} in (agent_id, spender)) as named
   `.execute(tx)
   return rows[0]!.named
 }

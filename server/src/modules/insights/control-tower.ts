@@ -9,6 +9,7 @@ import { readTotals } from './analytics.store.ts'
 import { readOutlooks, toOutlookRecord } from './budget-watch.ts'
 import { isAgentNamed, readPendingWork } from './control-tower.store.ts'
 import { deleteFrozen, type FrozenAgents, writeFrozen } from './frozen-agents.ts'
+import { readSpentMicro } from './spend.store.ts'
 
 export type ControlTowerDeps = {
   db: Db
@@ -37,20 +38,24 @@ export function createControlTower(deps: ControlTowerDeps) {
       readTotals(deps.db, { tenantId, since, until: new Date(now.getTime() + 1), costs: {} })
     const dayStart = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS)
     const monthStart = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1))
-    const [today, month, pendingWork, outlooks, alerts, frozen, checkpoint] = await Promise.all([
-      readTotalsSince(dayStart),
-      readTotalsSince(monthStart),
-      readPendingWork(deps.db, tenantId),
-      readOutlooks(deps.db, now, tenantId),
-      deps.alerts.listUnread(caller, MAX_ALERTS),
-      deps.frozen.list(tenantId),
-      deps.logCheckpoint(),
-    ])
+    const readSpentSince = (since: Date) => readSpentMicro(deps.db, tenantId, since, new Date(now.getTime() + 1))
+    const [today, month, spentToday, spentInMonth, pendingWork, outlooks, alerts, frozen, checkpoint] =
+      await Promise.all([
+        readTotalsSince(dayStart),
+        readTotalsSince(monthStart),
+        readSpentSince(dayStart),
+        readSpentSince(monthStart),
+        readPendingWork(deps.db, tenantId),
+        readOutlooks(deps.db, now, tenantId),
+        deps.alerts.listUnread(caller, MAX_ALERTS),
+        deps.frozen.list(tenantId),
+        deps.logCheckpoint(),
+      ])
     const ageInSeconds = (since: Date | null) =>
       since ? Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000)) : null
     return {
       as_of: now.toISOString(),
-      spend: { today_usdc: usdcFromMicro(today.spend_micro), month_usdc: usdcFromMicro(month.spend_micro) },
+      spend: { today_usdc: usdcFromMicro(spentToday), month_usdc: usdcFromMicro(spentInMonth) },
       runs: {
         today: Number(today.runs),
         month: Number(month.runs),

@@ -1164,6 +1164,24 @@ export type SigningKeys = {
   retired_at: Date | null
 }
 
+export type SpendEntries = {
+  tenant_id: string | null
+  door: string | null
+  source: string | null
+  id: string | null
+  at: Date | null
+  amount_micro: bigint | null
+  reported_micro: bigint | null
+  notional_micro: bigint | null
+  spender: string | null
+  team: string | null
+  lane: string | null
+  merchant: string | null
+  key_id: string | null
+  rail: string | null
+  tags: unknown
+}
+
 export type SpendHistory = {
   scope: string
   period: string
@@ -1325,6 +1343,7 @@ export type DB = {
   settlement_records: SettlementRecords
   settlements: Settlements
   signing_keys: SigningKeys
+  spend_entries: SpendEntries
   spend_history: SpendHistory
   tenants: Tenants
   wallets: Wallets

@@ -1,0 +1,88 @@
+import { sql } from 'kysely'
+import type { Tx } from '../../platform/db.ts'
+
+export const spendDimensions = ['day', 'spender', 'team', 'lane', 'merchant', 'tag', 'key', 'rail'] as const
+export type SpendDimension = (typeof spendDimensions)[number]
+
+export type SpendSums = {
+  amount_micro: bigint
+  reported_micro: bigint
+  count: bigint
+  notional_micro: bigint
+  trades: bigint
+}
+export type SpendGroup = SpendSums & { keys: (string | null)[]; place: string[] }
+
+export type SpendFilter = {
+  tenantId: string
+  since: Date
+  until: Date
+  groupBy: readonly SpendDimension[]
+  /** The name of the tag whose values are the groups. */
+  tag: string | undefined
+  limit: number
+  /** The place of the last group of the page before. */
+  after: readonly string[] | undefined
+}
+
+const column = (dimension: SpendDimension, tag: string | undefined) => {
+  switch (dimension) {
+    case 'day':
+      return sql`to_char(entry.at at time zone 'UTC', 'YYYY-MM-DD')`
+    case 'tag':
+      return sql`entry.tags->>${tag ?? ''}::text`
+    case 'key':
+      return sql`entry.key_id`
+    default:
+      return sql`entry.${sql.ref(dimension)}`
+  }
+}
+
+/** The id of a run is made with its time; an hour is allowed for clocks that differ. */
+export const entriesOf = ({ tenantId, since, until }: Pick<SpendFilter, 'tenantId' | 'since' | 'until'>) => sql`
+  tenant_spend(${tenantId}, ${since}, ${until}, first_id('run', ${since}::timestamptz - interval '1 hour'), first_id('run', ${until}::timestamptz + interval '1 hour'))`
+
+/**
+ * One page of groups, and the sums of all of them. Groups are in the order of their names; those without a name come first.
+ */
+export async function readSpend(tx: Tx, filter: SpendFilter): Promise<{ groups: SpendGroup[]; totals: SpendSums }> {
+  const { groupBy, tag, limit, after } = filter
+  const keys = sql`array[${sql.join(groupBy.map((dimension) => column(dimension, tag)))}]::text[]`
+  const { rows } = await sql<{ totals: SpendSums; group: SpendGroup | null }>`
+    with sums as materialized (
+      select ${keys} as keys, coalesce(sum(entry.amount_micro), 0)::bigint as amount_micro, sum(entry.reported_micro)::bigint as reported_micro,
+             count(entry.amount_micro) as count, coalesce(sum(entry.notional_micro), 0)::bigint as notional_micro, count(entry.notional_micro) as trades
+      from ${entriesOf(filter)} entry group by 1
+    ), placed as (
+      select sums.*, array(select coalesce('1' || key, '0') from unnest(sums.keys) with ordinality as named(key, place) order by place) collate "C" as place from sums
+    ), page as (
+      select * from placed where ${after === undefined ? sql`true` : sql`place > ${[...after]}::text[] collate "C"`} order by place limit ${limit}
+    )
+    select (select jsonb_build_object(
+             'amount_micro', coalesce(sum(amount_micro), 0)::text, 'reported_micro', coalesce(sum(reported_micro), 0)::text, 'count', coalesce(sum(count), 0)::text,
+             'notional_micro', coalesce(sum(notional_micro), 0)::text, 'trades', coalesce(sum(trades), 0)::text) from sums) as totals,
+           case when page.keys is not null then jsonb_build_object(
+             'keys', page.keys, 'place', page.place, 'amount_micro', page.amount_micro::text, 'reported_micro', page.reported_micro::text, 'count', page.count::text,
+             'notional_micro', page.notional_micro::text, 'trades', page.trades::text) end as group
+    from (select 1) as one left join page on true order by page.place
+  `.execute(tx)
+  const toSums = (sums: SpendSums): SpendSums => ({
+    amount_micro: BigInt(sums.amount_micro),
+    reported_micro: BigInt(sums.reported_micro),
+    count: BigInt(sums.count),
+    notional_micro: BigInt(sums.notional_micro),
+    trades: BigInt(sums.trades),
+  })
+  return {
+    totals: toSums(rows[0]!.totals),
+    groups: rows.flatMap(({ group }) => (group ? [{ ...group, ...toSums(group) }] : [])),
+  }
+}
+
+/** What a tenant has spent since the beginning of an hour. */
+export async function readSpentMicro(tx: Tx, tenantId: string, since: Date, until: Date): Promise<bigint> {
+  const { rows } = await sql<{ micro: bigint }>`
+    select tenant_spent_micro(${tenantId}, ${since}, ${until}) as micro
+  `.execute(tx)
+  return rows[0]!.micro
+}

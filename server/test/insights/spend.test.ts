@@ -1,0 +1,280 @@
+import fc from 'fast-check'
+import { sql } from 'kysely'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { entriesOf } from '../../src/modules/insights/spend.store.ts'
+import { openWorld, richTenant, run, type Tenant, type World } from '../governance/world.ts'
+
+let world: World
+beforeAll(async () => {
+  world = await openWorld()
+  // The control tower shows the newest checkpoint of the log, which the sequencer makes.
+  await world.service.sequencer.runOnce()
+})
+afterAll(() => world?.close())
+
+const spend = async (tenant: Tenant, query = '') => {
+  const answer = await world.get(`/api/spend${query}`, tenant.headers)
+  expect(answer.status, answer.text).toBe(200)
+  return answer.body
+}
+
+async function pay(tenant: Tenant, amount: string, close: Record<string, unknown> | null = {}, terms = {}) {
+  const body = { agent_id: 'buyer', merchant: { id: 'shop' }, amount, ...terms }
+  const preauth = await world.post('/api/pre-auth', body, tenant.headers)
+  expect(preauth.status, preauth.text).toBe(201)
+  if (close === null) return
+  const closing = { preauth_id: preauth.body.preauth_id, outcome: 'settled', ...close }
+  expect((await world.post('/api/pre-auth/close', closing, tenant.headers)).status).toBe(200)
+}
+
+async function trade(tenant: Tenant, body: Record<string, unknown>) {
+  const answer = await world.post('/api/rh/run', { tenant_id: tenant.tenantId, side: 'buy', ...body }, tenant.headers)
+  expect(answer.status, answer.text).toBe(200)
+  return answer.body
+}
+
+async function failedRun(tenant: Tenant) {
+  world.lane.failing = true
+  expect((await run(world, tenant)).status).toBe(500)
+  world.lane.failing = false
+}
+
+describe('what is refused', () => {
+  test.each([
+    ['an unknown dimension', '?group_by=colour', /'colour' is none of/],
+    ['a dimension twice', '?group_by=day,day', /twice/],
+    ['three dimensions', '?group_by=day,lane,rail', /more than 2/],
+    ['group_by=tag without the name of a tag', '?group_by=tag', /send both or neither/],
+    ['a tag without group_by=tag', '?group_by=day&tag=project', /send both or neither/],
+    ['an end before the start', '?from=2026-11-02&to=2026-11-01', /before/],
+    ['a range above a year', '?from=2024-01-01&to=2026-01-01', /366 days/],
+    ['a day that the calendar does not have', '?from=2026-02-30&to=2026-03-02', /not a date/],
+    ['a time without a zone', '?from=2026-02-01T00:00:00', /from/],
+    ['a cursor that is none', '?cursor=abc', /cursor/],
+    [
+      'a cursor of another report',
+      `?group_by=day,lane&cursor=${Buffer.from('["1a"]').toString('base64url')}`,
+      /cursor/,
+    ],
+    ['a page of nothing', '?limit=0', /limit/],
+    ['a page of too much', '?limit=1001', /limit/],
+    ['an unknown format', '?format=xml', /format/],
+    ['an unknown parameter', '?window=7d', /window/],
+  ])('%s', async (_, query, message) => {
+    const tenant = await richTenant(world)
+    const refusal = await world.get(`/api/spend${query}`, tenant.headers)
+    expect([refusal.status, refusal.body.error]).toEqual([400, 'invalid_request'])
+    expect(refusal.body.message).toMatch(message)
+  })
+
+  test('a guest', async () => {
+    expect((await world.get('/api/spend')).status).toBe(401)
+  })
+})
+
+test('what is held, failed, voided or refused is not spent; what is settled is, once', async () => {
+  const tenant = await richTenant(world)
+  await failedRun(tenant)
+  await pay(tenant, '700', null)
+  await pay(tenant, '800', { outcome: 'voided' })
+  expect((await spend(tenant)).totals).toMatchObject({ amount: '0', count: 0 })
+  await run(world, tenant)
+  await pay(tenant, '900', { actual_amount: '400' })
+  // A run under a pre-authorisation is one spend, not two.
+  const token = await world.post(
+    '/api/pre-auth',
+    { agent_id: 'comedian-v1', amount_usdc: 0.01, merchant: { id: 'countersign' } },
+    tenant.headers,
+  )
+  expect((await run(world, tenant, { preauth_token: token.body.token })).status).toBe(200)
+  expect((await spend(tenant)).totals).toEqual({
+    amount: '20400',
+    amount_usdc: 0.0204,
+    count: 3,
+    reported: '400',
+    reported_usdc: 0.0004,
+    notional: '0',
+    notional_usdc: 0,
+    trades: 0,
+  })
+  const stranger = await richTenant(world)
+  expect((await spend(stranger)).totals.amount).toBe('0')
+})
+
+test('a spend trade is money, the notional of any other trade is apart', async () => {
+  const tenant = await richTenant(world)
+  const bought = await trade(tenant, { symbol: 'acme-store', instrument_type: 'spend', quantity: 5, agent_id: 'buyer' })
+  const order = { symbol: 'BTC-USD', instrument_type: 'crypto', quantity: 0.001 }
+  expect((await trade(tenant, order)).status).toBe('executed')
+  expect(bought.status).toBe('executed')
+  const report = await spend(tenant, '?group_by=merchant')
+  expect(report.totals).toMatchObject({ amount: '5000000', count: 1, trades: 1 })
+  expect(report.totals.notional_usdc).toBeGreaterThan(0)
+  expect(report.groups).toMatchObject([
+    { merchant: 'acme-store', amount: '5000000', notional: '0', trades: 0 },
+    { amount: '0', count: 0, notional: report.totals.notional, trades: 1 },
+  ])
+  expect((await spend(tenant, '?group_by=spender')).groups[0]).toMatchObject({ spender: 'buyer', amount: '5000000' })
+  const tower = await world.get('/api/control-tower', tenant.headers)
+  expect(tower.body.spend).toEqual({ today_usdc: 5, month_usdc: 5 })
+})
+
+test('groups by each dimension have the same sum, and pages together are the whole', async () => {
+  const tenant = await richTenant(world)
+  await run(world, tenant)
+  await run(world, tenant, { agent_id: 'writer-v1' })
+  for (const merchant of ['a', 'b', 'c', 'd', 'e']) await pay(tenant, '100', {}, { merchant: { id: merchant } })
+  const total = (await spend(tenant)).totals.amount
+  for (const dimension of [
+    'day',
+    'spender',
+    'team',
+    'lane',
+    'merchant',
+    'key',
+    'rail',
+    'tag&tag=project',
+    'lane,rail',
+  ]) {
+    const { groups, totals } = await spend(tenant, `?group_by=${dimension}`)
+    expect(totals.amount).toBe(total)
+    const sum = groups.reduce((amount: bigint, group: { amount: string }) => amount + BigInt(group.amount), 0n)
+    expect(sum.toString(), dimension).toBe(total)
+  }
+  expect((await spend(tenant, '?group_by=lane')).groups).toMatchObject([
+    { lane: null, amount: '500' },
+    { lane: 'comedian-v1', amount: '10000' },
+    { lane: 'writer-v1', amount: '13000' },
+  ])
+  const whole = (await spend(tenant, '?group_by=merchant')).groups
+  const parts: unknown[] = []
+  let cursor = ''
+  do {
+    const page = await spend(tenant, `?group_by=merchant&limit=2${cursor && `&cursor=${cursor}`}`)
+    expect(page.totals.amount).toBe(total)
+    parts.push(...page.groups)
+    cursor = page.next_cursor
+  } while (cursor)
+  expect(parts).toEqual(whole)
+  expect(parts).toHaveLength(6)
+})
+
+test('CSV has the same figures, by format or Accept, and no name of it is a formula', async () => {
+  const tenant = await richTenant(world)
+  await pay(tenant, '100', {}, { merchant: { id: '=HYPERLINK("http://evil","x")' } })
+  await pay(tenant, '200', {}, { merchant: { id: 'plain, "quoted"' } })
+  const byFormat = await world.get('/api/spend?group_by=merchant&format=csv', tenant.headers)
+  const byAccept = await world.get('/api/spend?group_by=merchant', { ...tenant.headers, accept: 'text/csv' })
+  expect(byFormat.headers.get('content-type')).toBe('text/csv; charset=utf-8')
+  expect(byAccept.text).toBe(byFormat.text)
+  expect(byFormat.text).toBe(
+    [
+      'merchant,amount,amount_usdc,count,reported,reported_usdc,notional,notional_usdc,trades',
+      `"'=HYPERLINK(""http://evil"",""x"")",100,0.0001,1,100,0.0001,0,0,0`,
+      '"plain, ""quoted""",200,0.0002,1,200,0.0002,0,0,0',
+      '',
+    ].join('\r\n'),
+  )
+  const first = await world.get('/api/spend?group_by=merchant&format=csv&limit=1', tenant.headers)
+  const cursor = first.headers.get('x-next-cursor')
+  const second = await world.get(`/api/spend?group_by=merchant&format=csv&limit=1&cursor=${cursor}`, tenant.headers)
+  expect(second.text).toContain('plain')
+  expect(second.headers.get('x-next-cursor')).toBeNull()
+  const json = await world.get('/api/spend?format=json', { ...tenant.headers, accept: 'text/csv' })
+  expect(json.body.totals.amount).toBe('300')
+})
+
+test('a range is by time: its start is in it, its end is not', async () => {
+  const tenant = await richTenant(world)
+  await pay(tenant, '100')
+  const at = world.clock.now().toISOString()
+  const after = new Date(world.clock.now().getTime() + 1).toISOString()
+  expect((await spend(tenant, `?from=${at}&to=${after}`)).totals.amount).toBe('100')
+  expect((await spend(tenant, `?from=2026-01-01&to=${at}`)).totals.amount).toBe('0')
+})
+
+test('a read of a month goes by the ids and times of that month and of that tenant', async () => {
+  const tenant = await richTenant(world)
+  const since = new Date('2026-10-01T00:00:00Z')
+  const until = new Date('2026-11-01T00:00:00Z')
+  const plan = await world.db.transaction().execute(async (tx) => {
+    // Small tables are read whole; what counts is that the indexes fit.
+    await sql`set local enable_seqscan = off`.execute(tx)
+    const { rows } = await sql<{ 'QUERY PLAN': string }>`
+      explain select sum(amount_micro) from ${entriesOf({ tenantId: tenant.tenantId, since, until })} entry`.execute(tx)
+    return rows.map((row) => row['QUERY PLAN']).join('\n')
+  })
+  expect(plan).not.toContain('Seq Scan')
+  const conditions = plan.split('\n').filter((line) => line.includes('Index Cond') || line.includes('Recheck Cond'))
+  const of = (column: string) => conditions.filter((line) => line.includes(column)).join('\n')
+  for (const column of ['id >= ', 'COALESCE', 'created_at >= ']) expect(of(column), plan).toContain('tenant_id')
+  // No part reads the table of another.
+  expect(plan.match(/ on (open_runs|rh_runs|preauths)/g)!.sort()).toEqual([' on preauths', ' on rh_runs'])
+})
+
+test('random runs, payments and failures: spend, budgets, analytics and control tower agree to the atom', async () => {
+  const action = fc.oneof(
+    fc.record({ kind: fc.constant('run' as const), agent: fc.constantFrom('comedian-v1', 'writer-v1', 'coder-v1') }),
+    fc.record({ kind: fc.constant('loop' as const) }),
+    fc.record({ kind: fc.constant('fail' as const) }),
+    fc.record({
+      kind: fc.constant('pay' as const),
+      amount: fc.integer({ min: 1, max: 2_000_000 }),
+      share: fc.integer({ min: 0, max: 100 }),
+      end: fc.constantFrom('settled', 'voided', 'failed', 'open'),
+      agent: fc.constantFrom('buyer', 'seller'),
+    }),
+  )
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { minLength: 1, maxLength: 12 }), async (actions) => {
+      const tenant = await richTenant(world)
+      const budgets = [
+        { budget_id: 'all', window: 'month', limit_usdc: 1_000 },
+        { budget_id: 'buyer', window: 'day', limit_usdc: 1_000, scope: { type: 'agent', id: 'buyer' } },
+      ]
+      for (const body of budgets) expect((await world.post('/api/budgets', body, tenant.headers)).status).toBe(200)
+      let expected = 0
+      let ofBuyer = 0
+      for (const step of actions) {
+        if (step.kind === 'run') expected += (await run(world, tenant, { agent_id: step.agent })).body.amount * 1
+        else if (step.kind === 'fail') await failedRun(tenant)
+        else if (step.kind === 'loop') {
+          const body = { input: 'Tell me a joke.', agent_id: 'comedian-v1', payment: { wallet_id: tenant.walletId } }
+          expected += (await world.post('/api/loop', body, tenant.headers)).body.amount * 1
+        } else {
+          const charged = step.end === 'settled' ? Math.floor((step.amount * step.share) / 100) : 0
+          const close = step.end === 'settled' ? { actual_amount: String(charged) } : { outcome: step.end }
+          await pay(tenant, String(step.amount), step.end === 'open' ? null : close, { agent_id: step.agent })
+          expected += charged
+          if (step.agent === 'buyer') ofBuyer += charged
+        }
+      }
+      for (const isFolded of [false, true]) {
+        if (isFolded) await world.service.sequencer.runOnce()
+        const [report, bySpender, budgetList, analytics, tower] = await Promise.all([
+          spend(tenant),
+          spend(tenant, '?group_by=spender'),
+          world.get('/api/budgets', tenant.headers),
+          world.get('/api/analytics?window=24h', tenant.headers),
+          world.get('/api/control-tower', tenant.headers),
+        ])
+        const atoms = (usdc: number) => Math.round(usdc * 1e6)
+        expect(report.totals.amount).toBe(String(expected))
+        const spent = Object.fromEntries(
+          budgetList.body.budgets.map((row: { budget_id: string; spent_usdc: number }) => [
+            row.budget_id,
+            atoms(row.spent_usdc),
+          ]),
+        )
+        expect(spent).toEqual({ all: expected, buyer: ofBuyer })
+        const buyer = bySpender.groups.find((group: { spender: string }) => group.spender === 'buyer')
+        expect(Number(buyer?.amount ?? 0)).toBe(ofBuyer)
+        expect(atoms(tower.body.spend.month_usdc)).toBe(expected)
+        const rails = (await spend(tenant, '?group_by=rail')).groups as { rail: string; amount: string }[]
+        const ofRuns = rails.find(({ rail }) => rail === 'wallet')?.amount ?? '0'
+        expect(atoms(analytics.body.totals.spend_usdc)).toBe(Number(ofRuns))
+      }
+    }),
+    { numRuns: 12 },
+  )
+}, 120_000)
