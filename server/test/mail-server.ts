@@ -13,7 +13,7 @@ export type ReceivedMail = {
 export type MailServer = Awaited<ReturnType<typeof openMailServer>>
 
 /** A real SMTP server on loopback that keeps what it receives. `answer` may refuse a recipient, refuse the message or never answer. */
-export async function openMailServer() {
+export async function openMailServer(host = '127.0.0.1') {
   const received: ReceivedMail[] = []
   const server = new SMTPServer({
     disabledCommands: ['STARTTLS', 'AUTH'],
@@ -40,11 +40,11 @@ export async function openMailServer() {
     },
   })
   server.on('error', () => {})
-  await new Promise<void>((listening) => server.listen(0, '127.0.0.1', listening))
+  await new Promise<void>((listening) => server.listen(0, host, listening))
   const mail = {
     received,
     answer: 'accept' as 'accept' | 'hang' | 'refuse' | 'refuse-recipient',
-    url: `smtp://127.0.0.1:${(server.server.address() as AddressInfo).port}`,
+    url: `smtp://${host}:${(server.server.address() as AddressInfo).port}`,
     close: () => new Promise<void>((closed) => server.close(() => closed())),
   }
   return mail

@@ -54,6 +54,7 @@ export function createSmtpMailer({ url, from, timeoutMs = TIMEOUT_MS }: SmtpOpti
 function describeFailure({ code, responseCode }: { code?: string; responseCode?: number }) {
   if (code === 'EENVELOPE' && responseCode !== undefined && responseCode >= 500)
     return { ok: false, error: `the mail server refused the recipient (${responseCode})`, permanent: true }
+  if (code === 'ETLS') return { ok: false, error: 'the mail server did not agree to encryption' }
   if (responseCode !== undefined) return { ok: false, error: `the mail server answered ${responseCode}` }
   if (code === 'ETIMEDOUT') return { ok: false, error: 'the mail server did not answer in time' }
   return { ok: false, error: `the mail server could not be reached (${code ?? 'unknown'})` }

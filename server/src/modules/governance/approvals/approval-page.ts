@@ -89,7 +89,6 @@ const row = (label: string, value: string) => `<dt>${label}</dt><dd>${value}</dd
 
 export function renderDecision(view: ApprovalView, fault?: { message: string; reason: string }): string {
   const { votes } = view
-  const reasons = view.reasons.filter((reason) => reason !== view.sentence)
   return renderPage(
     `Decision needed: ${oneLine(view.amount, 60)}`,
     `<p class="organisation">${field(view.organisation)} asks for your decision</p>
@@ -99,14 +98,15 @@ ${fault ? `<div class="notice failed" role="alert"><p>${escapeHtml(fault.message
 <dl>
 ${row('To', field(view.merchant))}
 ${row('Agent', field(view.agent))}
-${row('Requested by', `${field(view.requestedBy)}, ${time(view.requestedAt)}`)}
+${row('Requested by', field(view.requestedBy))}
+${row('Requested on', time(view.requestedAt))}
 ${row('Open until', time(view.expiresAt))}
 ${votes.required > 1 ? row('Approvals', `${votes.given} of ${votes.required} needed`) : ''}
 </dl>
 ${view.request === null ? '' : `<h2>The request</h2>\n<pre tabindex="0" aria-label="The request">${block(view.request)}</pre>`}
 <h2>Why you are asked</h2>
 <p>${field(view.sentence, 600)}</p>
-${reasons.length === 0 ? '' : `<ul>${reasons.map((reason) => `<li>${field(reason)}</li>`).join('')}</ul>`}
+${view.reasons.length === 0 ? '' : `<ul>${view.reasons.map((reason) => `<li>${field(reason)}</li>`).join('')}</ul>`}
 ${view.normal === null ? '' : `<h2>What is normal</h2>\n<p>${field(view.normal)}</p>`}
 <h2>What happens next</h2>
 <p>${field(view.next, 600)}</p>

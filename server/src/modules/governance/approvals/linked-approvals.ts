@@ -37,7 +37,6 @@ export const createApprovalDecider = (deps: { db: Db }, approvals: Pick<Approval
 })
 
 function toLinkedApproval(row: ApprovalRow, votes: Awaited<ReturnType<typeof readVotes>>): LinkedApproval {
-  const summary = row.risk_summary as { because?: { reason: string }[]; warnings?: { reason: string }[] }
   return {
     status: row.status as LinkedApproval['status'],
     resolution: row.resolution as LinkedApproval['resolution'],
@@ -55,13 +54,19 @@ function toLinkedApproval(row: ApprovalRow, votes: Awaited<ReturnType<typeof rea
       requestedAt: row.created_at,
       expiresAt: row.expires_at,
       sentence: row.reason,
-      reasons: [...(summary.because ?? []), ...(summary.warnings ?? [])].map(({ reason }) => reason),
+      reasons: furtherReasons(row.risk_summary as RiskSummary),
       normal: null,
       next: nextSteps[row.kind as keyof typeof nextSteps],
       request: null,
     },
   }
 }
+
+type RiskSummary = { because?: { reason: string }[]; warnings?: { reason: string }[] }
+
+/** One rule that asks is in the sentence already; several are listed, and so are warnings. */
+const furtherReasons = ({ because = [], warnings = [] }: RiskSummary) =>
+  [...(because.length > 1 ? because : []), ...warnings].map(({ reason }) => reason)
 
 const titles = {
   run: 'Approve this run?',
