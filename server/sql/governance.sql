@@ -364,12 +364,15 @@ begin
 end $$;
 
 -- One vote on an approval. One rejection ends it; it passes with the required number of approvals.
--- input: {approval_id, tenant_id, key_id, same_person[], decision, reason?, at, approved: {preauth?, holds?, grants?, audit, events[]}, rejected: {audit, events[]}, voted: {audit}}
+-- same_person: the keys that are the same identity as the voter. It may vote about what it asked for itself only if
+-- may_decide_for_itself; key_count is the number of keys that the tenant had when that was judged.
+-- input: {approval_id, tenant_id, key_id, same_person[], may_decide_for_itself, key_count, decision, reason?, at, approved: {preauth?, holds?, grants?, audit, events[]}, rejected: {audit, events[]}, voted: {audit}}
 create or replace function resolve_approval(input jsonb) returns jsonb language plpgsql as $$
 declare
   approval approvals;
   at timestamptz := (input->>'at')::timestamptz;
   approve_votes int;
+  own boolean;
 begin
   select * into approval from approvals where id = input->>'approval_id' and tenant_id = input->>'tenant_id' for update;
   if not found then
@@ -381,22 +384,33 @@ begin
   if approval.expires_at <= at then
     perform refuse(409, 'expired');
   end if;
-  if approval.separate_approver and input->'same_person' ? approval.requested_by then
+  -- A key that was made meanwhile may have voted already, as the same identity.
+  if (select count(*) from api_keys where tenant_id = approval.tenant_id) <> (input->>'key_count')::int then
+    perform refuse(409, 'keys_changed');
+  end if;
+  own := input->'same_person' ? approval.requested_by;
+  if own and not (input->>'may_decide_for_itself')::boolean then
     perform refuse(403, 'own_request');
+  end if;
+  if own and approval.separate_approver then
+    perform refuse(403, 'separate_approver');
   end if;
   if exists (select 1 from approval_votes vote where vote.approval_id = approval.id and input->'same_person' ? vote.key_id) then
     perform refuse(409, 'voted');
   end if;
   insert into approval_votes (approval_id, key_id, decision, reason, created_at) values (approval.id, input->>'key_id', input->>'decision', input->>'reason', at);
   if input->>'decision' = 'reject' then
-    update approvals set status = 'rejected', resolution = 'rejected', resolved_at = at where id = approval.id;
+    update approvals set status = 'rejected', resolution = 'rejected', resolved_at = at, self_approved = false where id = approval.id;
     perform end_refused(approval, at);
     perform audit_and_emit(input->'rejected');
     return jsonb_build_object('status', 'rejected');
   end if;
+  if own then
+    update approvals set self_approved = true where id = approval.id returning * into approval;
+  end if;
   select count(*) into approve_votes from approval_votes where approval_id = approval.id and decision = 'approve';
   if approve_votes < approval.approvals_required then
-    perform audit_and_emit(input->'voted');
+    perform audit_and_emit(with_self_approved(input->'voted', own));
     return jsonb_build_object('status', 'pending');
   end if;
   update approvals set status = 'approved', resolution = 'approved', resolved_at = at where id = approval.id;
@@ -414,9 +428,13 @@ begin
       decided_seq = nextval('decision_order')
     where id = approval.preauth_id;
   end if;
-  perform audit_and_emit(input->'approved');
+  perform audit_and_emit(with_self_approved(input->'approved', approval.self_approved));
   return jsonb_build_object('status', 'approved');
 end $$;
+
+create or replace function with_self_approved(input jsonb, self_approved boolean) returns jsonb language sql immutable as $$
+  select case when self_approved then jsonb_set(input, '{audit,data,self_approved}', 'true') else input end
+$$;
 
 create or replace function audit_and_emit(input jsonb) returns void language plpgsql as $$
 begin

@@ -38,6 +38,7 @@ const publicFiles: Record<string, string[]> = {
     'rules/rule-result.ts',
     'counters/windows.ts',
     'grants/identity.ts',
+    'grants/self-decision.ts',
   ],
 }
 

@@ -1545,7 +1545,7 @@ export interface paths {
         put?: never;
         /**
          * Override one denial: once, in time, for one agent, amount and merchant
-         * @description Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins.
+         * @description Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins. Whoever was denied cannot override, and whoever issued an override cannot use it (403); the only active key with scope `control` may do both, and then `self_approved` is true. A key with `mandate_ids` overrides only what was denied under one of these mandates.
          */
         post: operations["authorize"];
         delete?: never;
@@ -1567,7 +1567,10 @@ export interface paths {
          */
         get: operations["listApprovals"];
         put?: never;
-        /** Approve or reject a pending request */
+        /**
+         * Approve or reject a pending request
+         * @description Whoever asked cannot decide (403): neither the key that asked, nor a key that made it, was made by it, replaced it or is bound to the same spender. The only active key with scope `control` may, and then `self_approved` is true, unless the tenant has set `self_approval` to `never`. Votes of one identity count once.
+         */
         post: operations["resolveApproval"];
         delete?: never;
         options?: never;
@@ -2439,6 +2442,8 @@ export interface components {
             action_hash: string;
             approvals_required: number;
             separate_approver: boolean;
+            /** @description Whether the identity that asked has approved it: the only active key with scope control may. */
+            self_approved: boolean;
             approvals: {
                 key_id: string;
                 decision: "approve" | "reject";
@@ -2569,6 +2574,8 @@ export interface components {
                 created_at: string;
                 receipt_url: string | null;
             } | null;
+            /** @description Whether the identity that asked has approved it: the only active key with scope control may. */
+            self_approved: boolean;
         };
         ApprovalsListResponse: {
             approvals: components["schemas"]["Approval"][];
@@ -2641,6 +2648,8 @@ export interface components {
             denied_decision_id: string;
             expires_at: string;
             issued_by: string;
+            /** @description Whether the identity that was denied has issued it. */
+            self_approved: boolean;
         };
         BasisAttestation: {
             /** @enum {string} */
@@ -2948,6 +2957,10 @@ export interface components {
                 escalated: number;
             };
             approvals_pending: number;
+            /** @description Whether somebody decided this month about what he asked for himself. */
+            self_approved: boolean;
+            /** @description Approvals, overrides and trades of this month that the identity decided which had asked. */
+            self_approved_count: number;
             preauth: {
                 open: number;
                 escalated: number;
@@ -3016,6 +3029,8 @@ export interface components {
             }[];
             action_hash: string;
             asked_by: string;
+            /** @description Whether the identity that asked has approved or overridden it itself. */
+            self_approved: boolean;
             /** @description Who spends; `key:<id>` where nothing named a spender. */
             spender: string;
             team: string | null;
@@ -4193,6 +4208,8 @@ export interface components {
             approved_at: string;
             approved_by: string;
             approved_by_claimed: string | null;
+            /** @description Whether the identity that asked has approved it. */
+            self_approved: boolean;
             /** Format: date-time */
             expires_at: string;
             /** Format: date-time */
@@ -4326,6 +4343,8 @@ export interface components {
                 approved_by: string | null;
                 approved_by_claimed: string | null;
                 approved_at: string | null;
+                /** @description Present and true when the identity that asked has approved it. */
+                self_approved?: boolean;
             };
             /** Format: date-time */
             execute_by: string;
@@ -4406,6 +4425,8 @@ export interface components {
             approved_at: string | null;
             approved_by: string | null;
             approved_by_claimed: string | null;
+            /** @description Whether the identity that asked has approved it. */
+            self_approved: boolean;
             fills: {
                 fill_id: string;
                 quantity: number;
@@ -14956,7 +14977,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description The credential lacks the right. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;
@@ -15142,7 +15163,7 @@ export interface operations {
                     "application/json": components["schemas"]["ErrorResponse"];
                 };
             };
-            /** @description The credential lacks the right. */
+            /** @description The error as a stable code and a message. */
             403: {
                 headers: {
                     [name: string]: unknown;

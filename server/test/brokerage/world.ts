@@ -282,6 +282,9 @@ async function addTenant({ db }: Database, id: string): Promise<string> {
   await sql`insert into tenants (id, org_name, email, created_at, updated_at) values (${id}, 'Test', 'a@b.test', now(), now()) on conflict do nothing`.execute(
     db,
   )
+  await sql`insert into api_keys (id, tenant_id, name, prefix, hash, scopes, created_at) values (${`key_${id}`}, ${id}, 'k', 'p', ${id}, '{read,run,control}', now()) on conflict do nothing`.execute(
+    db,
+  )
   return id
 }
 

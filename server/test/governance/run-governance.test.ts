@@ -595,7 +595,7 @@ describe('overrides', () => {
     }
     expect((await world.post('/api/authorize', authorization, tenant.headers)).status).toBe(400)
     const denial = await run(world, tenant, { agent_id: 'coder-v1' })
-    const keyWithoutMandate = await anotherKey(world, tenant, ['read', 'run', 'control'])
+    const keyWithoutMandate = await anotherKey(world, tenant, ['read', 'run'])
     expect((await world.post('/api/authorize', authorization, keyWithoutMandate)).status).toBe(403)
     for (const mismatch of [
       { amount_usdc: 0.024 },

@@ -281,6 +281,7 @@ function draftRun(
     approvedAt: null,
     approvedBy: null,
     approvedByClaimed: null,
+    selfApproved: false,
     leaseUntil: executes ? new Date(now.getTime() + LEASE_SECONDS * 1000) : null,
     attempts: executes ? 1 : 0,
     sentAt: null,

@@ -4,6 +4,7 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
+import { readDecider, requireMayDecide } from '../governance/grants/self-decision.ts'
 import { approvalDeadline } from './approval-window.ts'
 import type { InstrumentType } from './broker.ts'
 import { lockRun, markApproved } from './brokerage.store.ts'
@@ -41,7 +42,7 @@ export const APPROVAL_EXPIRED_REASON = 'Nobody approved it in time.'
 
 /**
  * POST /api/rh/approve. Throws 410 when the approval window has expired and 409 when the run is already approved,
- * cancelled, executed or rejected.
+ * cancelled, executed or rejected, and 403 when whoever asked decides without being the tenant's single key.
  */
 export const createApproveTrade =
   (deps: ApproveDeps) =>
@@ -55,6 +56,7 @@ export const createApproveTrade =
         if (!run) throw notFound('run')
         if (hasExpired(run, now)) throw new ApprovalWindowExpired()
         if (run.state !== 'pending_approval') throw conflict(`This run is already ${run.state}.`)
+        const selfApproved = requireMayDecide(await readDecider(tx, caller, now), run.keyId)
         const mismatchedField = findMismatchedEcho(run, body)
         if (mismatchedField)
           throw invalid(`${mismatchedField} differs from the terms of the run.`, { field: mismatchedField })
@@ -63,6 +65,7 @@ export const createApproveTrade =
           state: 'approved',
           approvedAt: now,
           approvedBy: keyId,
+          selfApproved,
           approvedByClaimed: body.approved_by ?? null,
           nextAttemptAt: now,
           updatedAt: now,
@@ -94,6 +97,7 @@ const toApprovedResponse = (run: TradeRun) => ({
   approved_at: run.approvedAt!.toISOString(),
   approved_by: run.approvedBy!,
   approved_by_claimed: run.approvedByClaimed,
+  self_approved: run.selfApproved,
   expires_at: run.expiresAt!.toISOString(),
   execute_by: run.executeBy.toISOString(),
   digest: run.approval!.digest,

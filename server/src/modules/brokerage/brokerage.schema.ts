@@ -114,6 +114,9 @@ export const RhReceipt = Type.Object(
       approved_by: nullable(Type.String({ description: 'The key that approved.' })),
       approved_by_claimed: nullable(Type.String({ description: 'Whom the approver named.' })),
       approved_at: nullable(dateTime),
+      self_approved: Type.Optional(
+        Type.Boolean({ description: 'Present and true when the identity that asked has approved it.' }),
+      ),
     }),
     execute_by: dateTime,
     salt: Type.Optional(
@@ -231,6 +234,7 @@ export const RhApproved = Type.Object(
     approved_at: dateTime,
     approved_by: Type.String(),
     approved_by_claimed: nullable(Type.String()),
+    self_approved: Type.Boolean({ description: 'Whether the identity that asked has approved it.' }),
     expires_at: dateTime,
     execute_by: dateTime,
     digest: Type.String(),
@@ -263,6 +267,7 @@ export const RhRun = Type.Object(
     approved_at: nullable(dateTime),
     approved_by: nullable(Type.String()),
     approved_by_claimed: nullable(Type.String()),
+    self_approved: Type.Boolean({ description: 'Whether the identity that asked has approved it.' }),
     fills: Type.Array(Fill),
     receipt_ids: Type.Array(uuid),
     created_at: dateTime,

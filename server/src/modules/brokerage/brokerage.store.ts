@@ -26,6 +26,7 @@ type RunRow = {
   approved_at: Date | null
   approved_by: string | null
   approved_by_claimed: string | null
+  self_approved: boolean
   lease_until: Date | null
   attempts: number
   sent_at: Date | null
@@ -150,7 +151,7 @@ export async function lockUnfinishedRuns(tx: Tx, tenantId: string): Promise<Trad
 export async function markApproved(tx: Tx, run: TradeRun): Promise<void> {
   await sql`
     update rh_runs set state = 'approved', approved_at = ${run.approvedAt}, approved_by = ${run.approvedBy},
-      approved_by_claimed = ${run.approvedByClaimed}, next_attempt_at = ${run.nextAttemptAt}, updated_at = ${run.updatedAt}
+      approved_by_claimed = ${run.approvedByClaimed}, self_approved = ${run.selfApproved}, next_attempt_at = ${run.nextAttemptAt}, updated_at = ${run.updatedAt}
     where id = ${run.id}
   `.execute(tx)
 }
@@ -327,6 +328,7 @@ const toTradeRun = (row: RunRow): TradeRun => ({
   approvedAt: row.approved_at,
   approvedBy: row.approved_by,
   approvedByClaimed: row.approved_by_claimed,
+  selfApproved: row.self_approved,
   leaseUntil: row.lease_until,
   attempts: row.attempts,
   sentAt: row.sent_at,

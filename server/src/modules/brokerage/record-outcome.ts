@@ -77,6 +77,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
           expiresAt: run.expiresAt,
           approvedBy: run.approvedBy,
           approvedByClaimed: run.approvedByClaimed,
+          selfApproved: run.selfApproved,
           approvedAt: run.approvedAt,
         },
         executeBy: run.executeBy,
@@ -120,7 +121,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       at,
       decision: run.policy.verdict,
       policyIds: [run.policy.policyId],
-      data,
+      data: { ...data, ...(transition === 'approved' && run.selfApproved && { self_approved: true }) },
     })
   }
 

@@ -28,6 +28,7 @@ export type ReceiptInput = {
     expiresAt: Date | null
     approvedBy: string | null
     approvedByClaimed: string | null
+    selfApproved: boolean
     approvedAt: Date | null
   }
   executeBy: Date
@@ -155,6 +156,7 @@ function buildReceiptBody(input: ReceiptInput) {
       approved_by: input.approval.approvedBy,
       approved_by_claimed: input.approval.approvedByClaimed,
       approved_at: input.approval.approvedAt?.toISOString() ?? null,
+      ...(input.approval.selfApproved && { self_approved: true }),
     },
     execute_by: input.executeBy.toISOString(),
     receipt_url: input.receiptUrl,

@@ -35,6 +35,8 @@ export type TradeRun = {
   approvedAt: Date | null
   approvedBy: string | null
   approvedByClaimed: string | null
+  /** Whether the identity that asked has approved it. */
+  selfApproved: boolean
   leaseUntil: Date | null
   attempts: number
   sentAt: Date | null

@@ -27,6 +27,7 @@ export const toTradeRunResponse = (run: TradeRun, fills: readonly Fill[], receip
   approved_at: run.approvedAt?.toISOString() ?? null,
   approved_by: run.approvedBy,
   approved_by_claimed: run.approvedByClaimed,
+  self_approved: run.selfApproved,
   fills: fills.map((fill) => ({
     fill_id: fill.fillId,
     quantity: numberFromE8(fill.quantityE8),

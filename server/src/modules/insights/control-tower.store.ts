@@ -53,3 +53,13 @@ export async function isAgentNamed(tx: Tx, tenantId: string, name: string): Prom
   `.execute(tx)
   return rows[0]!.named
 }
+
+/** How many approvals, overrides and trades the identity that asked has decided itself since a time. */
+export async function countSelfApproved(tx: Tx, tenantId: string, since: Date): Promise<number> {
+  const { rows } = await sql<{ count: number }>`
+    select (select count(*)::int from approvals where tenant_id = ${tenantId} and self_approved and resolved_at >= ${since})
+      + (select count(*)::int from overrides where tenant_id = ${tenantId} and self_approved and created_at >= ${since})
+      + (select count(*)::int from rh_runs where tenant_id = ${tenantId} and self_approved and approved_at >= ${since}) as count
+  `.execute(tx)
+  return rows[0]!.count
+}

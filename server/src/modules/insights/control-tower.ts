@@ -7,7 +7,7 @@ import { invalid } from '../../platform/problem.ts'
 import type { Alerts } from './alerts.ts'
 import { readTotals } from './analytics.store.ts'
 import { readOutlooks, toOutlookRecord } from './budget-watch.ts'
-import { isAgentNamed, readPendingWork } from './control-tower.store.ts'
+import { countSelfApproved, isAgentNamed, readPendingWork } from './control-tower.store.ts'
 import { deleteFrozen, type FrozenAgents, writeFrozen } from './frozen-agents.ts'
 import { readSpentMicro } from './spend.store.ts'
 
@@ -39,7 +39,7 @@ export function createControlTower(deps: ControlTowerDeps) {
     const dayStart = new Date(Math.floor(now.getTime() / DAY_MS) * DAY_MS)
     const monthStart = new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth(), 1))
     const readSpentSince = (since: Date) => readSpentMicro(deps.db, tenantId, since, new Date(now.getTime() + 1))
-    const [today, month, spentToday, spentInMonth, pendingWork, outlooks, alerts, frozen, checkpoint] =
+    const [today, month, spentToday, spentInMonth, pendingWork, outlooks, alerts, frozen, checkpoint, selfApproved] =
       await Promise.all([
         readTotalsSince(dayStart),
         readTotalsSince(monthStart),
@@ -50,6 +50,7 @@ export function createControlTower(deps: ControlTowerDeps) {
         deps.alerts.listUnread(caller, MAX_ALERTS),
         deps.frozen.list(tenantId),
         deps.logCheckpoint(),
+        countSelfApproved(deps.db, tenantId, monthStart),
       ])
     const ageInSeconds = (since: Date | null) =>
       since ? Math.max(0, Math.round((now.getTime() - since.getTime()) / 1000)) : null
@@ -66,6 +67,8 @@ export function createControlTower(deps: ControlTowerDeps) {
         escalated: pendingWork.escalated_runs,
       },
       approvals_pending: pendingWork.approvals_pending,
+      self_approved: selfApproved > 0,
+      self_approved_count: selfApproved,
       preauth: {
         open: pendingWork.preauths_open,
         escalated: pendingWork.preauths_escalated,

@@ -65,6 +65,12 @@ export const ControlTowerResponse = Type.Object(
       escalated: Type.Integer(),
     }),
     approvals_pending: Type.Integer(),
+    self_approved: Type.Boolean({
+      description: 'Whether somebody decided this month about what he asked for himself.',
+    }),
+    self_approved_count: Type.Integer({
+      description: 'Approvals, overrides and trades of this month that the identity decided which had asked.',
+    }),
     preauth: Type.Object({ open: Type.Integer(), escalated: Type.Integer(), oldest_age_s: nullableNumber }),
     settlements_unknown: Type.Integer(),
     webhooks: Type.Object({

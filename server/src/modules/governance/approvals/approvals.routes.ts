@@ -37,8 +37,15 @@ export function approvalsRoutes(app: App, approvals: Approvals) {
         operationId: 'resolveApproval',
         tags,
         summary: 'Approve or reject a pending request',
+        description:
+          'Whoever asked cannot decide (403): neither the key that asked, nor a key that made it, was made by it, replaced it or is bound to the same spender. The only active key with scope `control` may, and then `self_approved` is true, unless the tenant has set `self_approval` to `never`. Votes of one identity count once.',
         body: schema.ApprovalResolutionRequest,
-        response: { 200: schema.ApprovalResolutionResponse, 404: ErrorResponse, 409: ErrorResponse },
+        response: {
+          200: schema.ApprovalResolutionResponse,
+          403: ErrorResponse,
+          404: ErrorResponse,
+          409: ErrorResponse,
+        },
       },
       config: { auth: 'tenant', scope: 'control' },
     },

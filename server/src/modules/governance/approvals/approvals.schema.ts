@@ -14,6 +14,10 @@ export const ApprovalsQuery = Type.Object(
   { additionalProperties: false },
 )
 
+const SelfApproved = Type.Boolean({
+  description: 'Whether the identity that asked has approved it: the only active key with scope control may.',
+})
+
 export const Approval = Type.Object(
   {
     id: Type.String(),
@@ -35,6 +39,7 @@ export const Approval = Type.Object(
     action_hash: Type.String({ description: 'The exact action that is approved.' }),
     approvals_required: Type.Integer(),
     separate_approver: Type.Boolean(),
+    self_approved: SelfApproved,
     approvals: Type.Array(
       Type.Object({
         key_id: Type.String(),
@@ -85,6 +90,7 @@ export const ApprovalResolutionResponse = Type.Object(
         receipt_url: nullable(Type.String()),
       }),
     ),
+    self_approved: SelfApproved,
   },
   { title: 'ApprovalResolutionResponse' },
 )

@@ -21,9 +21,9 @@ import {
   readVotes,
   toMandate,
 } from '../grants/grants.store.ts'
+import { readDecider, selfDecisionRefused } from '../grants/self-decision.ts'
 import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
 import { limitLocks, type PreauthsDeps, preauthTimes } from '../preauths/preauths.ts'
-import { keysOfSameHolder, readKeys } from '../rules/rules-cache.store.ts'
 import { type ApprovalsQuery, findRunHistoryEntry, listApprovals, listExpired } from './approvals.store.ts'
 import { recipientsAddedBy } from './messages.store.ts'
 
@@ -87,7 +87,8 @@ export function createApprovals(deps: ApprovalsDeps) {
     return deps.idempotency.once(request, async (tx) => {
       const at = deps.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
-      const samePersonKeys = [...keysOfSameHolder(tenant.keyId, await readKeys(tx, tenant.tenantId))]
+      const decider = await readDecider(tx, tenant, at)
+      const samePersonKeys = [...decider.identity]
       const sameVoters = link ? await link.sameVoters(tx) : await recipientsAddedBy(tx, tenant.tenantId, samePersonKeys)
       const opensPreauth =
         row.preauth_id !== null && input.decision === 'approve' && row.status === 'pending' && row.expires_at > at
@@ -97,6 +98,8 @@ export function createApprovals(deps: ApprovalsDeps) {
         tenant_id: tenant.tenantId,
         key_id: voterId,
         same_person: [...samePersonKeys, ...sameVoters],
+        may_decide_for_itself: decider.mayDecideForItself,
+        key_count: decider.keyCount,
         decision: input.decision,
         reason: input.reason ?? null,
         at: at.toISOString(),
@@ -107,7 +110,8 @@ export function createApprovals(deps: ApprovalsDeps) {
       await callStepWithLocks(tx, resolveApprovalStep, item, [...approvalLocks(row), ...(preauthToOpen?.locks ?? [])])
       await link?.use(tx)
       const [approval] = await toRecords(tx, [(await findApproval(tx, tenant.tenantId, row.id))!])
-      return { status: 200, body: { approval, run: await readRunHistoryEntry(tx, tenant.tenantId, row.run_id) } }
+      const run = await readRunHistoryEntry(tx, tenant.tenantId, row.run_id)
+      return { status: 200, body: { approval, run, self_approved: approval!.self_approved } }
     })
   }
 
@@ -153,7 +157,7 @@ export function createApprovals(deps: ApprovalsDeps) {
           return await vote(tenant, input, idempotencyKey, link)
         } catch (error) {
           if (!(error instanceof StepRefused)) throw error
-          if (!shouldAssessAgain(error)) throw await toProblem(error)
+          if (!shouldAssessAgain(error) && error.message !== 'keys_changed') throw await toProblem(error)
           deps.rulesCache.invalidate(tenant.tenantId)
           await waitBeforeRetry(attempt)
         }
@@ -161,7 +165,8 @@ export function createApprovals(deps: ApprovalsDeps) {
       throw unavailable('The limits of this payment keep changing; nothing was decided.', 1)
 
       async function toProblem(error: StepRefused) {
-        if (error.message === 'own_request')
+        if (error.message === 'own_request') return selfDecisionRefused()
+        if (error.message === 'separate_approver')
           return forbidden('A request cannot be approved with the key that made it: the policy requires another key.')
         if (error.message === 'voted')
           return conflict(
@@ -337,6 +342,7 @@ const toApprovalRecord = (row: ApprovalRow, votes: readonly Vote[]) => ({
   action_hash: row.action_hash,
   approvals_required: row.approvals_required,
   separate_approver: row.separate_approver,
+  self_approved: row.self_approved,
   approvals: votes.map((vote) => ({
     key_id: vote.key_id,
     decision: vote.decision,

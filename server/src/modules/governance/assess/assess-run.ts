@@ -282,6 +282,9 @@ function toSummary(
     preauth_id: preauth?.id ?? null,
     override_id: overrideUsed ? override!.id : (preauth?.override_id ?? null),
     approval_id: approval?.id ?? preauth?.approval_id ?? null,
+    ...((approval?.self_approved || (overrideUsed && override!.self_approved) || preauth?.selfApproved) && {
+      self_approved: true as const,
+    }),
     asked_by: request.caller.kind === 'tenant' ? request.caller.keyId : null,
     decided_at: evaluation.facts.at.toISOString(),
     merchant: OWN_MERCHANT,

@@ -70,6 +70,8 @@ export type AssessmentSummary = {
   preauth_id: string | null
   override_id: string | null
   approval_id: string | null
+  /** Present when the identity that asked has given the approval or the override itself. */
+  self_approved?: true
   /** Read by simulations: the requesting key, the time of the decision, and the merchant. */
   asked_by: string | null
   decided_at: string

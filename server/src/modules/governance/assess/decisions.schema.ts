@@ -25,6 +25,9 @@ export const Decision = Type.Object(
     smallest_change: Type.Array(openObject('The least that would have to be different.')),
     action_hash: Type.String(),
     asked_by: Type.String(),
+    self_approved: Type.Boolean({
+      description: 'Whether the identity that asked has approved or overridden it itself.',
+    }),
     spender: Type.String({ description: 'Who spends; `key:<id>` where nothing named a spender.' }),
     team: nullable(Type.String()),
     tags: Type.Record(Type.String(), Type.String()),

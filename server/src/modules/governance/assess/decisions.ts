@@ -8,7 +8,10 @@ import { notFound } from '../../../platform/problem.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
 import { smallestChanges } from './assessment-outcome.ts'
 
-type DecisionRow = Omit<Selectable<DecisionsTable>, 'tenant_id' | 'results' | 'trace_hash'> & { trace: RuleResult[] }
+type DecisionRow = Omit<Selectable<DecisionsTable>, 'tenant_id' | 'results' | 'trace_hash'> & {
+  trace: RuleResult[]
+  self_approved: boolean
+}
 export type DecisionsQuery = { limit?: number; cursor?: string; outcome?: string; agent_id?: string }
 
 export type Decisions = ReturnType<typeof createDecisions>
@@ -55,6 +58,12 @@ const selectDecisions = (db: Db, tenantId: string) =>
     ])
     .select(['overridable', 'action_hash', 'asked_by', 'spender', 'team', 'tags', 'created_at'])
     .select(sql<RuleResult[]>`trace_of(tenant_id, trace_hash, results)`.as('trace'))
+    .select(
+      sql<boolean>`exists (select from approvals where approvals.tenant_id = decisions.tenant_id and decision_id = decisions.id and approvals.self_approved)
+        or exists (select from overrides where overrides.tenant_id = decisions.tenant_id and decision_id = decisions.id and overrides.self_approved)`.as(
+        'self_approved',
+      ),
+    )
     .where('tenant_id', '=', tenantId)
 
 const toDecisionRecord = (row: DecisionRow) => ({
@@ -74,6 +83,7 @@ const toDecisionRecord = (row: DecisionRow) => ({
   smallest_change: smallestChanges(row.trace),
   action_hash: row.action_hash,
   asked_by: row.asked_by,
+  self_approved: row.self_approved,
   spender: row.spender ?? `key:${row.asked_by}`,
   team: row.team,
   tags: (row.tags ?? {}) as Record<string, string>,

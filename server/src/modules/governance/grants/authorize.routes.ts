@@ -24,9 +24,9 @@ export function authorizeRoutes(app: App, authorize: Authorize) {
         tags,
         summary: 'Override one denial: once, in time, for one agent, amount and merchant',
         description:
-          'Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins.',
+          'Only what a policy denied can be overridden; budgets, mandates and frozen agents cannot. It holds for the merchant as it was denied: the same id at another address or host is another merchant. For mandate holders and admins. Whoever was denied cannot override, and whoever issued an override cannot use it (403); the only active key with scope `control` may do both, and then `self_approved` is true. A key with `mandate_ids` overrides only what was denied under one of these mandates.',
         body: schema.AuthorizeRequest,
-        response: { 200: schema.AuthorizeResponse, 409: ErrorResponse },
+        response: { 200: schema.AuthorizeResponse, 403: ErrorResponse, 409: ErrorResponse },
       },
       config: { auth: 'tenant', scope: ['mandate', 'admin'] },
     },

@@ -28,6 +28,7 @@ export const AuthorizeResponse = Type.Object(
     denied_decision_id: Type.String(),
     expires_at: Type.String(),
     issued_by: Type.String(),
+    self_approved: Type.Boolean({ description: 'Whether the identity that was denied has issued it.' }),
   },
   { title: 'AuthorizeResponse' },
 )

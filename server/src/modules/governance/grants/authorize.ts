@@ -1,15 +1,18 @@
 import { randomBytes } from 'node:crypto'
+import type { Selectable } from 'kysely'
 import type { TenantCaller } from '../../../platform/auth-context.ts'
 import type { Clock } from '../../../platform/clock.ts'
 import type { Tx } from '../../../platform/db.ts'
+import type { Decisions } from '../../../platform/generated/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../../platform/idempotency.ts'
 import type { Ids } from '../../../platform/ids.ts'
 import type { Keys } from '../../../platform/keys.ts'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import type { Outbox } from '../../../platform/outbox.ts'
-import { conflict, expired, invalid } from '../../../platform/problem.ts'
+import { conflict, expired, forbidden, invalid } from '../../../platform/problem.ts'
 import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from '../assess/payment-facts.ts'
-import { findOverride, type OverrideRow } from './grants.store.ts'
+import { findMandatesOfAgent, findOverride, findPreauth, type OverrideRow } from './grants.store.ts'
+import { readDecider, requireMayDecide } from './self-decision.ts'
 
 export type OverridesDeps = {
   clock: Clock
@@ -47,7 +50,10 @@ export const createAuthorize =
     const request = { scope: `tenant:${tenantId}`, route: 'POST /api/authorize', key: idempotencyKey, body: input }
     return deps.idempotency.once(request, async (tx) => {
       const at = deps.clock.now()
-      const deniedDecisionId = await findDenial(tx, tenantId, { ...input, amountMicro }, at)
+      const denial = await findDenial(tx, tenantId, { ...input, amountMicro }, at)
+      const deniedDecisionId = denial.id
+      const selfApproved = requireMayDecide(await readDecider(tx, tenant, at), denial.asked_by)
+      await requireMandateOf(tx, tenant, denial)
       const token = `ovt_${randomBytes(32).toString('base64url')}`
       const id = deps.ids.next('ovr')
       const expiresAt = new Date(at.getTime() + (input.expires_in_seconds ?? DEFAULT_TTL_SECONDS) * 1000)
@@ -63,6 +69,7 @@ export const createAuthorize =
           reason: input.reason,
           decision_id: deniedDecisionId,
           issued_by: tenant.keyId,
+          self_approved: selfApproved,
           created_at: at,
           expires_at: expiresAt,
         })
@@ -73,6 +80,7 @@ export const createAuthorize =
         reason: input.reason,
         denied_decision_id: deniedDecisionId,
         expires_at: expiresAt.toISOString(),
+        ...(selfApproved && { self_approved: true }),
       }
       await deps.outbox.audit(tx, {
         tenantId,
@@ -94,20 +102,23 @@ export const createAuthorize =
           denied_decision_id: deniedDecisionId,
           expires_at: expiresAt.toISOString(),
           issued_by: tenant.keyId,
+          self_approved: selfApproved,
         },
       }
     })
   }
 
+const denialColumns = ['id', 'agent_id', 'spender', 'preauth_id', 'asked_by'] as const
+type Denial = Pick<Selectable<Decisions>, (typeof denialColumns)[number]>
 type DenialQuery = Pick<AuthorizeInput, 'agent_id' | 'merchant' | 'denied_decision_id'> & { amountMicro: bigint }
 
 /** The denial to override: the named decision, or the newest that matches agent, amount and merchant. */
-async function findDenial(tx: Tx, tenantId: string, request: DenialQuery, now: Date): Promise<string> {
+async function findDenial(tx: Tx, tenantId: string, request: DenialQuery, now: Date): Promise<Denial> {
   const { denied_decision_id: decisionId } = request
   if (decisionId !== undefined) {
     const row = await tx
       .selectFrom('decisions')
-      .selectAll()
+      .select([...denialColumns, 'outcome', 'overridable', 'merchant', 'amount_micro'])
       .where('id', '=', decisionId)
       .where('tenant_id', '=', tenantId)
       .executeTakeFirst()
@@ -123,11 +134,11 @@ async function findDenial(tx: Tx, tenantId: string, request: DenialQuery, now: D
       row.amount_micro !== request.amountMicro
     )
       throw invalid(`The decision '${decisionId}' denied another agent, amount or merchant.`)
-    return row.id
+    return row
   }
   const row = await tx
     .selectFrom('decisions')
-    .select('id')
+    .select(denialColumns)
     .where('tenant_id', '=', tenantId)
     .where('agent_id', '=', request.agent_id)
     .where('merchant', '=', request.merchant)
@@ -140,7 +151,19 @@ async function findDenial(tx: Tx, tenantId: string, request: DenialQuery, now: D
     .executeTakeFirst()
   if (!row)
     throw invalid('No policy has denied this agent, amount and merchant within 24 hours: there is nothing to override.')
-  return row.id
+  return row
+}
+
+/** A key with `mandate_ids` overrides only what was denied under one of them: the named mandate, else one of the agent's. */
+async function requireMandateOf(tx: Tx, { tenantId, mandateIds }: TenantCaller, denial: Denial): Promise<void> {
+  if (mandateIds === null) return
+  const preauth = denial.preauth_id === null ? undefined : await findPreauth(tx, tenantId, denial.preauth_id)
+  const named = preauth?.named_mandate_id ?? preauth?.mandate_id
+  const deniedUnder = named ? [named] : await findMandatesOfAgent(tx, tenantId, [denial.agent_id, denial.spender])
+  if (!deniedUnder.some((id) => mandateIds.includes(id)))
+    throw forbidden(
+      'This key overrides only denials under its own mandates, and this was not denied under one of them.',
+    )
 }
 
 const overrideHash = (keys: Pick<Keys, 'fingerprint'>, token: string) => keys.fingerprint(`override:${token}`)
@@ -154,7 +177,11 @@ export async function findUsableOverride(
   const row = await findOverride(deps.db, tenant.tenantId, { hash: overrideHash(deps.keys, token) })
   if (!row) throw invalid('override_token is not valid.')
   if (row.used_by !== null) throw conflict('This override has been used; it works once.')
-  if (row.expires_at <= deps.clock.now()) throw expired(`This override expired at ${row.expires_at.toISOString()}.`)
+  const now = deps.clock.now()
+  if (row.expires_at <= now) throw expired(`This override expired at ${row.expires_at.toISOString()}.`)
+  // Otherwise somebody else's denial of the same payment would let a key override for itself.
+  if (!row.self_approved && (await readDecider(deps.db, tenant, now)).identity.has(row.issued_by))
+    throw forbidden('Whoever issued an override cannot use it: it is for whoever was denied.')
   return row
 }
 

@@ -14,6 +14,7 @@ import {
   findMandate,
   findPreauth,
   heldScopes,
+  isSelfApproved,
   type OverrideRow,
   type PreauthRow,
   readVotes,
@@ -26,7 +27,7 @@ type GrantsDeps = { db: Db; clock: Clock; keys: Pick<Keys, 'signer' | 'fingerpri
 export type Grants = {
   approval?: ApprovalRow & { votes: number }
   override?: OverrideRow
-  preauth?: PreauthRow & { heldScopes: Set<string>; mandate: Mandate | null }
+  preauth?: PreauthRow & { heldScopes: Set<string>; mandate: Mandate | null; selfApproved: boolean }
 }
 
 export type GrantReferences = { approvalId?: string; overrideToken?: string; preauthToken?: string }
@@ -63,6 +64,7 @@ async function readPreauth(deps: GrantsDeps, tenant: TenantCaller, token: string
     ...row,
     heldScopes: heldScopes(row),
     mandate: mandateRow ? await toMandate(deps.db, mandateRow) : null,
+    selfApproved: await isSelfApproved(deps.db, row),
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Selectable } from 'kysely'
+import { type Selectable, sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import type { Approvals, Mandates, Overrides, Preauths } from '../../../platform/generated/db.ts'
 import type { Mandate, MandateConstraint } from '../mandates/evaluate-mandate.ts'
@@ -55,6 +55,44 @@ export async function findMandateIds(tx: Tx, tenantId: string, ids: readonly str
     .where('id', 'in', ids)
     .execute()
   return rows.map((row) => row.id)
+}
+
+/** The active mandates that bind an agent: its own, and those of the whole tenant. */
+export async function findMandatesOfAgent(
+  tx: Tx,
+  tenantId: string,
+  names: readonly (string | null)[],
+): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('mandates')
+    .select('id')
+    .where('tenant_id', '=', tenantId)
+    .where('status', '=', 'active')
+    .where((on) =>
+      on.or([
+        on('agent_id', 'is', null),
+        on(
+          'agent_id',
+          'in',
+          names.filter((name) => name !== null),
+        ),
+      ]),
+    )
+    .execute()
+  return rows.map((row) => row.id)
+}
+
+/** Whether the approval or the override that a pre-authorisation used was given by the identity that asked. */
+export async function isSelfApproved(
+  tx: Tx,
+  { approval_id, override_id }: Pick<PreauthRow, 'approval_id' | 'override_id'>,
+): Promise<boolean> {
+  if (approval_id === null && override_id === null) return false
+  const { rows } = await sql<{ self_approved: boolean }>`
+    select exists (select from approvals where id = ${approval_id} and self_approved)
+        or exists (select from overrides where id = ${override_id} and self_approved) as self_approved
+  `.execute(tx)
+  return rows[0]!.self_approved
 }
 
 export async function toMandate(tx: Tx, row: MandateRow): Promise<Mandate> {

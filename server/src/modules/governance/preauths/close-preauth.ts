@@ -11,7 +11,7 @@ import { conflict, invalid, notFound } from '../../../platform/problem.ts'
 import type { ChainReader, Hex } from '../../payments/facilitator.ts'
 import type { Receipts } from '../../receipts/receipts.ts'
 import { type ClosePreauthItem, closePreauthStep, type settlementStatuses } from '../governance.steps.ts'
-import { findPreauth, type PreauthRow } from '../grants/grants.store.ts'
+import { findPreauth, isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
 import { policyIds } from '../rules/rule-result.ts'
 import { readPreauthToken } from './preauth-token.ts'
@@ -198,7 +198,7 @@ export async function closePreauth(
   const salt = row.request_hash === null ? null : deps.ids.salt()
   const payer = evidence?.transfers.find((transfer) => transfer.value === chargedMicro)?.from.toLowerCase() ?? row.payer
   const seen = whoSaw(report, verified)
-  const draft = draftReceipt(row, { ...report, ...seen, payer }, at)
+  const draft = draftReceipt(row, { ...report, ...seen, payer, selfApproved: await isSelfApproved(tx, row) }, at)
   const receipt = deps.receipts.sign({
     ...draft,
     receipt_id: deps.ids.next('rcpt'),
@@ -305,12 +305,13 @@ type Statement = {
   chargedMicro: bigint
   transaction: string | null
   payer: string | null
+  selfApproved: boolean
 }
 
 /** The receipt of a close. It says that money moved, or that none did, only when somebody saw it or the tenant reported none. */
 export const draftReceipt = (
   row: PreauthRow,
-  { status, assertedBy, chargedMicro, transaction, payer }: Statement,
+  { status, assertedBy, chargedMicro, transaction, payer, selfApproved }: Statement,
   at: Date,
 ) => ({
   run_id: row.run_id,
@@ -332,6 +333,7 @@ export const draftReceipt = (
     preauth_id: row.id,
     override_id: row.override_id,
     approval_id: row.approval_id,
+    ...(selfApproved && { self_approved: true as const }),
   },
   request_hash: row.request_hash,
   input_hash: null,

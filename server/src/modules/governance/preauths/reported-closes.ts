@@ -2,7 +2,7 @@ import { callStepWithLocks, StepRefused } from '../../../platform/batch.ts'
 import type { Log } from '../../../platform/log.ts'
 import { usdcFromMicro } from '../../../platform/money.ts'
 import { correctCloseStep } from '../governance.steps.ts'
-import type { PreauthRow } from '../grants/grants.store.ts'
+import { isSelfApproved, type PreauthRow } from '../grants/grants.store.ts'
 import { type CloseDeps, draftReceipt, FIRST_CHECK_MS, readChainEvidence } from './close-preauth.ts'
 import type { RaiseAlert } from './orphaned-preauths.ts'
 import { claimReportedCloses, findReceiptHash } from './preauths.store.ts'
@@ -80,7 +80,9 @@ async function draftCorrection(deps: ReportedClosesDeps, row: PreauthRow, findin
   const chargedMicro = row.charged_micro!
   const [payer, reason, matching] =
     finding.status === 'settled' ? [finding.payer, null, finding.matching] : [row.payer, finding.reason, null]
-  const draft = draftReceipt(row, { status: finding.status, assertedBy: 'chain', chargedMicro, transaction, payer }, at)
+  const selfApproved = await isSelfApproved(deps.db, row)
+  const { status } = finding
+  const draft = draftReceipt(row, { status, assertedBy: 'chain', chargedMicro, transaction, payer, selfApproved }, at)
   const receipt = deps.receipts.sign({
     ...draft,
     receipt_id: deps.ids.next('rcpt'),
