@@ -5,6 +5,9 @@ const nullableText = (description: string) => Type.Union([Type.String(), Type.Nu
 export const AuditQuery = Type.Object(
   {
     type: Type.Optional(Type.String({ minLength: 1, maxLength: 100 })),
+    actor: Type.Optional(
+      Type.String({ minLength: 1, maxLength: 200, description: 'Who did it, for example the id of a key' }),
+    ),
     subject: Type.Optional(
       Type.String({ minLength: 1, maxLength: 200, description: 'The subject of the event, for example a run id' }),
     ),

@@ -129,7 +129,7 @@ const linkedEvents = (tx: Tx, tenantId: string) =>
     ])
     .where('tenant_id', '=', tenantId)
 
-export type AuditFilter = { type?: string; subject?: string; since?: string; until?: string }
+export type AuditFilter = { type?: string; actor?: string; subject?: string; since?: string; until?: string }
 
 /** The types that the index by type leaves out; see the migration. */
 const FREQUENT_TYPES = ['run.admitted', 'run.completed']
@@ -138,13 +138,14 @@ const FREQUENT_TYPES = ['run.admitted', 'run.completed']
 export async function listEvents(
   tx: Tx,
   tenantId: string,
-  { type, subject, since, until }: AuditFilter,
+  { type, actor, subject, since, until }: AuditFilter,
   { limit, beforeSeq }: { limit: number; beforeSeq?: bigint },
 ): Promise<LinkedRow[]> {
   let query = linkedEvents(tx, tenantId)
   if (type !== undefined) query = query.where('type', '=', type)
   if (type !== undefined && !FREQUENT_TYPES.includes(type))
     query = query.where(sql<boolean>`type not in ('run.admitted', 'run.completed')`)
+  if (actor !== undefined) query = query.where('actor', '=', actor)
   if (subject !== undefined) query = query.where('subject', '=', subject)
   if (since !== undefined) query = query.where('occurred_at', '>=', new Date(since))
   if (until !== undefined) query = query.where('occurred_at', '<', new Date(until))

@@ -19,7 +19,11 @@ beforeEach(async () => {
 })
 afterAll(() => testDatabase.drop())
 
-async function record(tenantId: string, count: number, change: { type?: string; subject?: string } = {}) {
+async function record(
+  tenantId: string,
+  count: number,
+  change: { type?: string; actor?: string; subject?: string } = {},
+) {
   const { audit } = createOutbox(fixture.ids)
   for (let i = 0; i < count; i += 1) {
     fixture.clock.advance(1)
@@ -107,13 +111,15 @@ test('a busy chain commits its head once a minute, each head referring to the pr
 
 test("a list shows only the tenant's events, newest first, filtered and paged", async () => {
   await record('ten_ada', 3)
-  await record('ten_ada', 2, { type: 'policy.created', subject: 'pol_1' })
+  await record('ten_ada', 2, { type: 'policy.created', actor: 'key_2', subject: 'pol_1' })
   await record('ten_bob', 1)
   await fixture.sequencer.runOnce()
   const first = await fixture.audit.list('ten_ada', {}, { limit: 3 })
   expect(first.events.map(({ seq }) => seq)).toEqual([5, 4, 3])
   const second = await fixture.audit.list('ten_ada', {}, { limit: 3, cursor: first.next_cursor! })
   expect(second).toMatchObject({ events: [{ seq: 2 }, { seq: 1 }], has_more: false, next_cursor: null })
+  const ofKey = await fixture.audit.list('ten_ada', { actor: 'key_2' }, { limit: 9 })
+  expect(ofKey.events.map(({ actor, subject }) => [actor, subject])).toEqual(Array(2).fill(['key_2', 'pol_1']))
   const policies = await fixture.audit.list('ten_ada', { type: 'policy.created', subject: 'pol_1' }, { limit: 9 })
   expect(policies.events).toHaveLength(2)
   const [newest] = policies.events
