@@ -11549,6 +11549,8 @@ export interface operations {
         parameters: {
             query?: {
                 type?: string;
+                /** @description Who did it, for example the id of a key */
+                actor?: string;
                 /** @description The subject of the event, for example a run id */
                 subject?: string;
                 since?: string;

@@ -59,14 +59,6 @@ export function keySuccessors(keyId: string, keys: readonly KeyLink[]): Set<stri
   return keyIds
 }
 
-/** All keys of the same holder: predecessors and successors of the key in its rotations. */
-export function keysOfSameHolder(keyId: string, keys: readonly KeyLink[]): Set<string> {
-  return new Set([
-    ...keys.filter((key) => keySuccessors(key.id, keys).has(keyId)).map((key) => key.id),
-    ...keySuccessors(keyId, keys),
-  ])
-}
-
 export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): Policy {
   const { id, version, content_hash, name, agent_id, key_id, key_prefix, audit_trail_required } = row
   return {
