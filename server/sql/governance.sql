@@ -15,13 +15,16 @@ end $$;
 
 -- Consumes the approval, the override and the pre-authorisation of an admission, each once. The caller takes over the holds of
 -- the pre-authorisation.
--- grants: {rules_version, action_hash, agent_id, amount_micro, merchant, approval_id?, override_id?, preauth_id?}; a guest has none.
+-- grants: {rules_version, action_hash, agent_id, amount_micro, merchant, needs[]?, approval_id?, override_id?, preauth_id?}; a guest has none.
 create or replace function consume_grants(grants jsonb, tenant text, run_id text, at timestamptz) returns void language plpgsql as $$
 begin
   if tenant is null or grants->>'rules_version' is null then
     return;
   end if;
   perform require_rules_version(tenant, (grants->>'rules_version')::bigint);
+  if grants ? 'needs' then
+    perform require_same_room(grants->'needs', at);
+  end if;
   if grants->>'approval_id' is not null then
     perform use_approval(grants, tenant, run_id, at);
   end if;
@@ -120,14 +123,13 @@ end $$;
 -- A refusal is recorded only while every counter still has, or still lacks, the room it had when the refusal was assessed.
 -- Otherwise the recorded decisions could contradict each other, so the caller assesses again.
 -- needs: [{scope, period, amount_micro, room}]
-create or replace function require_same_room(needs jsonb) returns void language plpgsql as $$
+create or replace function require_same_room(needs jsonb, at timestamptz) returns void language plpgsql as $$
 begin
   if exists (
     select 1 from jsonb_array_elements(needs) as need
     left join limit_definitions definition on definition.scope = need->>'scope'
-    left join limits counter on counter.scope = need->>'scope' and counter.period = need->>'period'
     where definition.scope is null
-       or (coalesce(counter.spent_micro + counter.reserved_micro, 0) + (need->>'amount_micro')::bigint <= definition.limit_micro) <> (need->>'room')::boolean
+       or (counter_use(need->>'scope', need->>'period', at) + (need->>'amount_micro')::bigint <= definition.limit_micro) <> (need->>'room')::boolean
   ) then
     perform refuse(409, 'room_changed');
   end if;
@@ -195,7 +197,7 @@ begin
     return jsonb_build_object('decision_id', decision->>'id', 'run_id', decision->>'run_id', 'preauth_id', decision->>'preauth_id', 'approval_id', approval->>'id');
   end if;
   perform require_rules_version(decision->>'tenant_id', (input->>'rules_version')::bigint);
-  perform require_same_room(input->'needs');
+  perform require_same_room(input->'needs', at);
   if approval <> 'null' then
     select * into existing from approvals
     where tenant_id = decision->>'tenant_id' and action_hash = approval->>'action_hash' and consumed_by is null and status <> 'rejected' and expires_at > at
@@ -213,13 +215,13 @@ begin
   end if;
   if run <> 'null' then
     if approval <> 'null' then
-      insert into open_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq, updated_at)
+      insert into open_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq, updated_at, spender, team, key_id, tags)
       values (run->>'id', run->>'kind', decision->>'tenant_id', decision->>'agent_id', run->>'session_id', run->>'loop_id', run->>'kind', 'pending_approval', 'pending',
-              run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'), at);
+              run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'), at, decision->>'spender', decision->>'team', decision->>'asked_by', nullif(decision->'tags', 'null'));
     else
-      insert into ended_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq)
+      insert into ended_runs (id, kind, tenant_id, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, decided_seq, spender, team, key_id, tags)
       values (run->>'id', run->>'kind', decision->>'tenant_id', decision->>'agent_id', run->>'session_id', run->>'loop_id', run->>'kind', 'blocked', 'blocked',
-              run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'));
+              run->>'request_hash', run->'request', run->'terms', (decision->>'amount_micro')::bigint, at, at, nextval('decision_order'), decision->>'spender', decision->>'team', decision->>'asked_by', nullif(decision->'tags', 'null'));
       perform journal_ended(blocked, at) from ended_runs blocked where blocked.id = run->>'id';
     end if;
   end if;
@@ -228,15 +230,15 @@ begin
   end if;
   insert into rule_traces (tenant_id, hash, results, created_at) values (decision->>'tenant_id', decision->>'trace_hash', decision->'results', at)
   on conflict (tenant_id, hash) do nothing;
-  insert into decisions (id, tenant_id, kind, run_id, preauth_id, agent_id, merchant, amount_micro, outcome, error, message, overridable, results, trace_hash, action_hash, asked_by, created_at)
+  insert into decisions (id, tenant_id, kind, run_id, preauth_id, agent_id, merchant, amount_micro, outcome, error, message, overridable, results, trace_hash, action_hash, asked_by, created_at, spender, team, tags)
   values (decision->>'id', decision->>'tenant_id', decision->>'kind', decision->>'run_id', decision->>'preauth_id', decision->>'agent_id', decision->>'merchant', (decision->>'amount_micro')::bigint, decision->>'outcome',
-          decision->>'error', decision->>'message', (decision->>'overridable')::boolean, '[]', decision->>'trace_hash', decision->>'action_hash', decision->>'asked_by', at);
+          decision->>'error', decision->>'message', (decision->>'overridable')::boolean, '[]', decision->>'trace_hash', decision->>'action_hash', decision->>'asked_by', at, decision->>'spender', decision->>'team', nullif(decision->'tags', 'null'));
   if approval <> 'null' then
     insert into approvals (id, tenant_id, kind, status, action, agent_id, run_id, preauth_id, decision_id, requested_by, reason, amount_micro, merchant,
-                           risk_summary, action_hash, approvals_required, separate_approver, expires_at, created_at)
+                           risk_summary, action_hash, approvals_required, separate_approver, expires_at, created_at, spender, team, tags)
     values (approval->>'id', decision->>'tenant_id', decision->>'kind', 'pending', approval->>'action', decision->>'agent_id', decision->>'run_id', decision->>'preauth_id', decision->>'id', decision->>'asked_by',
             approval->>'reason', (decision->>'amount_micro')::bigint, decision->>'merchant', approval->'risk_summary', approval->>'action_hash', (approval->>'approvals_required')::int,
-            (approval->>'separate_approver')::boolean, (approval->>'expires_at')::timestamptz, at);
+            (approval->>'separate_approver')::boolean, (approval->>'expires_at')::timestamptz, at, decision->>'spender', decision->>'team', nullif(decision->'tags', 'null'));
     perform queue_approval_messages(decision->>'tenant_id', 'core', approval->>'id', at);
   end if;
   perform audit_event(input->'audit');
@@ -247,12 +249,13 @@ end $$;
 create or replace function insert_preauth(preauth jsonb) returns void language sql as $$
   insert into preauths (id, tenant_id, run_id, status, agent_id, mandate_id, merchant_id, merchant, amount_micro, asset, network, purpose, request_hash,
                         action_hash, policy_hash, policy_results, decision_id, override_id, approval_id, ttl_seconds, asked_by, created_at,
-                        issued_at, expires_at, close_by, locks, decided_seq, holds, payer)
+                        issued_at, expires_at, close_by, locks, decided_seq, holds, payer, spender, team, tags, named_mandate_id)
   values (preauth->>'id', preauth->>'tenant_id', preauth->>'run_id', preauth->>'status', preauth->>'agent_id', preauth->>'mandate_id', preauth->>'merchant_id', preauth->'merchant',
           (preauth->>'amount_micro')::bigint, preauth->>'asset', preauth->>'network', preauth->>'purpose', preauth->>'request_hash', preauth->>'action_hash', preauth->>'policy_hash',
           preauth->'policy_results', preauth->>'decision_id', preauth->>'override_id', preauth->>'approval_id', (preauth->>'ttl_seconds')::int, preauth->>'asked_by',
           (preauth->>'created_at')::timestamptz, (preauth->>'issued_at')::timestamptz, (preauth->>'expires_at')::timestamptz, (preauth->>'close_by')::timestamptz,
-          array(select jsonb_array_elements_text(preauth->'locks')), nextval('decision_order'), coalesce(preauth->'holds', '[]'), preauth->>'payer')
+          array(select jsonb_array_elements_text(preauth->'locks')), nextval('decision_order'), coalesce(preauth->'holds', '[]'), preauth->>'payer',
+          preauth->>'spender', preauth->>'team', nullif(preauth->'tags', 'null'), preauth->>'named_mandate_id')
 $$;
 
 -- Opens a pre-authorisation: its holds, the grants it uses, its row. input: {preauth, holds[], grants, audit, events[]}
@@ -264,6 +267,7 @@ declare
   held jsonb;
 begin
   perform require_rules_version(preauth->>'tenant_id', (grants->>'rules_version')::bigint);
+  perform require_same_room(grants->'needs', at);
   if grants->>'override_id' is not null then
     perform use_override(grants, preauth->>'tenant_id', preauth->>'id', at);
   end if;
@@ -418,11 +422,12 @@ begin
     update open_runs set state = 'approved', outcome = 'approved' where id = approval.run_id and state = 'pending_approval';
   else
     perform require_rules_version(approval.tenant_id, (input#>>'{approved,grants,rules_version}')::bigint);
+    perform require_same_room(input#>'{approved,grants,needs}', at);
     perform use_approval(input#>'{approved,grants}', approval.tenant_id, approval.preauth_id, at);
     if input#>>'{approved,grants,override_id}' is not null then
       perform use_override(input#>'{approved,grants}', approval.tenant_id, approval.preauth_id, at);
     end if;
-    update preauths set holds = (hold_limits(array[input#>'{approved,holds}'], at))[1]->'holds', status = 'open', approval_id = approval.id, override_id = input#>>'{approved,preauth,override_id}', policy_hash = input#>>'{approved,preauth,policy_hash}', policy_results = input#>'{approved,preauth,policy_results}',
+    update preauths set holds = (hold_limits(array[input#>'{approved,holds}'], at))[1]->'holds', status = 'open', approval_id = approval.id, mandate_id = input#>>'{approved,preauth,mandate_id}', override_id = input#>>'{approved,preauth,override_id}', policy_hash = input#>>'{approved,preauth,policy_hash}', policy_results = input#>'{approved,preauth,policy_results}',
       issued_at = (input#>>'{approved,preauth,issued_at}')::timestamptz, expires_at = (input#>>'{approved,preauth,expires_at}')::timestamptz,
       close_by = (input#>>'{approved,preauth,close_by}')::timestamptz, locks = array(select jsonb_array_elements_text(input#>'{approved,preauth,locks}')),
       decided_seq = nextval('decision_order')
@@ -447,8 +452,8 @@ create or replace function end_refused(approval approvals, at timestamptz) retur
   with refused as (
     delete from open_runs where id = approval.run_id and state in ('pending_approval', 'approved') and approval.preauth_id is null returning *
   ), blocked as (
-    insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, finished_at, decided_seq)
-    select id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, 'blocked', 'blocked', request_hash, request, terms, price_micro, created_at, deadline_at, at, decided_seq from refused
+    insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, created_at, deadline_at, finished_at, decided_seq, spender, team, key_id, tags)
+    select id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, 'blocked', 'blocked', request_hash, request, terms, price_micro, created_at, deadline_at, at, decided_seq, spender, team, key_id, tags from refused
     returning ended_runs
   )
   select journal_ended(ended_runs, at) from blocked;

@@ -9,6 +9,8 @@
 -- as still there. A counter that has spent less than that was deleted meanwhile, and the balance has to be read again.
 -- A defined limit is read here, in the transaction that counts, so that a stale cache cannot decide.
 -- A refusal raises an error. For a batch it says only that the batch does not fit as a whole: `run_set` then tries each alone.
+-- A rolling window is one counter as well: what its ended slices had is taken out first. `slice_ends_at` tells when the amount of a
+-- hold leaves the window; it is kept with the hold, because a spend belongs to the time of its hold.
 -- Returns for each holder {holds, states}: `holds` is stored by the caller in the row of the holder, because a hold without
 -- a holder would never be released; `states` has, for each defined counter, its use before this hold and whether its limits
 -- are passed, for rules that only warn.
@@ -41,6 +43,9 @@ begin
     from limit_demands(demands) demand group by demand.scope, demand.period order by demand.scope, demand.period
   ) total;
 
+  if exists (select 1 from unnest(periods) as period where period ^@ 'rolling_') then
+    perform end_slices(scopes, periods, at);
+  end if;
   for attempt in 1 .. 2 loop
     with held_now as (
       update limits current
@@ -96,7 +101,8 @@ begin
   from generate_series(1, cardinality(demands)) as places(place)
   left join (
     select counted.place,
-      jsonb_agg(jsonb_build_object('scope', counted.scope, 'period', counted.period, 'amount_micro', counted.amount::text, 'on_success', counted.value->'on_success', 'measure', coalesce(counted.value->>'measure', 'money'))) as holds,
+      jsonb_agg(jsonb_build_object('scope', counted.scope, 'period', counted.period, 'amount_micro', counted.amount::text, 'on_success', counted.value->'on_success', 'measure', coalesce(counted.value->>'measure', 'money'))
+        || case when counted.value ? 'slice_ends_at' then jsonb_build_object('slice_ends_at', counted.value->'slice_ends_at') else '{}' end) as holds,
       jsonb_agg(jsonb_build_object('scope', counted.scope, 'used_micro', (counted.used - counted.amount)::text, 'over_limit', counted.used > counted.hard_limit,
         'over_soft', counted.soft_limit is not null and counted.used > counted.soft_limit)) filter (where counted.value->'defined' = 'true') as states
     from (
@@ -109,6 +115,31 @@ begin
   ) holder on holder.place = places.place;
   return held;
 end $$;
+
+-- Takes out of rolling counters what was spent in slices that have ended. A threshold may be announced again once the use has fallen below it.
+create or replace function end_slices(scopes text[], periods text[], at timestamptz) returns void language sql as $$
+  with ended as (
+    delete from limit_slices slice using unnest(scopes, periods) as counter(scope, period)
+    where slice.scope = counter.scope and slice.period = counter.period and slice.ends_at <= at
+    returning slice.scope, slice.period, slice.spent_micro
+  ), total as (
+    select scope, period, sum(spent_micro)::bigint as spent from ended group by scope, period
+  )
+  update limits set spent_micro = spent_micro - total.spent, alerted_micro = least(alerted_micro, spent_micro - total.spent + reserved_micro)
+  from total where limits.scope = total.scope and limits.period = total.period
+$$;
+
+-- What was spent in slices of a rolling counter that have ended and are not taken out yet.
+create or replace function ended_slices(counter_scope text, counter_period text, at timestamptz) returns bigint language sql stable as $$
+  select case when counter_period ^@ 'rolling_'
+    then (select coalesce(sum(spent_micro), 0)::bigint from limit_slices where scope = counter_scope and period = counter_period and ends_at <= at)
+    else 0 end
+$$;
+
+-- What is spent and reserved in a counter.
+create or replace function counter_use(counter_scope text, counter_period text, at timestamptz) returns bigint language sql stable as $$
+  select coalesce((select spent_micro + reserved_micro from limits where scope = counter_scope and period = counter_period), 0) - ended_slices(counter_scope, counter_period, at)
+$$;
 
 -- Each demand with the limit that is in force. The demand of a rule that was removed meanwhile is left out: there is nothing to count.
 create or replace function limit_demands(demands jsonb[])
@@ -153,6 +184,14 @@ end $$;
 -- Ends the holds of one holder or of a batch; each counter is updated once. `actual` is the amount that each holder spent, at
 -- most the amount held; null means all of it, and zero means that the holder failed.
 create or replace function settle_holds(holds jsonb[], success boolean[], actual bigint[]) returns void language sql as $$
+  insert into limit_slices as slice (scope, period, ends_at, spent_micro)
+  select hold.value->>'scope', hold.value->>'period', (hold.value->>'slice_ends_at')::timestamptz,
+         sum(least((hold.value->>'amount_micro')::bigint, coalesce(holder.actual, (hold.value->>'amount_micro')::bigint)))::bigint
+  from unnest(holds, success, actual) as holder(holds, success, actual)
+  cross join jsonb_array_elements(holder.holds) as hold(value)
+  where holder.success and hold.value ? 'slice_ends_at' and hold.value->>'on_success' = 'spend'
+  group by 1, 2, 3
+  on conflict (scope, period, ends_at) do update set spent_micro = slice.spent_micro + excluded.spent_micro;
   update limits set reserved_micro = reserved_micro - total.reserved, spent_micro = spent_micro + total.spent
   from (
     select hold.value->>'scope' as scope, hold.value->>'period' as period, sum((hold.value->>'amount_micro')::bigint)::bigint as reserved,
@@ -169,10 +208,11 @@ create or replace function settle_holds(holds jsonb[], success boolean[], actual
 $$;
 
 -- Reads counters. A counter without any hold yet reads as zero.
-create or replace function counters(scopes text[], periods text[])
+create or replace function counters(scopes text[], periods text[], at timestamptz)
 returns table (scope text, period text, limit_micro bigint, soft_limit_micro bigint, enforced boolean, spent_micro bigint, reserved_micro bigint)
 language sql stable as $$
-  select definition.scope, requested.period, definition.limit_micro, definition.soft_limit_micro, definition.enforced, coalesce(counter.spent_micro, 0), coalesce(counter.reserved_micro, 0)
+  select definition.scope, requested.period, definition.limit_micro, definition.soft_limit_micro, definition.enforced,
+         coalesce(counter.spent_micro, 0) - ended_slices(requested.scope, requested.period, at), coalesce(counter.reserved_micro, 0)
   from unnest(scopes, periods) as requested(scope, period)
   join limit_definitions definition on definition.scope = requested.scope
   left join limits counter on counter.scope = requested.scope and counter.period = requested.period
@@ -207,6 +247,7 @@ begin
     get diagnostics affected = row_count;
     deleted := deleted + affected;
   end loop;
+  delete from limit_slices slice where slice.ends_at < ended_before and not exists (select 1 from limit_definitions definition where definition.scope = slice.scope);
   return deleted;
 end $$;
 

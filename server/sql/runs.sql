@@ -71,7 +71,7 @@ begin
 end $$;
 
 -- Transaction A. A top-up has no work to wait for: it brings its result, so that transactions A and B are one.
--- item: {id, kind, tenant_id, payer, agent_id, session_id, loop_id, request_hash, request, terms, price_micro, instance, admission, created_at,
+-- item: {id, kind, tenant_id, payer, agent_id, spender, team, key_id, tags, session_id, loop_id, request_hash, request, terms, price_micro, instance, admission, created_at,
 --   deadline_at, wallet_id?, accounts[], amounts[], payment?, nonce?, key?, escrow?, holds[], grants?, audit?, result?, next_attempt_at?}
 create or replace function admit_runs(items jsonb[], repeated boolean) returns jsonb[] language plpgsql as $$
 declare
@@ -106,7 +106,7 @@ begin
   )
   select coalesce(jsonb_object_agg(id, created_at), '{}') into approved_at from approved;
   insert into open_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-                         instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at)
+                         instance, admission, created_at, deadline_at, decided_seq, holds, wallet_id, accounts, amounts, payment, payment_state, next_attempt_at, updated_at, spender, team, key_id, tags)
   select item->>'id', item->>'kind', item->>'tenant_id', item->>'payer', item->>'agent_id', item->>'session_id', item->>'loop_id', item->>'kind',
          case when item->'result' = 'null' then 'executing' else 'settling' end, 'pending',
          item->>'request_hash', item->'request',
@@ -114,7 +114,8 @@ begin
          (item->>'price_micro')::bigint, nullif(item->'result', 'null'), item->>'instance', item->>'admission', coalesce(approved_at->>(item->>'id'), item->>'created_at')::timestamptz, (item->>'deadline_at')::timestamptz,
          nextval('decision_order'), counted->'holds' || coalesce((select preauth.holds from preauths preauth where preauth.id = item#>>'{grants,preauth_id}'), '[]'), item->>'wallet_id',
          array(select jsonb_array_elements_text(item->'accounts')), array(select jsonb_array_elements_text(item->'amounts')::bigint),
-         nullif(item->'payment', 'null'), case when item->'payment' <> 'null' then 'pending' end, (item->>'next_attempt_at')::timestamptz, (item->>'created_at')::timestamptz
+         nullif(item->'payment', 'null'), case when item->'payment' <> 'null' then 'pending' end, (item->>'next_attempt_at')::timestamptz, (item->>'created_at')::timestamptz,
+         item->>'spender', item->>'team', item->>'key_id', nullif(item->'tags', 'null')
   from unnest(items, held, rulings) with ordinality as listed(item, counted, ruling, place) order by place;
   -- The holds of a pre-authorisation belong to the run now.
   update preauths set holds = '[]' where id in (select item#>>'{grants,preauth_id}' from unnest(items) as item where item#>>'{grants,preauth_id}' is not null);
@@ -153,12 +154,12 @@ begin
     returning run.*, item
   ), moved as (
     insert into ended_runs (id, kind, tenant_id, payer, agent_id, session_id, loop_id, action, state, outcome, request_hash, request, terms, price_micro, result,
-                            answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id)
+                            answer_status, answer, answer_receipt_at, receipt_id, admission, created_at, deadline_at, finished_at, decided_seq, ended_seq, wallet_id, spender, team, key_id, tags)
     select run.id, run.kind, run.tenant_id, run.payer, run.agent_id, run.session_id, run.loop_id, run.action, final_state, final_state, run.request_hash, run.request,
            -- The answer of a completed run tells these; a failed run may still need them for a refund.
            case final_state when 'completed' then jsonb_strip_nulls(run.terms - '{locks,route,pricing,pending_id,input_hash,salt,request_id,escrow_id}'::text[]) else run.terms end,
            run.price_micro, item->'result', (item#>>'{answer,status}')::int, decode(item#>>'{answer,packed}', 'base64'), (item#>>'{answer,receipt_at}')::int, item#>>'{receipt,id}', run.admission, run.created_at,
-           run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id
+           run.deadline_at, (item->>'at')::timestamptz, run.decided_seq, nextval('decision_order'), run.wallet_id, run.spender, run.team, run.key_id, run.tags
     from open run order by run.id
   )
   select array_agg(row(run.id, run.kind, run.tenant_id, run.agent_id, run.created_at, run.price_micro, run.holds, run.wallet_id, run.accounts, run.amounts, run.payer, run.payment, run.attempts,

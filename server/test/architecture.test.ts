@@ -34,6 +34,7 @@ const publicFiles: Record<string, string[]> = {
   catalog: ['catalog.ts', 'price-list.ts'],
   governance: [
     'governance.ts',
+    'payer.schema.ts',
     'counters/limit-hold-item.ts',
     'rules/rule-result.ts',
     'counters/windows.ts',

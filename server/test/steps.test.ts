@@ -311,7 +311,7 @@ function runCases(): Record<string, Case[]> {
         },
       },
       {
-        prepare: GRANTS,
+        prepare: [...GRANTS, BUDGET],
         input: {
           ...without(['grants']),
           wallet_id: null,
@@ -320,12 +320,21 @@ function runCases(): Record<string, Case[]> {
           'grants.agent_id': 'agent_1',
           'grants.amount_micro': 50,
           'grants.merchant': 'mer_1',
+          'grants.needs': [{ scope: 'budget:1', period: 'total', amount_micro: 101, room: false }],
           'grants.approval_id': 'apr_1',
           'grants.override_id': 'ovr_1',
           'grants.preauth_id': 'pa_1',
         },
       },
       { prepare: [TENANT], input: { ...admission, grants: { rules_version: 1 } }, refusal: 'rules_changed' },
+      {
+        prepare: [TENANT, BUDGET],
+        input: {
+          ...admission,
+          grants: { rules_version: 0, needs: [{ scope: 'budget:1', period: 'total', amount_micro: 100, room: false }] },
+        },
+        refusal: 'room_changed',
+      },
       {
         prepare: [TENANT, WALLET],
         input: {

@@ -2869,10 +2869,10 @@ export interface components {
         Budget: {
             budget_id: string;
             scope: {
-                type: "tenant" | "agent" | "session" | "mandate";
+                type: "tenant" | "agent" | "session" | "mandate" | "spender" | "team" | "tag" | "merchant" | "key";
                 id: string;
             };
-            window: "run" | "day" | "week" | "month" | "total";
+            window: "run" | "day" | "week" | "month" | "total" | "rolling_24h" | "rolling_7d" | "rolling_30d";
             limit_usdc: number;
             soft_limit_usdc: number | null;
             spent_usdc: number;
@@ -2881,6 +2881,9 @@ export interface components {
             resets_at: string | null;
             on_breach: "block" | "downgrade" | "review";
             alert_thresholds: number[];
+            /** @description Which payments count: runs, payments (pre-authorisations), spend (trades of that instrument), trades (the notional of the others). Default: the first three. */
+            applies_to: ("runs" | "payments" | "spend" | "trades")[];
+            parent_id: string | null;
             version: number;
             created_at: string;
             updated_at: string;
@@ -2891,19 +2894,22 @@ export interface components {
             currency: "USDC";
             budgets: components["schemas"]["Budget"][];
         };
-        /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
+        /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope`, `window` (default tenant and month) and `parent_id` are fixed when it is made. */
         BudgetUpdateRequest: {
             budget_id?: string;
             scope?: {
-                type: "tenant" | "agent" | "session" | "mandate";
+                type: "tenant" | "agent" | "session" | "mandate" | "spender" | "team" | "tag" | "merchant" | "key";
                 id?: string;
             };
-            window?: "run" | "day" | "week" | "month" | "total";
+            window?: "run" | "day" | "week" | "month" | "total" | "rolling_24h" | "rolling_7d" | "rolling_30d";
             limit_usdc?: number;
             soft_limit_usdc?: number | null;
             on_breach?: "block" | "downgrade" | "review";
             /** @description Shares of the limit that are announced once a window: 0.8 and 80 both mean four fifths. */
             alert_thresholds?: number[];
+            /** @description Which payments count: runs, payments (pre-authorisations), spend (trades of that instrument), trades (the notional of the others). Default: the first three. */
+            applies_to?: ("runs" | "payments" | "spend" | "trades")[];
+            parent_id?: string;
             currency?: string;
             idempotency_key?: string;
         };
@@ -3297,6 +3303,14 @@ export interface components {
             proposed_actions?: {
                 [key: string]: unknown;
             }[];
+            /** @description The agent or person that spends. A key that is bound to a spender cannot name another. */
+            spender?: string;
+            /** @description Up to eight names with values, for example project and cost centre; rules, budgets and reports know them. */
+            tags?: {
+                [key: string]: string;
+            };
+            /** @description A mandate that is used alone. Left out, the first that fits is used, if any binds the payment. */
+            mandate_id?: string;
             budget?: components["schemas"]["RunBudget"];
             policy?: components["schemas"]["RunPolicy"];
             payment?: {
@@ -3613,9 +3627,10 @@ export interface components {
             version: number;
             status: "active" | "inactive" | "deleted";
             mode: "enforce" | "warn" | "shadow";
-            identity_type: "tenant" | "api_key" | "agent";
+            identity_type: "tenant" | "api_key" | "agent" | "spender" | "team" | "tag" | "merchant";
             agent_id: string | null;
             key_prefix: string | null;
+            identity_id: string | null;
             audit_trail_required: boolean;
             constraints: {
                 [key: string]: unknown;
@@ -3631,7 +3646,7 @@ export interface components {
         PolicyCreate: {
             name?: string;
             rules?: {
-                /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
+                /** @description One of agent_id, lane, spender, team, key_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage, tags.<name>. A merchant is known by its id, host and address, an agent by lane (or agent) and spender. */
                 field: string;
                 /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
                 op: string;
@@ -3671,6 +3686,8 @@ export interface components {
                 separate_approver?: boolean;
                 /** @description A pre-authorisation token has to come before execution. */
                 require_preauth?: boolean;
+                /** @description A mandate has to cover the payment. */
+                require_mandate?: boolean;
                 /** @description Trades: only these instrument types. */
                 allowed_instruments?: string[];
                 /** @description Trades: never these instrument types. */
@@ -3683,16 +3700,18 @@ export interface components {
             mode?: "enforce" | "warn" | "shadow";
             status?: "active" | "inactive";
             audit_trail_required?: boolean;
-            identity_type?: "tenant" | "api_key" | "agent";
+            identity_type?: "tenant" | "api_key" | "agent" | "spender" | "team" | "tag" | "merchant";
             /** @description One of the tenant’s keys. Neither stored nor shown. */
             api_key?: string;
             agent_id?: string;
+            /** @description The spender, team, tag (`name=value`) or merchant that the policy is for. */
+            identity_id?: string;
             idempotency_key?: string;
         };
         PolicyUpdate: {
             name?: string;
             rules?: {
-                /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
+                /** @description One of agent_id, lane, spender, team, key_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage, tags.<name>. A merchant is known by its id, host and address, an agent by lane (or agent) and spender. */
                 field: string;
                 /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
                 op: string;
@@ -3732,6 +3751,8 @@ export interface components {
                 separate_approver?: boolean;
                 /** @description A pre-authorisation token has to come before execution. */
                 require_preauth?: boolean;
+                /** @description A mandate has to cover the payment. */
+                require_mandate?: boolean;
                 /** @description Trades: only these instrument types. */
                 allowed_instruments?: string[];
                 /** @description Trades: never these instrument types. */
@@ -3767,6 +3788,12 @@ export interface components {
             status: "pending_approval" | "open" | "in_use" | "escalated" | "closed" | "rejected";
             token: string | null;
             agent_id: string;
+            /** @description Who spends; `key:<id>` where nothing named a spender. */
+            spender: string;
+            team: string | null;
+            tags: {
+                [key: string]: string;
+            };
             mandate_id: string | null;
             /** @description Who is paid. */
             merchant: {
@@ -3851,6 +3878,12 @@ export interface components {
             request_hash?: string;
             /** @description The address that will pay. Only a transfer from it can then close the pre-authorisation as settled. */
             payer?: string;
+            /** @description The agent or person that spends. A key that is bound to a spender cannot name another. */
+            spender?: string;
+            /** @description Up to eight names with values, for example project and cost centre; rules, budgets and reports know them. */
+            tags?: {
+                [key: string]: string;
+            };
             override_token?: string;
             ttl_seconds?: number;
             idempotency_key?: string;
@@ -4686,6 +4719,14 @@ export interface components {
                 expires_at: string;
                 signature: string;
             };
+            /** @description The agent or person that spends. A key that is bound to a spender cannot name another. */
+            spender?: string;
+            /** @description Up to eight names with values, for example project and cost centre; rules, budgets and reports know them. */
+            tags?: {
+                [key: string]: string;
+            };
+            /** @description A mandate that is used alone. Left out, the first that fits is used, if any binds the payment. */
+            mandate_id?: string;
             budget?: components["schemas"]["RunBudget"];
             policy?: components["schemas"]["RunPolicy"];
             payment?: {
@@ -4829,7 +4870,7 @@ export interface components {
             policy: {
                 name?: string;
                 rules?: {
-                    /** @description One of agent_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage. A merchant is known by its id, host and address. */
+                    /** @description One of agent_id, lane, spender, team, key_id, merchant, network, action, session_id, instrument, amount_usdc, price_usdc, notional_usdc, hour_utc, leverage, tags.<name>. A merchant is known by its id, host and address, an agent by lane (or agent) and spender. */
                     field: string;
                     /** @description One of eq, ne, gt, gte, lt, lte, in, not_in, or their signs. */
                     op: string;
@@ -4869,6 +4910,8 @@ export interface components {
                     separate_approver?: boolean;
                     /** @description A pre-authorisation token has to come before execution. */
                     require_preauth?: boolean;
+                    /** @description A mandate has to cover the payment. */
+                    require_mandate?: boolean;
                     /** @description Trades: only these instrument types. */
                     allowed_instruments?: string[];
                     /** @description Trades: never these instrument types. */
@@ -4881,10 +4924,12 @@ export interface components {
                 mode?: "enforce" | "warn" | "shadow";
                 status?: "active" | "inactive";
                 audit_trail_required?: boolean;
-                identity_type?: "tenant" | "api_key" | "agent";
+                identity_type?: "tenant" | "api_key" | "agent" | "spender" | "team" | "tag" | "merchant";
                 /** @description One of the tenant’s keys. Neither stored nor shown. */
                 api_key?: string;
                 agent_id?: string;
+                /** @description The spender, team, tag (`name=value`) or merchant that the policy is for. */
+                identity_id?: string;
             };
             /** @description The policy that the draft replaces; when absent, the draft is added to the existing policies. */
             replaces?: string;
@@ -13881,7 +13926,7 @@ export interface operations {
             path?: never;
             cookie?: never;
         };
-        /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope` and `window` (default tenant and month) are fixed when it is made. */
+        /** @description Makes the budget of this id, or changes its limits. `limit_usdc` is hard and counted from when the budget is made; passing `soft_limit_usdc` warns. `scope`, `window` (default tenant and month) and `parent_id` are fixed when it is made. */
         requestBody: {
             content: {
                 "application/json": components["schemas"]["BudgetUpdateRequest"];

@@ -11,6 +11,7 @@ import { createRhAuth } from '../modules/brokerage/rh-auth.ts'
 import { toRwaReading } from '../modules/brokerage/rwa-reading.ts'
 import { loadDefaultPolicies } from '../modules/brokerage/trade-policies.ts'
 import { createVenues } from '../modules/brokerage/venues.ts'
+import type { Freeze } from '../modules/governance/assess/evaluate-rules.ts'
 import type { Governance } from '../modules/governance/governance.ts'
 import type { Ledger } from '../modules/ledger/ledger.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
@@ -24,7 +25,7 @@ export type BrokerageParts = {
   governance: Governance
   ledger: Ledger
   receipts: Receipts
-  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
 }
 
 export function composeBrokerage(
@@ -60,7 +61,7 @@ export function composeBrokerage(
       const { id, name, status, mode, agent_id: agentId, key_id: keyId, content_hash: contentHash } = policy
       return { id, name, status, mode, agentId, keyId, contentHash, constraints: policy.constraints }
     },
-    isFrozen: async (tenantId, agentId) => (await findFreeze(tenantId, agentId)) !== undefined,
+    isFrozen: async (tenantId, agentId) => (await findFreeze(tenantId, [agentId])) !== undefined,
     readBasis,
     wake: () => jobs.wake('brokerage'),
     sign: (bytes) => ({ alg: 'ed25519', keyId: signer.keyId, value: signer.sign(bytes).toString('base64') }),

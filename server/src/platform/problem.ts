@@ -11,6 +11,7 @@ export type ProblemCode =
   | 'method_not_allowed'
   | 'conflict'
   | 'payment_used'
+  | 'field_required'
   | 'expired'
   | 'too_large'
   | 'unsupported_media_type'

@@ -139,7 +139,11 @@ export async function runModel(world: World, ops: readonly Op[]): Promise<void> 
   await world.post('/api/budgets', { budget_id: 'b', window: 'total', limit_usdc: 1 }, headers)
   const mandate = await world.post(
     '/api/mandates',
-    { name: 'm', constraints: [{ type: 'payment.budget', currency: 'USDC', max: '600000' }] },
+    {
+      name: 'm',
+      agent_id: 'buyer',
+      constraints: [{ type: 'payment.budget', currency: 'USDC', max: '600000' }],
+    },
     headers,
   )
   await world.post(
@@ -190,7 +194,9 @@ type Step<D extends Op['do']> = (
 ) => Promise<void>
 
 const operations: { [D in Op['do']]: Step<D> } = {
-  async ask(world, tenant, mandateId, model, { micro, merchant, mandate, override: index, mutate }) {
+  async ask(world, tenant, mandateId, model, { micro, merchant, mandate: names, override: index, mutate }) {
+    // The mandate binds the buyer, named or not.
+    const mandate = true
     const now = world.clock.now().getTime()
     const override = index === null ? undefined : pick(model.overrides, index)
     // An override is used for its own payment, or with one field changed.
@@ -201,7 +207,7 @@ const operations: { [D in Op['do']]: Step<D> } = {
       merchant: { id: merchantId },
       amount: String(amount),
       ttl_seconds: TTL_MS / 1000,
-      ...(mandate && { mandate_id: mandateId }),
+      ...(names && { mandate_id: mandateId }),
       ...(override && { override_token: override.token }),
     }
     const answer = await world.post('/api/pre-auth', body, tenant.headers)

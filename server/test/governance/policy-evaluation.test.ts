@@ -16,6 +16,10 @@ const facts: PaymentFacts = {
   kind: 'run',
   action: 'run',
   agentId: 'writer-v1',
+  spender: null,
+  team: null,
+  keyId: 'key_2',
+  tags: {},
   amountMicro: 20_000n,
   merchants: ['countersign', 'pay.example', '0xabc'],
   network: 'eip155:8453',
@@ -197,7 +201,7 @@ describe('the suggested smallest change makes the payment pass', () => {
 
 test('a policy applies to its tenant, its agent, or its key and the successors of that key', () => {
   const policy = policyOf({})
-  const payment = { keyId: 'key_2', agentId: 'writer-v1' }
+  const payment = facts
   expect(appliesTo(policy, payment)).toBe(true)
   expect(appliesTo({ ...policy, identity_type: 'agent', agent_id: 'writer-v1' }, payment)).toBe(true)
   expect(appliesTo({ ...policy, identity_type: 'agent', agent_id: 'coder-v1' }, payment)).toBe(false)

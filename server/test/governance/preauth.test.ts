@@ -309,8 +309,17 @@ describe('merchant names', () => {
       (await createPreauth(tenant, { mandate_id, merchant: { id: 'a', pay_to: honestAddress.toLowerCase() } })).status,
     ).toBe(201)
     expect(
-      (await createPreauth(tenant, { mandate_id, merchant: { id: 'b', url: 'https://market.example/' } })).status,
+      (
+        await createPreauth(tenant, {
+          mandate_id,
+          merchant: { id: 'b', url: 'https://market.example/', pay_to: honestAddress },
+        })
+      ).status,
     ).toBe(201)
+    // A rule names an address, so the address that is paid cannot be left out.
+    expect(
+      (await createPreauth(tenant, { mandate_id, merchant: { id: 'b', url: 'https://market.example/' } })).body,
+    ).toMatchObject({ error: 'policy_blocked', code: 'field_required', field_required: 'merchant.pay_to' })
     expect(
       (await createPreauth(tenant, { mandate_id, merchant: { id: 'c', url: 'https://other.example/' } })).status,
     ).toBe(422)
@@ -534,7 +543,8 @@ describe('mandates', () => {
     expect((await createPreauth(tenant, { mandate_id: cappedMandate })).body).toMatchObject({
       error: 'budget_exceeded',
     })
-    expect((await createPreauth(tenant)).status).toBe(201)
+    // A mandate binds whether it is named or not: the only one that fits is this one, and its budget is spent.
+    expect((await createPreauth(tenant)).body).toMatchObject({ error: 'budget_exceeded' })
     const keyWithoutMandate = await anotherKey(world, tenant, ['read', 'run', 'control'])
     expect((await world.post('/api/mandates', { name: 'm', constraints: [] }, keyWithoutMandate)).status).toBe(403)
   })

@@ -379,8 +379,15 @@ describe('budgets', () => {
       on_breach: 'review',
     })
     await budget(tenant.headers, { budget_id: 'each', window: 'run', limit_usdc: 0.025 })
-    expect((await run(world, tenant, { agent_id: 'coder-v1' })).status).toBe(200)
+    // Without a session nobody could tell whether the budget of the session counts it.
     expect((await run(world, tenant, { agent_id: 'coder-v1' })).body).toMatchObject({
+      error: 'policy_blocked',
+      code: 'field_required',
+      field_required: 'session_id',
+      decided_by: { budget_id: 'session' },
+    })
+    expect((await run(world, tenant, { agent_id: 'coder-v1', session_id: 's3' })).status).toBe(200)
+    expect((await run(world, tenant, { agent_id: 'coder-v1', session_id: 's3' })).body).toMatchObject({
       error: 'budget_exceeded',
       decided_by: { budget_id: 'agent' },
     })

@@ -179,8 +179,12 @@ test('a frozen agent is frozen in every process at once, until it is unfrozen', 
   expect(await node.frozen.isFrozen(tenantId, 'writer-v1')).toBe(true)
   await expect.poll(() => isFrozenOnBoth('writer-v1')).toEqual([true, true])
   expect(await isFrozenOnBoth('coder-v1')).toEqual([false, false])
-  expect(await node.frozen.findFrozen(tenantId, 'writer-v1')).toEqual({ reason: 'It buys too much.' })
-  expect(await node.frozen.findFrozen(tenantId, 'coder-v1')).toBeUndefined()
+  expect(await node.frozen.findFrozen(tenantId, ['coder-v1', 'writer-v1'])).toEqual({
+    agentId: 'writer-v1',
+    reason: 'It buys too much.',
+  })
+  expect(await node.frozen.findFrozen(tenantId, ['coder-v1'])).toBeUndefined()
+  expect(await node.frozen.findFrozen(tenantId, [])).toEqual({ agentId: null })
   expect(await readVersion()).toBe(before + 1)
   const stranger = await onboard(node)
   expect(await node.frozen.isFrozen(stranger.tenant_id, 'writer-v1')).toBe(false)

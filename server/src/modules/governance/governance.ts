@@ -22,7 +22,8 @@ import { createAssessRun } from './assess/assess-run.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assess/assessment.ts'
 import { createDecisions } from './assess/decisions.ts'
 import { createEvaluateActions } from './assess/evaluate-actions.ts'
-import { createRefusals, refusalFields } from './assess/refusals.ts'
+import type { Freeze } from './assess/evaluate-rules.ts'
+import { createRefusals, refusalCode, refusalFields } from './assess/refusals.ts'
 import { createBudgets } from './counters/budgets.ts'
 import {
   groupCounterReads,
@@ -78,7 +79,7 @@ export type GovernanceDeps = {
   /** A pre-authorisation that is not closed after this many seconds is escalated. */
   closeSeconds: number
   findApiKey(apiKey: string): Promise<{ tenantId: string; keyId: string } | undefined>
-  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
   raiseAlert: RaiseAlert
   /** Reads a run's payment from the chain and completes the run if it is settled. */
   driveRun(runId: string): Promise<void>
@@ -134,6 +135,7 @@ export function createGovernance(deps: GovernanceDeps) {
         approvalId && `Once POST /api/approvals has approved ${approvalId}, send the same request with approval_id.`
       return new Problem(assessment.error, assessment.message, {
         status: 429,
+        code: refusalCode(assessment),
         extra: refusalFields(assessment, recordedRefusal),
         ...(nextAction && { nextAction }),
       })

@@ -71,10 +71,15 @@ export function createFrozenAgents(deps: { db: Db; clock: Clock; notifications: 
   return {
     /** For a decision that is made again because the rules changed: it must not use cached rows. */
     forget: invalidate,
-    /** Why an agent is frozen; undefined when it is not. */
-    async findFrozen(tenantId: string, agentId: string): Promise<{ reason: string } | undefined> {
-      const reason = (await readReasons(tenantId)).get(agentId)
-      return reason === undefined ? undefined : { reason }
+    /** The first of these agents that is frozen. Without a name nobody can tell, if any agent of the tenant is frozen. */
+    async findFrozen(
+      tenantId: string,
+      agentNames: readonly string[],
+    ): Promise<{ agentId: string; reason: string } | { agentId: null } | undefined> {
+      const reasons = await readReasons(tenantId)
+      if (agentNames.length === 0) return reasons.size > 0 ? { agentId: null } : undefined
+      const agentId = agentNames.find((name) => reasons.has(name))
+      return agentId === undefined ? undefined : { agentId, reason: reasons.get(agentId)! }
     },
     isFrozen: async (tenantId: string, agentId: string) => (await readReasons(tenantId)).has(agentId),
     list: (tenantId: string) => listFrozen(deps.db, tenantId),

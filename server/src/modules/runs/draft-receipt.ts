@@ -52,7 +52,9 @@ export function draftReceipt(unit: PaidUnit, receiptId: string, issuedAt: string
   // A top-up has no lane, no assessment and no task.
   if (unit.kind === 'topup')
     return { ...identity, ...price, ...parties, agent_id: null, route: null, governance: null, input_hash: null }
-  const { decision, policy_hash, mandate_id, preauth_id, override_id, approval_id, self_approved } = unit.terms.ruling
+  const { decision, policy_hash, mandate_id, preauth_id, override_id, approval_id } = unit.terms.ruling
+  const { self_approved, spender, team, tags } = unit.terms.ruling
+  const payerNames = { ...(spender && { spender }), ...(team && { team }), ...(tags && { tags }) }
   const { confidence, routing_version } = unit.terms.route
   return {
     ...identity,
@@ -60,15 +62,7 @@ export function draftReceipt(unit: PaidUnit, receiptId: string, issuedAt: string
     ...parties,
     agent_id: unit.agentId,
     route: { agent_id: unit.agentId, confidence: confidence ?? null, routing_version: routing_version ?? null },
-    governance: {
-      decision,
-      policy_hash,
-      mandate_id,
-      preauth_id,
-      override_id,
-      approval_id,
-      ...(self_approved && { self_approved }),
-    },
+    governance: { decision, policy_hash, mandate_id, preauth_id, override_id, approval_id, ...(self_approved && { self_approved }), ...payerNames },
     input_hash: unit.terms.input_hash,
   }
 }

@@ -112,7 +112,7 @@ export function buildAdmission(
       decision: assessment.summary.decision,
       policy_ids: assessment.policyIds,
       input_hash: run.requestHash,
-      data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...usedGrants(run) },
+      data: { agent_id: run.agentId, amount: run.priceMicro.toString(), ...payerOf(run), ...usedGrants(run) },
     },
   }
   return { item, locks: [...run.locks, ...claimLocks(item)] }
@@ -138,6 +138,13 @@ export const toKeyItem = (
         expires_at: new Date(unit.createdAt.getTime() + KEY_LIFE_MS).toISOString(),
       }
 
+/** Who spends, as records have it: the key where nothing names a spender. A guest has neither. */
+function payerColumns({ terms: { ruling } }: PaidUnit) {
+  const keyId = ruling.asked_by
+  const { spender = keyId === null ? null : `key:${keyId}`, team = null, tags = null } = ruling
+  return { spender, team, key_id: keyId, tags }
+}
+
 /** The row of an open run, with the ledger entries that are pending as long as it is open. */
 export const toOpenRunItem = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit, entries: readonly LedgerEntry[]) => ({
   id: unit.id,
@@ -145,6 +152,7 @@ export const toOpenRunItem = (deps: Pick<RunDeps, 'instance'>, unit: PaidUnit, e
   tenant_id: unit.tenantId,
   payer: unit.payer,
   agent_id: unit.agentId,
+  ...payerColumns(unit),
   session_id: unit.sessionId,
   loop_id: unit.loopId,
   request_hash: unit.requestHash,
@@ -188,6 +196,13 @@ function toEscrowHold(deps: RunDeps, run: Run, actor: string) {
     actor,
   })
 }
+
+/** Who spends, as far as the request or its key names it. */
+const payerOf = ({ terms: { ruling } }: Run) => ({
+  ...(ruling.spender !== undefined && { spender: ruling.spender }),
+  ...(ruling.team !== undefined && { team: ruling.team }),
+  ...(ruling.tags !== undefined && { tags: ruling.tags }),
+})
 
 /** The approval, override, pre-authorisation and mandate that the run used, for its audit event. */
 function usedGrants({ terms }: Run) {

@@ -105,6 +105,9 @@ const toAssessmentRequest = (request: PaidRequest): AssessmentRequest => ({
   request: request.body,
   budget: request.body.budget,
   policy: request.body.policy,
+  spender: request.body.spender,
+  tags: request.body.tags,
+  mandateId: request.body.mandate_id,
   preauthToken: request.body.preauth_token,
   approvalId: request.body.approval_id,
   overrideToken: request.body.override_token,
@@ -131,6 +134,8 @@ async function admitRun(
   } catch (error) {
     if (!(error instanceof StepRefused)) throw error
     if (error.message === 'rules_changed' || error.message === 'limit_reached') return error.message
+    // Another mandate than the one that was chosen comes first now.
+    if (error.message === 'room_changed') return 'limit_reached'
     const storedResponse = await findResponseToFirstRequest(deps, request, error)
     if (storedResponse) return storedResponse
     if (error.message === 'payer_exposure')

@@ -121,6 +121,9 @@ export type RunBody = {
   options?: { include_memory?: boolean; write_memory?: boolean; verify?: boolean }
   proposed_actions?: Record<string, unknown>[]
   payment?: { wallet_id: string; escrow?: boolean }
+  spender?: string
+  tags?: Record<string, string>
+  mandate_id?: string
   preauth_token?: string
   approval_id?: string
   override_token?: string

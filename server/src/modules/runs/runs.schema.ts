@@ -2,6 +2,7 @@ import { Type } from 'typebox'
 import { ErrorResponse } from '../../platform/http-openapi.ts'
 import { cursorParameter } from '../../platform/paging.ts'
 import { nullable } from '../../platform/schema.ts'
+import { mandateField, payerFields } from '../governance/payer.schema.ts'
 
 const Usdc = Type.Number({ minimum: 0 })
 const shortText = Type.String({ minLength: 1, maxLength: 200 })
@@ -38,6 +39,8 @@ export const RunPolicy = Type.Object(
 )
 
 const grants = {
+  ...payerFields,
+  ...mandateField,
   budget: Type.Optional(RunBudget),
   policy: Type.Optional(RunPolicy),
   payment: Type.Optional(

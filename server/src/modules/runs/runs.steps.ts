@@ -21,10 +21,19 @@ const HoldInput = Type.Object({
   defined: Type.Optional(Type.Boolean()),
   enforce: Type.Optional(Type.Boolean()),
   event_id: Type.Optional(nullableText),
+  /** When the amount leaves a rolling window. */
+  slice_ends_at: Type.Optional(timestamp),
   limit_micro: Type.Optional(amount),
   open_limit_micro: Type.Optional(amount),
   settled_micro: Type.Optional(amount),
   on_refusal: Type.Optional(Type.Object({ status: Type.Integer(), reason: Type.String(), detail: stored })),
+})
+
+const CounterNeed = Type.Object({
+  scope: Type.String(),
+  period: Type.String(),
+  amount_micro: amount,
+  room: Type.Boolean(),
 })
 
 const GrantsInput = Type.Object({
@@ -33,6 +42,8 @@ const GrantsInput = Type.Object({
   agent_id: Type.Optional(Type.String()),
   amount_micro: Type.Optional(amount),
   merchant: Type.Optional(Type.String()),
+  /** Counters that must still have no room. */
+  needs: Type.Optional(Type.Array(CounterNeed)),
   approval_id: Type.Optional(nullableText),
   override_id: Type.Optional(nullableText),
   preauth_id: Type.Optional(nullableText),
@@ -48,6 +59,10 @@ export const admitRunsStep = defineSetStep(
     tenant_id: nullableText,
     payer: Type.String(),
     agent_id: Type.String(),
+    spender: nullableText,
+    team: nullableText,
+    key_id: nullableText,
+    tags: nullable(Type.Record(Type.String(), Type.String())),
     session_id: Type.String(),
     loop_id: Type.String(),
     request_hash: Type.String(),

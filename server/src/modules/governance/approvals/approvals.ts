@@ -6,20 +6,23 @@ import { usdcFromMicro } from '../../../platform/money.ts'
 import type { Outbox } from '../../../platform/outbox.ts'
 import { toPage } from '../../../platform/paging.ts'
 import { conflict, forbidden, invalid, notFound, unavailable } from '../../../platform/problem.ts'
-import { assessPayment } from '../assess/assess-payment.ts'
+import { assessPayment, toAllowedPayment, toRefusal } from '../assess/assess-payment.ts'
+import { toCounterNeed } from '../assess/assessment-outcome.ts'
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from '../assess/assessment-retry.ts'
+import type { Freeze } from '../assess/evaluate-rules.ts'
+import { agentNames } from '../assess/payment-facts.ts'
+import { readCounters } from '../counters/limit-counters.store.ts'
 import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
 import { expireApprovalStep, resolveApprovalStep } from '../governance.steps.ts'
 import {
   type ApprovalRow,
   findApproval,
-  findMandate,
   findOverride,
   findPreauth,
   type OverrideRow,
   type PreauthRow,
+  readMandate,
   readVotes,
-  toMandate,
 } from '../grants/grants.store.ts'
 import { readDecider, selfDecisionRefused } from '../grants/self-decision.ts'
 import { preauthFacts, readStoredTerms } from '../preauths/preauth-terms.ts'
@@ -83,7 +86,7 @@ export function createApprovals(deps: ApprovalsDeps) {
     if (!existingApproval) throw notFound('approval')
     if (input.action_hash !== undefined && input.action_hash !== existingApproval.action_hash)
       throw invalid('body/action_hash is not the hash of the action that waits for approval.')
-    const freeze = await deps.findFreeze(tenant.tenantId, existingApproval.agent_id)
+    const freeze = await findApprovalFreeze(deps, existingApproval)
     return deps.idempotency.once(request, async (tx) => {
       const at = deps.clock.now()
       const row = (await findApproval(tx, tenant.tenantId, input.approval_id))!
@@ -205,43 +208,46 @@ async function assessApprovedPreauth(
   tx: Tx,
   tenant: TenantCaller,
   approval: ApprovalRow,
-  freeze: { reason: string } | undefined,
+  freeze: Freeze | undefined,
   at: Date,
 ) {
   const row = (await findPreauth(tx, tenant.tenantId, approval.preauth_id!))!
   const terms = readStoredTerms(row)
-  const mandateRow = row.mandate_id === null ? undefined : await findMandate(tx, tenant.tenantId, row.mandate_id)
-  const mandate = mandateRow ? await toMandate(tx, mandateRow) : null
-  // The rules apply to the key that made the request, not to the key that approves it.
-  const requester = { ...tenant, keyId: row.asked_by }
-  const approvalGrant = { id: approval.id, votes: approval.approvals_required }
+  const namedMandate =
+    terms.mandateId === null ? null : ((await readMandate(tx, tenant.tenantId, terms.mandateId)) ?? null)
   const override = await findNamedOverride(tx, row, at)
-  const assessment = await assessPayment(deps, tx, requester, {
-    facts: preauthFacts(terms, at),
-    actionHash: row.action_hash,
-    mandate,
-    override,
-    approval: approvalGrant,
+  // The rules apply to the key that made the request, not to the key that approves it.
+  const assessment = await assessPayment((counters) => readCounters(tx, counters, at), {
+    rules: await deps.rulesCache.get(tenant.tenantId, row.asked_by, tx),
+    facts: preauthFacts(terms, row.asked_by, deps, at),
+    requestedPolicies: { policies: [] },
+    namedMandate,
+    heldScopes: new Set(),
     freeze,
+    actionHash: row.action_hash,
+    grants: { override, approval: { id: approval.id, votes: approval.approvals_required } },
   })
-  if (assessment.refused) throw conflict(`This can no longer be approved. ${assessment.message}`)
-  const locks = limitLocks(assessment.holds)
+  if (assessment.decidingResult) throw conflict(`This can no longer be approved. ${toRefusal(assessment).message}`)
+  const allowed = toAllowedPayment(deps.ids, assessment)
+  const locks = limitLocks(allowed.holds)
   return {
-    locks: [...locks, ...(assessment.overrideId ? [`override:${assessment.overrideId}`] : [])],
+    locks: [...locks, ...limitLocks(allowed.needs), ...(allowed.overrideId ? [`override:${allowed.overrideId}`] : [])],
     item: {
       preauth: {
         ...preauthTimes(deps, row.ttl_seconds, at),
-        policy_hash: assessment.policyHash,
-        policy_results: assessment.results,
-        override_id: assessment.overrideId,
+        mandate_id: allowed.mandateId,
+        policy_hash: allowed.policyHash,
+        policy_results: allowed.results,
+        override_id: allowed.overrideId,
         locks,
       },
-      holds: assessment.holds.map(toLimitHoldItem),
+      holds: allowed.holds.map(toLimitHoldItem),
       grants: {
-        rules_version: assessment.rulesVersion,
+        rules_version: allowed.rulesVersion,
+        needs: allowed.needs.map(toCounterNeed),
         approval_id: approval.id,
         action_hash: row.action_hash,
-        override_id: assessment.overrideId,
+        override_id: allowed.overrideId,
         agent_id: row.agent_id,
         merchant: row.merchant_id,
         amount_micro: row.amount_micro,
@@ -249,6 +255,10 @@ async function assessApprovedPreauth(
     },
   }
 }
+
+/** The spender of an approval is `key:<id>` when the request named none; that is nobody's name. */
+const findApprovalFreeze = (deps: ApprovalsDeps, { tenant_id, agent_id, spender }: ApprovalRow) =>
+  deps.findFreeze(tenant_id, agentNames({ agentId: agent_id, spender }))
 
 /** The override sent with the request is used only on approval, if it is still unused and has not expired. */
 async function findNamedOverride(tx: Tx, row: PreauthRow, at: Date): Promise<OverrideRow | undefined> {

@@ -1,17 +1,15 @@
-import type { TenantCaller } from '../../../platform/auth-context.ts'
-import type { Tx } from '../../../platform/db.ts'
 import type { Ids } from '../../../platform/ids.ts'
-import { readCounters } from '../counters/limit-counters.store.ts'
+import type { ReadCounters } from '../counters/limit-counters.store.ts'
 import { requireOverrideMatches } from '../grants/authorize.ts'
 import type { OverrideRow } from '../grants/grants.store.ts'
-import type { Mandate } from '../mandates/evaluate-mandate.ts'
 import { policyIds, type RuleResult, worstOutcome } from '../rules/rule-result.ts'
-import type { RulesCache } from '../rules/rules-cache.ts'
-import type { AssessmentSummary, Hold, RefusedAssessment } from './assessment.ts'
+import type { AssessmentSummary, CounterCheck, Hold, RefusedAssessment } from './assessment.ts'
 import {
   applyGrant,
+  budgetOutcome,
   counterChecks,
   findDecidingResult,
+  fullCounterChecks,
   isOverridable,
   needsApproval,
   needsOverride,
@@ -22,21 +20,56 @@ import {
   requiredReview,
 } from './assessment-outcome.ts'
 import { boundTrace } from './bound-trace.ts'
-import { evaluateRules } from './evaluate-rules.ts'
-import type { PaymentFacts } from './payment-facts.ts'
+import { evaluateRules, type RulesEvaluation, type RulesInput } from './evaluate-rules.ts'
+import { payerOf } from './refusals.ts'
 
-/** A payment that is made outside this service, with the grants sent along. */
-export type PaymentAssessmentRequest = {
-  facts: PaymentFacts
-  actionHash: string
-  mandate: Mandate | null
+/** The approvals and overrides that a payment brings along. */
+export type PaymentGrants = {
   override?: OverrideRow
   /** Present once the payment is approved, with the number of approving votes. */
-  approval?: { id: string; votes: number }
-  freeze: { reason: string } | undefined
+  approval?: { id: string; votes: number; self_approved?: boolean }
+  /** The pre-authorisation that a run uses: what was granted for it also applies to the run. */
+  preauth?: { id: string; override_id: string | null; approval_id: string | null; selfApproved: boolean }
 }
 
-export type PaymentDeps = { ids: Ids; rulesCache: RulesCache }
+export type PaymentRequest = RulesInput & {
+  actionHash: string
+  /** The results of the budget that the request sets itself. */
+  requestResults?: readonly RuleResult[]
+  grants: PaymentGrants
+}
+
+/** The results of all rules, with approvals and overrides applied. */
+export type PaymentAssessment = {
+  evaluation: RulesEvaluation
+  results: RuleResult[]
+  /** The result that refuses the payment; null when it is allowed. */
+  decidingResult: RuleResult | null
+  actionHash: string
+  rulesVersion: bigint
+  grants: PaymentGrants
+  /** The override that the payment needs and uses. */
+  overrideId: string | null
+}
+
+/** Assesses a payment by every rule: a run on one lane, a pre-authorisation, or a trade. It only reads. */
+export async function assessPayment(
+  readCounters: ReadCounters,
+  { actionHash, requestResults = [], grants, ...input }: PaymentRequest,
+): Promise<PaymentAssessment> {
+  const { override, approval, preauth } = grants
+  if (override) requireOverrideMatches(override, input.facts)
+  const evaluation = await evaluateRules(readCounters, input)
+  let results = [...requestResults, ...evaluation.results]
+  if (preauth?.override_id) results = applyGrant(results, needsOverride, preauth.override_id)
+  if (preauth?.approval_id) results = applyGrant(results, needsApproval, preauth.approval_id)
+  const overrideId = override !== undefined && results.some(needsOverride) ? override.id : null
+  if (overrideId !== null) results = applyGrant(results, needsOverride, overrideId)
+  const requiredVotes = requiredReview(evaluation, results)?.approvalsRequired ?? 1
+  if (approval && approval.votes >= requiredVotes) results = applyGrant(results, needsApproval, approval.id)
+  const decidingResult = findDecidingResult(results)
+  return { evaluation, results, decidingResult, actionHash, rulesVersion: input.rules.version, grants, overrideId }
+}
 
 export type AllowedPayment = {
   refused: false
@@ -45,76 +78,83 @@ export type AllowedPayment = {
   policyIds: string[]
   policyHash: string | null
   holds: Hold[]
+  /** Holds while the mandate is chosen for the same reason; SQL `require_same_room`. */
+  needs: CounterCheck[]
   rulesVersion: bigint
+  mandateId: string | null
   overrideId: string | null
 }
 
-/** Assesses a payment made outside this service by the same rules as a run, and by its mandate. */
-export async function assessPayment(
-  deps: PaymentDeps,
-  tx: Tx,
-  tenant: TenantCaller,
-  request: PaymentAssessmentRequest,
-): Promise<AllowedPayment | RefusedAssessment> {
-  const { facts, actionHash, mandate, override, approval, freeze } = request
-  if (override) requireOverrideMatches(override, facts)
-  const rules = await deps.rulesCache.get(tenant.tenantId, tenant.keyId, tx)
-  const evaluation = await evaluateRules((counters) => readCounters(tx, counters), {
-    rules,
-    keyId: tenant.keyId,
-    facts,
-    requestedPolicies: { policies: [] },
-    mandate,
-    heldScopes: new Set(),
-    freeze,
-  })
-  const overrideUsed = override !== undefined && evaluation.results.some(needsOverride)
-  let results = overrideUsed ? applyGrant(evaluation.results, needsOverride, override.id) : evaluation.results
-  const requiredVotes = requiredReview(evaluation, results)?.approvalsRequired ?? 1
-  if (approval && approval.votes >= requiredVotes) results = applyGrant(results, needsApproval, approval.id)
+/** What an allowed payment holds and uses. */
+export const toAllowedPayment = (ids: Ids, assessment: PaymentAssessment): AllowedPayment => ({
+  refused: false,
+  results: boundTrace(assessment.results),
+  policyIds: policyIds(assessment.results),
+  policyHash: policyHash(assessment.evaluation),
+  holds: requiredHolds(assessment.evaluation, assessment.results, ids),
+  needs: fullCounterChecks(assessment.evaluation),
+  rulesVersion: assessment.rulesVersion,
+  mandateId: assessment.evaluation.mandateId,
+  overrideId: assessment.overrideId,
+})
 
-  const decidingResult = findDecidingResult(results)
-  const hash = policyHash(evaluation)
-  if (!decidingResult) {
-    const overrideId = overrideUsed ? override.id : null
-    return {
-      refused: false,
-      results: boundTrace(results),
-      policyIds: policyIds(results),
-      policyHash: hash,
-      holds: requiredHolds(evaluation, results, deps.ids),
-      rulesVersion: rules.version,
-      overrideId,
-    }
-  }
-  const outcome = worstOutcome(results) === 'review_required' ? 'review_required' : 'blocked'
-  const summary: AssessmentSummary = {
-    decision: outcome,
-    budget_outcome: 'pass',
+export function toSummary(assessment: PaymentAssessment, decision: string, budget: string): AssessmentSummary {
+  const { evaluation, results, overrideId } = assessment
+  const { approval, override, preauth } = assessment.grants
+  const selfApproved = approval?.self_approved || (overrideId !== null && override?.self_approved) || preauth?.selfApproved
+  const { facts } = evaluation
+  return {
+    decision,
+    budget_outcome: budget,
     policy_applied: boundTrace(results),
-    policy_hash: hash,
-    mandate_id: mandate?.id ?? null,
-    preauth_id: null,
-    override_id: overrideUsed ? override.id : null,
-    approval_id: null,
-    asked_by: tenant.keyId,
+    policy_hash: policyHash(evaluation),
+    mandate_id: evaluation.mandateId,
+    preauth_id: preauth?.id ?? null,
+    override_id: overrideId ?? preauth?.override_id ?? null,
+    approval_id: approval?.id ?? preauth?.approval_id ?? null,
+    ...(selfApproved && { self_approved: true as const }),
+    asked_by: facts.keyId,
     decided_at: facts.at.toISOString(),
     merchant: facts.merchants[0]!,
-  }
-  return {
-    refused: true,
-    error: refusalError(decidingResult),
-    message: refusalMessage(decidingResult),
-    outcome,
-    results: boundTrace(results),
-    policyIds: policyIds(results),
-    decided_by: decidingResult,
-    facts,
-    actionHash,
-    rulesVersion: rules.version,
-    counterChecks: counterChecks(evaluation, results),
-    overridable: isOverridable(results),
-    review: outcome === 'review_required' ? requiredReview(evaluation, results) : null,
-    summary,
+    ...payerOf(facts),
   }
 }
+
+/** The refusal of a payment that the rules do not allow. */
+export function toRefusal(assessment: PaymentAssessment): RefusedAssessment {
+  const outcome = worstOutcome(assessment.results) === 'review_required' ? 'review_required' : 'blocked'
+  const deciding = assessment.decidingResult!
+  return {
+    ...describeRefusal(assessment),
+    error: refusalError(deciding),
+    message: refusalMessage(deciding),
+    outcome,
+    decided_by: deciding,
+    counterChecks: counterChecks(assessment.evaluation, assessment.results),
+    overridable: isOverridable(assessment.results),
+    review: outcome === 'review_required' ? requiredReview(assessment.evaluation, assessment.results) : null,
+    summary: toSummary(assessment, outcome, budgetOutcome(assessment.results)),
+  }
+}
+
+/** The approval that a request names was rejected, or expired before it was decided. */
+export const toRejection = (assessment: PaymentAssessment, message: string): RefusedAssessment => ({
+  ...describeRefusal(assessment),
+  error: 'policy_blocked',
+  message,
+  outcome: 'rejected',
+  decided_by: null,
+  counterChecks: [],
+  overridable: false,
+  review: null,
+  summary: toSummary(assessment, 'rejected', budgetOutcome(assessment.results)),
+})
+
+const describeRefusal = (assessment: PaymentAssessment) => ({
+  refused: true as const,
+  results: boundTrace(assessment.results),
+  policyIds: policyIds(assessment.results),
+  facts: assessment.evaluation.facts,
+  actionHash: assessment.actionHash,
+  rulesVersion: assessment.rulesVersion,
+})

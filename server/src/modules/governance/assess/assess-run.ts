@@ -7,38 +7,24 @@ import type { Keys } from '../../../platform/keys.ts'
 import { conflict, invalid } from '../../../platform/problem.ts'
 import { spendsFrom } from '../counters/evaluate-budget.ts'
 import type { ReadCounters } from '../counters/limit-counters.store.ts'
-import { requireOverrideMatches } from '../grants/authorize.ts'
 import { type Grants, readGrants, requirePreauthMatches } from '../grants/check-grants.ts'
-import { isWaitingToRun } from '../grants/grants.store.ts'
-import { policyIds, type RuleResult, worstOutcome } from '../rules/rule-result.ts'
+import { isWaitingToRun, readMandate } from '../grants/grants.store.ts'
+import type { Mandate } from '../mandates/evaluate-mandate.ts'
+import { policyIds, worstOutcome } from '../rules/rule-result.ts'
 import type { TenantRules } from '../rules/rules-cache.store.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
-import type {
-  AllowedAssessment,
-  Assessment,
-  AssessmentRequest,
-  AssessmentSummary,
-  Offer,
-  RefusedAssessment,
-} from './assessment.ts'
 import {
-  applyGrant,
-  budgetOutcome,
-  counterChecks,
-  findDecidingResult,
-  isBudgetResult,
-  isOverridable,
-  needsApproval,
-  needsOverride,
-  policyHash,
-  refusalError,
-  refusalMessage,
-  requiredHolds,
-  requiredReview,
-} from './assessment-outcome.ts'
-import { boundTrace } from './bound-trace.ts'
-import { evaluateRules, type RequestedPolicies, type RulesEvaluation } from './evaluate-rules.ts'
-import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
+  assessPayment,
+  type PaymentAssessment,
+  toAllowedPayment,
+  toRefusal,
+  toRejection,
+  toSummary,
+} from './assess-payment.ts'
+import type { AllowedAssessment, Assessment, AssessmentRequest, CounterCheck, Offer } from './assessment.ts'
+import { budgetOutcome, findDecidingResult, isBudgetResult, toCounterNeed } from './assessment-outcome.ts'
+import type { Freeze, RequestedPolicies } from './evaluate-rules.ts'
+import { agentNames, OWN_MERCHANT, type PaymentFacts, readSpender } from './payment-facts.ts'
 import { evaluateRequestBudget } from './request-budget.ts'
 
 export type AssessDeps = {
@@ -51,18 +37,12 @@ export type AssessDeps = {
   /** The network and address that runs are paid on. */
   network: string
   payTo: string
-  /** The reason why the agent is frozen, if it is. */
-  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  /** Whether one of the agents of a payment is frozen; see `Freeze` for a payment that names none. */
+  findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
 }
 
-/** The rule results for one lane, with approvals and overrides applied to `results`. */
-type LaneAssessment = {
-  offer: Offer
-  evaluation: RulesEvaluation
-  results: RuleResult[]
-  actionHash: string
-  overrideUsed: boolean
-}
+/** The assessment of the run on one lane. */
+type LaneAssessment = PaymentAssessment & { offer: Offer }
 
 /**
  * Assesses a run before any payment, so that a run that would be refused is never paid. It only reads: limits are
@@ -77,35 +57,57 @@ export const createAssessRun =
     const rules = await deps.rulesCache.get(tenant.tenantId, tenant.keyId)
     const grants = await readGrants(deps, tenant, request)
     const requestedPolicies = readRequestedPolicies(rules, request)
+    const namedMandate = await findNamedMandate(deps, tenant, request, grants)
+    const input = { request, tenant, rules, grants, requestedPolicies, namedMandate }
 
-    const preferredAssessment = await assessLane(deps, { request, tenant, rules, grants, requestedPolicies }, offer)
+    const preferredAssessment = await assessLane(deps, input, offer)
     // An override or a pre-authorisation is bound to one lane and price, so the lane cannot be downgraded.
     const laneIsFixed = grants.override !== undefined || grants.preauth !== undefined
     const downgradedAssessment =
       !laneIsFixed && mayDowngrade(rules, request, preferredAssessment)
-        ? await findCheaperLane(deps, { request, tenant, rules, grants, requestedPolicies }, offer)
+        ? await findCheaperLane(deps, input, offer)
         : undefined
     const laneAssessment = downgradedAssessment ?? preferredAssessment
     requireBudgetApplies(rules, request, laneAssessment)
-    if (grants.approval) {
-      if (grants.approval.action_hash !== laneAssessment.actionHash)
+    const { approval } = grants
+    if (approval) {
+      if (approval.action_hash !== laneAssessment.actionHash)
         throw conflict(
           'This approval is for another action: the request, the lane, the amount or the merchant differs.',
         )
-      if (grants.approval.status === 'rejected') return toRejection(request, rules, grants, laneAssessment)
+      if (approval.status === 'rejected') {
+        const resolution = approval.resolution === 'expired' ? 'expired before it was decided' : 'was rejected'
+        const rejection = toRejection(laneAssessment, `The approval ${approval.id} ${resolution}.`)
+        return { ...rejection, summary: { ...rejection.summary, approval_id: approval.id } }
+      }
     }
-    const assessment = toAssessment(deps, request, rules, grants, laneAssessment)
-    if (assessment.refused || grants.preauth || !grants.approval) return assessment
-    return (await isWaitingToRun(deps.db, grants.approval.run_id))
-      ? { ...assessment, runId: grants.approval.run_id }
-      : assessment
+    const assessment = toAssessment(deps, laneAssessment, grants)
+    if (assessment.refused || grants.preauth || !approval) return assessment
+    return (await isWaitingToRun(deps.db, approval.run_id)) ? { ...assessment, runId: approval.run_id } : assessment
   }
+
+/** The mandate of the pre-authorisation, or the one that the request names. */
+async function findNamedMandate(
+  deps: AssessDeps,
+  tenant: TenantCaller,
+  { mandateId }: AssessmentRequest,
+  { preauth }: Grants,
+): Promise<Mandate | null> {
+  if (preauth && mandateId !== undefined && preauth.mandate_id !== mandateId)
+    throw invalid('body/mandate_id is not the mandate of the pre-authorisation.')
+  if (preauth?.mandate) return preauth.mandate
+  if (mandateId === undefined) return null
+  const mandate = await readMandate(deps.db, tenant.tenantId, mandateId)
+  if (!mandate) throw invalid(`There is no mandate '${mandateId}'.`)
+  return mandate
+}
 
 /** A guest has no tenant rules: only the budget of its request applies. */
 function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferredOffer: Offer): Assessment {
   const tenantFields = {
     'policy.policy_ids': request.policy?.policy_ids,
     'budget.budget_id': request.budget?.budget_id,
+    mandate_id: request.mandateId,
     approval_id: request.approvalId,
     override_token: request.overrideToken,
     preauth_token: request.preauthToken,
@@ -117,21 +119,25 @@ function assessGuest(deps: AssessDeps, request: AssessmentRequest, preferredOffe
     const results = evaluateRequestBudget(request.budget, offer)
     return {
       offer,
-      evaluation: { facts, results, demands: [], policies: [] },
+      evaluation: { facts, results, demands: [], fullCounters: [], policies: [], mandateId: null },
       results,
+      decidingResult: findDecidingResult(results),
       actionHash: runActionHash(null, request, facts),
-      overrideUsed: false,
+      rulesVersion: 0n,
+      grants: {},
+      overrideId: null,
     }
   }
-  const rules: TenantRules = { version: 0n, policies: [], budgets: [], keyIds: new Set(), bytes: 0 }
   const laneAssessment = assessGuestLane(preferredOffer)
-  const cheaper = mayDowngrade(rules, request, laneAssessment)
+  const cheaper = mayDowngrade(noRules, request, laneAssessment)
     ? cheaperLanes(preferredOffer)
         .map(assessGuestLane)
-        .find((candidate) => !isRefused(candidate))
+        .find((candidate) => !candidate.decidingResult)
     : undefined
-  return toAssessment(deps, request, rules, {}, cheaper ?? laneAssessment)
+  return toAssessment(deps, cheaper ?? laneAssessment, undefined)
 }
+
+const noRules: Pick<TenantRules, 'budgets'> = { budgets: [] }
 
 type LaneInput = {
   request: AssessmentRequest
@@ -139,11 +145,12 @@ type LaneInput = {
   rules: TenantRules
   grants: Grants
   requestedPolicies: RequestedPolicies
+  namedMandate: Mandate | null
 }
 
 async function assessLane(
   deps: AssessDeps,
-  { request, tenant, rules, grants, requestedPolicies }: LaneInput,
+  { request, tenant, rules, grants, requestedPolicies, namedMandate }: LaneInput,
   offer: Offer,
 ): Promise<LaneAssessment> {
   const { preauth, override, approval } = grants
@@ -154,34 +161,24 @@ async function assessLane(
       payTo: deps.payTo,
       network: deps.network,
     })
-  if (override) requireOverrideMatches(override, facts)
-  const freeze = await deps.findFreeze(tenant.tenantId, offer.agentId)
-  const mandate = preauth?.mandate ?? null
-  const evaluation = await evaluateRules(deps.readCounters, {
+  const assessment = await assessPayment(deps.readCounters, {
     rules,
-    keyId: tenant.keyId,
     facts,
     requestedPolicies,
-    mandate,
+    namedMandate,
     heldScopes: preauth?.heldScopes ?? new Set(),
-    freeze,
+    freeze: await deps.findFreeze(tenant.tenantId, agentNames(facts)),
+    actionHash: runActionHash(tenant.tenantId, request, facts),
+    requestResults: evaluateRequestBudget(request.budget, offer),
+    grants: { preauth, override, approval: approval?.status === 'approved' ? approval : undefined },
   })
-  let results = [...evaluateRequestBudget(request.budget, offer), ...evaluation.results]
-  // An approval or override given for the pre-authorisation also applies to the run that uses it.
-  if (preauth?.override_id) results = applyGrant(results, needsOverride, preauth.override_id)
-  if (preauth?.approval_id) results = applyGrant(results, needsApproval, preauth.approval_id)
-  const overrideUsed = override !== undefined && results.some(needsOverride)
-  if (overrideUsed) results = applyGrant(results, needsOverride, override.id)
-  const requiredVotes = requiredReview(evaluation, results)?.approvalsRequired ?? 1
-  if (approval?.status === 'approved' && approval.votes >= requiredVotes)
-    results = applyGrant(results, needsApproval, approval.id)
-  return { offer, evaluation, results, actionHash: runActionHash(tenant.tenantId, request, facts), overrideUsed }
+  return { ...assessment, offer }
 }
 
 async function findCheaperLane(deps: AssessDeps, input: LaneInput, offer: Offer): Promise<LaneAssessment | undefined> {
   for (const lane of cheaperLanes(offer)) {
     const laneAssessment = await assessLane(deps, input, lane)
-    if (!isRefused(laneAssessment)) return laneAssessment
+    if (!laneAssessment.decidingResult) return laneAssessment
   }
   return undefined
 }
@@ -195,10 +192,12 @@ const cheaperLanes = (offer: Offer): Offer[] =>
       route: { ...lane.route, downgraded_from: offer.agentId },
     }))
 
-const isRefused = ({ results }: LaneAssessment) => findDecidingResult(results) !== null
-
 /** A cheaper lane is tried only when budgets alone refuse the run and the caller did not fix lane or price. */
-function mayDowngrade(rules: TenantRules, request: AssessmentRequest, { offer, results }: LaneAssessment): boolean {
+function mayDowngrade(
+  rules: Pick<TenantRules, 'budgets'>,
+  request: AssessmentRequest,
+  { offer, results }: LaneAssessment,
+): boolean {
   if (offer.explicit || offer.quoted || request.budget?.strict) return false
   const onBreach = new Map(rules.budgets.map((budget) => [budget.budgetId, budget.onBreach]))
   const refusingResults = results.filter(
@@ -215,17 +214,21 @@ function mayDowngrade(rules: TenantRules, request: AssessmentRequest, { offer, r
 
 const runFacts = (
   deps: AssessDeps,
-  request: AssessmentRequest,
+  { kind, action, caller, spender, tags, sessionId }: AssessmentRequest,
   offer: Offer,
   preauthorised: boolean,
 ): PaymentFacts => ({
-  kind: request.kind,
-  action: request.action,
+  kind,
+  action,
   agentId: offer.agentId,
+  spender: caller.kind === 'tenant' ? readSpender(caller, spender, null) : null,
+  team: caller.kind === 'tenant' ? caller.team : null,
+  keyId: caller.kind === 'tenant' ? caller.keyId : null,
+  tags: caller.kind === 'tenant' ? (tags ?? {}) : {},
   amountMicro: offer.priceMicro,
   merchants: [OWN_MERCHANT, deps.payTo.toLowerCase()],
   network: deps.network,
-  sessionId: request.sessionId === '' ? null : request.sessionId,
+  sessionId: sessionId === '' ? null : sessionId,
   at: deps.clock.now(),
   preauthorised,
 })
@@ -258,141 +261,56 @@ function requireBudgetApplies(rules: TenantRules, request: AssessmentRequest, { 
   const budget = rules.budgets.find((candidate) => candidate.budgetId === id)
   if (!budget) throw invalid(`There is no budget '${id}'.`)
   const applies =
-    evaluation.results.some((result) => result.budget_id === id) || spendsFrom(budget, evaluation.facts, null)
+    evaluation.results.some((result) => result.budget_id === id) || spendsFrom(budget, evaluation.facts) === true
   if (!applies)
     throw invalid(
       `The budget '${id}' is for the ${budget.scopeType} '${budget.scopeId}'; this run does not spend from it.`,
     )
 }
 
-function toSummary(
-  request: AssessmentRequest,
-  grants: Grants,
-  { evaluation, results, overrideUsed }: LaneAssessment,
-  decision: string,
-  budget: string,
-): AssessmentSummary {
-  const { preauth, approval, override } = grants
-  return {
-    decision,
-    budget_outcome: budget,
-    policy_applied: boundTrace(results),
-    policy_hash: policyHash(evaluation),
-    mandate_id: preauth?.mandate_id ?? null,
-    preauth_id: preauth?.id ?? null,
-    override_id: overrideUsed ? override!.id : (preauth?.override_id ?? null),
-    approval_id: approval?.id ?? preauth?.approval_id ?? null,
-    ...((approval?.self_approved || (overrideUsed && override!.self_approved) || preauth?.selfApproved) && {
-      self_approved: true as const,
-    }),
-    asked_by: request.caller.kind === 'tenant' ? request.caller.keyId : null,
-    decided_at: evaluation.facts.at.toISOString(),
-    merchant: OWN_MERCHANT,
-  }
-}
-
-function toAssessment(
-  deps: AssessDeps,
-  request: AssessmentRequest,
-  rules: TenantRules,
-  grants: Grants,
-  laneAssessment: LaneAssessment,
-): Assessment {
-  const decidingResult = findDecidingResult(laneAssessment.results)
-  if (decidingResult) return toRefusal(request, rules, grants, laneAssessment, decidingResult)
+/** A guest has no grants. */
+function toAssessment(deps: AssessDeps, laneAssessment: LaneAssessment, grants: Grants | undefined): Assessment {
+  if (laneAssessment.decidingResult) return toRefusal(laneAssessment)
+  const { offer, results } = laneAssessment
   // Also true when the cheaper lane was quoted before and this is the paid request.
-  const isDowngraded = laneAssessment.offer.route.downgraded_from !== undefined
-  const budget = isDowngraded ? 'downgrade' : budgetOutcome(laneAssessment.results)
-  const outcome = worstOutcome(laneAssessment.results)
+  const isDowngraded = offer.route.downgraded_from !== undefined
+  const budget = isDowngraded ? 'downgrade' : budgetOutcome(results)
+  const outcome = worstOutcome(results)
   const decision = isDowngraded ? 'downgrade' : outcome === 'pass' ? 'approved' : outcome
+  const { holds, needs } = toAllowedPayment(deps.ids, laneAssessment)
   return {
     refused: false,
-    offer: laneAssessment.offer,
-    summary: toSummary(request, grants, laneAssessment, decision, budget),
-    policyIds: policyIds(laneAssessment.results),
-    holds: requiredHolds(laneAssessment.evaluation, laneAssessment.results, deps.ids),
-    ...consumedGrants(request, rules, grants, laneAssessment),
+    offer,
+    summary: toSummary(laneAssessment, decision, budget),
+    policyIds: policyIds(results),
+    holds,
+    ...(grants ? consumedGrants(grants, laneAssessment, needs) : { grants: {}, locks: [] }),
   }
 }
 
 function consumedGrants(
-  request: AssessmentRequest,
-  rules: TenantRules,
-  { approval, override, preauth }: Grants,
-  laneAssessment: LaneAssessment,
+  { approval, preauth }: Grants,
+  { evaluation, actionHash, rulesVersion, overrideId }: LaneAssessment,
+  needs: readonly CounterCheck[],
 ): Pick<AllowedAssessment, 'grants' | 'locks' | 'runId'> {
-  if (request.caller.kind === 'guest') return { grants: {}, locks: [] }
-  const overrideId = laneAssessment.overrideUsed ? override!.id : undefined
-  const { agentId, amountMicro } = laneAssessment.evaluation.facts
   return {
     grants: {
-      rules_version: rules.version,
-      action_hash: laneAssessment.actionHash,
-      agent_id: agentId,
-      amount_micro: amountMicro,
+      rules_version: rulesVersion,
+      action_hash: actionHash,
+      agent_id: evaluation.facts.agentId,
+      amount_micro: evaluation.facts.amountMicro,
       merchant: OWN_MERCHANT,
+      ...(needs.length > 0 && { needs: needs.map(toCounterNeed) }),
       ...(approval && { approval_id: approval.id }),
       ...(overrideId && { override_id: overrideId }),
       ...(preauth && { preauth_id: preauth.id }),
     },
     locks: [
+      ...needs.map(({ scope }) => `limit:${scope}`),
       ...(approval ? [`approval:${approval.id}`] : []),
       ...(overrideId ? [`override:${overrideId}`] : []),
       ...(preauth ? [`preauth:${preauth.id}`, ...preauth.locks] : []),
     ],
     ...(preauth && { runId: preauth.run_id }),
-  }
-}
-
-function toRefusal(
-  request: AssessmentRequest,
-  rules: TenantRules,
-  grants: Grants,
-  laneAssessment: LaneAssessment,
-  decidingResult: RuleResult,
-): RefusedAssessment {
-  const outcome = decidingResult.outcome === 'review_required' ? 'review_required' : 'blocked'
-  return {
-    refused: true,
-    error: refusalError(decidingResult),
-    message: refusalMessage(decidingResult),
-    outcome,
-    results: boundTrace(laneAssessment.results),
-    policyIds: policyIds(laneAssessment.results),
-    decided_by: decidingResult,
-    facts: laneAssessment.evaluation.facts,
-    actionHash: laneAssessment.actionHash,
-    rulesVersion: rules.version,
-    counterChecks: counterChecks(laneAssessment.evaluation, laneAssessment.results),
-    overridable: isOverridable(laneAssessment.results),
-    review: outcome === 'review_required' ? requiredReview(laneAssessment.evaluation, laneAssessment.results) : null,
-    summary: toSummary(request, grants, laneAssessment, outcome, budgetOutcome(laneAssessment.results)),
-  }
-}
-
-/** The approval was rejected, or expired before it was decided. */
-function toRejection(
-  request: AssessmentRequest,
-  rules: TenantRules,
-  grants: Grants,
-  laneAssessment: LaneAssessment,
-): RefusedAssessment {
-  const approval = grants.approval!
-  const resolution = approval.resolution === 'expired' ? 'expired before it was decided' : 'was rejected'
-  return {
-    refused: true,
-    error: 'policy_blocked',
-    message: `The approval ${approval.id} ${resolution}.`,
-    outcome: 'rejected',
-    results: boundTrace(laneAssessment.results),
-    policyIds: policyIds(laneAssessment.results),
-    decided_by: null,
-    facts: laneAssessment.evaluation.facts,
-    actionHash: laneAssessment.actionHash,
-    rulesVersion: rules.version,
-    counterChecks: [],
-    overridable: false,
-    review: null,
-    summary: toSummary(request, grants, laneAssessment, 'rejected', budgetOutcome(laneAssessment.results)),
   }
 }

@@ -6,15 +6,20 @@ import type { RulesEvaluation } from './evaluate-rules.ts'
 
 /** Budgets, including the budget of the request, refuse with `budget_exceeded`; everything else with `policy_blocked`. */
 export const isBudgetResult = (result: RuleResult) =>
-  result.budget_id !== undefined || result.rule.startsWith('budget.')
+  result.field_required === undefined && (result.budget_id !== undefined || result.rule.startsWith('budget.'))
 
 const refuses = (result: RuleResult) => result.outcome === 'blocked' || result.outcome === 'review_required'
 
-/** The result that decides: deny wins over review, and policies come before budgets. */
+/** The result that decides: deny wins over review, a missing field over others, and policies come before budgets. */
 export function findDecidingResult(results: readonly RuleResult[]): RuleResult | null {
   const outcome = worstOutcome(results)
   const refusingResults = results.filter((result) => result.outcome === outcome && refuses(result))
-  return refusingResults.find((result) => !isBudgetResult(result)) ?? refusingResults[0] ?? null
+  return (
+    refusingResults.find((result) => result.field_required !== undefined) ??
+    refusingResults.find((result) => !isBudgetResult(result)) ??
+    refusingResults[0] ??
+    null
+  )
 }
 
 export const refusalError = (decidingResult: RuleResult | null): RefusedAssessment['error'] =>
@@ -40,9 +45,12 @@ export function refusalMessage(decidingResult: RuleResult): string {
 export const smallestChanges = (results: readonly RuleResult[]): SmallestChange[] =>
   results.filter(refuses).flatMap((result) => (result.smallest_change ? [result.smallest_change] : []))
 
-/** Only denials by a policy can be overridden; hard limits and frozen agents cannot. */
-export const isOverridable = (results: readonly RuleResult[]) =>
-  results.some((result) => result.outcome === 'blocked' && result.policy_id !== null)
+export const needsApproval = (result: RuleResult) => result.outcome === 'review_required'
+export const needsOverride = (result: RuleResult) =>
+  result.outcome === 'blocked' && result.policy_id !== null && result.field_required === undefined
+
+/** Only denials by a policy can be overridden; hard limits, frozen agents and missing fields cannot. */
+export const isOverridable = (results: readonly RuleResult[]) => results.some(needsOverride)
 
 /** Turns the matching results into a pass and records the approval or override that allowed it. */
 export const applyGrant = (
@@ -51,9 +59,6 @@ export const applyGrant = (
   grantId: string,
 ): RuleResult[] =>
   results.map((result) => (applies(result) ? { ...result, outcome: 'pass', granted_by: grantId } : result))
-
-export const needsApproval = (result: RuleResult) => result.outcome === 'review_required'
-export const needsOverride = (result: RuleResult) => result.outcome === 'blocked' && result.policy_id !== null
 
 /** The strictest review that any of the rules requires. */
 export function requiredReview(
@@ -76,7 +81,7 @@ export const requiredHolds = (evaluation: RulesEvaluation, results: readonly Rul
   evaluation.demands.flatMap(({ demand, emitsThresholdEvents }) => {
     const result = results.find((candidate) => candidate.counter === demand.scope)
     if (result?.granted_by !== undefined) return []
-    const { scope, period, amountMicro, measure, enforce } = demand
+    const { scope, period, amountMicro, measure, enforce, sliceEndsAt } = demand
     return [
       {
         scope,
@@ -86,18 +91,33 @@ export const requiredHolds = (evaluation: RulesEvaluation, results: readonly Rul
         onSuccess: 'spend',
         defined: true,
         enforce,
+        ...(sliceEndsAt && { sliceEndsAt }),
         ...(emitsThresholdEvents && { eventId: ids.next('evt') }),
       },
     ]
   })
 
 /** Every counter that was read and whether it had room, except those that a grant allowed to pass. */
-export const counterChecks = (evaluation: RulesEvaluation, results: readonly RuleResult[]): CounterCheck[] =>
-  evaluation.demands.flatMap(({ demand: { scope, period, amountMicro } }) => {
+export const counterChecks = (evaluation: RulesEvaluation, results: readonly RuleResult[]): CounterCheck[] => [
+  ...evaluation.demands.flatMap(({ demand: { scope, period, amountMicro } }) => {
     const result = results.find((candidate) => candidate.counter === scope)
     if (!result || result.granted_by !== undefined) return []
     return [{ scope, period, amountMicro, room: result.verdict === 'pass' }]
-  })
+  }),
+  ...fullCounterChecks(evaluation),
+]
+
+/** The mandate was chosen because these counters of other mandates have no room. */
+export const fullCounterChecks = ({ fullCounters }: RulesEvaluation): CounterCheck[] =>
+  fullCounters.map(({ scope, period, amountMicro }) => ({ scope, period, amountMicro, room: false }))
+
+/** A check in the form that SQL `require_same_room` reads. */
+export const toCounterNeed = ({ scope, period, amountMicro, room }: CounterCheck) => ({
+  scope,
+  period,
+  amount_micro: amountMicro,
+  room,
+})
 
 /** One hash over all policies that applied, with their versions. */
 export function policyHash({ policies }: RulesEvaluation): string | null {

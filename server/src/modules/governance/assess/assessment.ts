@@ -1,6 +1,6 @@
 import type { Caller } from '../../../platform/auth-context.ts'
 import type { Mode, RuleResult } from '../rules/rule-result.ts'
-import type { PaymentFacts } from './payment-facts.ts'
+import type { PaymentFacts, Tags } from './payment-facts.ts'
 import type { RequestBudget } from './request-budget.ts'
 
 /** The lane and price of a run, before it is assessed. */
@@ -37,6 +37,9 @@ export type AssessmentRequest = {
   request: Record<string, unknown>
   budget?: RequestBudget
   policy?: { policy_ids?: string[]; mode?: Mode }
+  spender?: string
+  tags?: Tags
+  mandateId?: string
   preauthToken?: string
   approvalId?: string
   overrideToken?: string
@@ -57,7 +60,7 @@ export type Hold = {
       inFlight?: { openLimitMicro: bigint; settledMicro: bigint }
     }
   /** The limit is read from the counter's definition in that transaction; `eventId` is the id of the event sent when a threshold is reached. */
-  | { defined: true; enforce: boolean; eventId?: string }
+  | { defined: true; enforce: boolean; eventId?: string; sliceEndsAt?: Date }
 )
 
 export type AssessmentSummary = {
@@ -76,6 +79,10 @@ export type AssessmentSummary = {
   asked_by: string | null
   decided_at: string
   merchant: string
+  /** What the request or its key names. */
+  spender?: string
+  team?: string
+  tags?: Tags
 }
 
 export type AllowedAssessment = {

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
 import { nullable, oneOf } from '../../../platform/schema.ts'
+import { payerRecord } from '../payer.schema.ts'
 import { Id, openObject } from '../schema-helpers.ts'
 
 export const Decision = Type.Object(
@@ -28,9 +29,7 @@ export const Decision = Type.Object(
     self_approved: Type.Boolean({
       description: 'Whether the identity that asked has approved or overridden it itself.',
     }),
-    spender: Type.String({ description: 'Who spends; `key:<id>` where nothing named a spender.' }),
-    team: nullable(Type.String()),
-    tags: Type.Record(Type.String(), Type.String()),
+    ...payerRecord,
     created_at: Type.String(),
   },
   { title: 'Decision' },

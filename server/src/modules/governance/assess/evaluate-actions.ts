@@ -4,8 +4,8 @@ import type { ReadCounters } from '../counters/limit-counters.store.ts'
 import { worstOutcome } from '../rules/rule-result.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import { boundTrace } from './bound-trace.ts'
-import { evaluateRules } from './evaluate-rules.ts'
-import { OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
+import { evaluateRules, type Freeze } from './evaluate-rules.ts'
+import { agentNames, OWN_MERCHANT, type PaymentFacts } from './payment-facts.ts'
 
 /** How many objections an action lists; a loop may propose many actions. */
 const MAX_OBJECTIONS = 20
@@ -14,7 +14,7 @@ export type ActionsDeps = {
   clock: Clock
   rulesCache: RulesCache
   readCounters: ReadCounters
-  findFreeze(tenantId: string, agentId: string): Promise<{ reason: string } | undefined>
+  findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
 }
 
 export type Action = Record<string, unknown>
@@ -31,14 +31,13 @@ export const createEvaluateActions =
     const rules = await deps.rulesCache.get(tenantId, keyId)
     const evaluatedActions: Action[] = []
     for (const action of actions) {
-      const facts = actionFacts(action, agentId, deps.clock.now())
-      const freeze = await deps.findFreeze(tenantId, facts.agentId)
+      const facts = actionFacts(action, { keyId, agentId }, deps.clock.now())
+      const freeze = await deps.findFreeze(tenantId, agentNames(facts))
       const input = {
         rules,
-        keyId,
         facts,
         requestedPolicies: { policies: [] },
-        mandate: null,
+        namedMandate: null,
         heldScopes: new Set<string>(),
         freeze,
       }
@@ -54,7 +53,7 @@ export const createEvaluateActions =
   }
 
 /** An action is unvalidated input: fields of the wrong type are ignored. */
-function actionFacts(action: Action, agentId: string, at: Date): PaymentFacts {
+function actionFacts(action: Action, { keyId, agentId }: { keyId: string; agentId: string }, at: Date): PaymentFacts {
   const text = (name: string) => (typeof action[name] === 'string' ? (action[name] as string) : undefined)
   const number = (name: string) => (typeof action[name] === 'number' ? (action[name] as number) : undefined)
   const money = (name: string) => microFromUsdc(number(name) ?? -1)
@@ -62,6 +61,10 @@ function actionFacts(action: Action, agentId: string, at: Date): PaymentFacts {
     kind: 'action',
     action: text('type') ?? text('action') ?? 'action',
     agentId: text('agent_id') ?? agentId,
+    spender: text('spender') ?? null,
+    team: null,
+    keyId,
+    tags: {},
     amountMicro: money('amount_usdc') ?? money('notional_usdc') ?? 0n,
     merchants: [text('merchant') ?? OWN_MERCHANT],
     network: text('network') ?? null,

@@ -1,20 +1,64 @@
+import type { TenantCaller } from '../../../platform/auth-context.ts'
+import { forbidden, invalid } from '../../../platform/problem.ts'
+
 /** Everything that a rule can check about a payment. */
 export type PaymentFacts = {
-  kind: 'run' | 'loop' | 'preauth' | 'action'
+  kind: 'run' | 'loop' | 'preauth' | 'trade' | 'action'
   action: string
-  agentId: string
+  /** The lane of a run; elsewhere the agent that the request names; null for a trade that names none. */
+  agentId: string | null
+  spender: string | null
+  team: string | null
+  keyId: string | null
+  tags: Tags
   amountMicro: bigint
   /** The merchant's id first, then its other names: the host of its URL and the address it is paid at. */
   merchants: readonly string[]
+  /** The address that is paid; null when a pre-authorisation leaves it out, undefined where no address is paid. */
+  payTo?: string | null
   network: string | null
   sessionId: string | null
   at: Date
   /** True for a run with a pre-authorisation token, and for the pre-authorisation itself. */
   preauthorised: boolean
+  /** The mandate that the payment uses; set while the rules are evaluated. */
+  mandateId?: string | null
   /** Set for trades only. */
   instrument?: string
   leverage?: number
   notionalMicro?: bigint
+}
+
+export type Tags = Readonly<Record<string, string>>
+
+/** A rule about an agent is about the lane or the named agent, and the spender. */
+export const agentNames = ({ agentId, spender }: Pick<PaymentFacts, 'agentId' | 'spender'>): string[] => [
+  ...new Set([agentId, spender].filter((name) => name !== null)),
+]
+
+/** In records, a payment that names no spender is its key's. */
+const KEY_PREFIX = 'key:'
+
+/** The spender that the request names, else the key's, else the agent of a payment that is not a run. */
+export function readSpender(
+  caller: Pick<TenantCaller, 'spender'>,
+  named: string | undefined,
+  agentId: string | null,
+): string | null {
+  if (named?.startsWith(KEY_PREFIX)) throw invalid(`body/spender must not begin with '${KEY_PREFIX}'.`)
+  if (caller.spender !== null && named !== undefined && named !== caller.spender)
+    throw forbidden(`This key is bound to the spender '${caller.spender}' and cannot name another.`)
+  return named ?? caller.spender ?? agentId
+}
+
+/** Which of the payments that a budget can apply to this one is. */
+export const paymentClasses = ['runs', 'payments', 'spend', 'trades'] as const
+export type PaymentClass = (typeof paymentClasses)[number]
+
+export function paymentClass({ kind, instrument }: Pick<PaymentFacts, 'kind' | 'instrument'>): PaymentClass {
+  if (kind === 'preauth') return 'payments'
+  if (kind !== 'trade') return 'runs'
+  return instrument === 'spend' ? 'spend' : 'trades'
 }
 
 /** The merchant id of this service's own runs and loops. */
@@ -24,6 +68,8 @@ export type Merchant = { id: string; url?: string; pay_to?: string }
 
 /** Addresses and host names are compared without case; other ids of agents and merchants are case-sensitive. */
 export const normalizeName = (name: string): string => (/^0x|\./i.test(name) ? name.toLowerCase() : name)
+
+export const isAddress = (name: string): boolean => /^0x[0-9a-fA-F]{40}$/.test(name)
 
 /** All names of a merchant, the address in lower case. */
 export function merchantNames(merchant: Merchant): string[] {

@@ -8,8 +8,9 @@ import type { StepAnswer, StepInput } from '../../../platform/sql-step.ts'
 import type { recordRefusalStep } from '../governance.steps.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assessment.ts'
-import { smallestChanges } from './assessment-outcome.ts'
+import { smallestChanges, toCounterNeed } from './assessment-outcome.ts'
 import { shouldAssessAgain } from './assessment-retry.ts'
+import type { PaymentFacts } from './payment-facts.ts'
 
 export type RefusalDeps = {
   clock: Clock
@@ -74,6 +75,7 @@ export function draftRefusal(
     ...('preauth' in subject && { preauth_id: subject.preauth.id }),
     decision_id: decisionId,
     agent_id: facts.agentId,
+    ...payerOf(facts),
     merchant: facts.merchants[0],
     amount,
     outcome: assessment.outcome,
@@ -121,6 +123,7 @@ export function draftRefusal(
       trace_hash: traceHash,
       action_hash: assessment.actionHash,
       asked_by: tenant.keyId,
+      ...toPayerColumns(facts),
       created_at: at.toISOString(),
     },
     approval: review && {
@@ -133,7 +136,7 @@ export function draftRefusal(
       separate_approver: review.separateApprover,
       expires_at: expiresAt,
     },
-    needs: assessment.counterChecks.map(({ amountMicro, ...check }) => ({ ...check, amount_micro: amountMicro })),
+    needs: assessment.counterChecks.map(toCounterNeed),
     rules_version: assessment.rulesVersion,
     audit: {
       id: deps.ids.next('aud'),
@@ -170,6 +173,20 @@ export function draftRefusal(
   }
 }
 
+/** Who spends, as far as the request or its key names it. */
+export const payerOf = ({ spender, team, tags }: PaymentFacts) => ({
+  ...(spender !== null && { spender }),
+  ...(team !== null && { team }),
+  ...(Object.keys(tags).length > 0 && { tags }),
+})
+
+/** Who spends, as records have it. */
+export const toPayerColumns = ({ spender, team, tags, keyId }: PaymentFacts) => ({
+  spender: spender ?? (keyId === null ? null : `key:${keyId}`),
+  team,
+  tags: Object.keys(tags).length === 0 ? null : tags,
+})
+
 /** How many reasons and warnings an approver is shown; the decision has more. */
 const MAX_REASONS = 20
 
@@ -191,6 +208,10 @@ const riskSummary = ({ facts, results, decided_by }: RefusedAssessment) => ({
   decided_by: decided_by?.rule ?? null,
 })
 
+/** The request leaves out a field by which a rule selects. */
+export const refusalCode = ({ decided_by }: RefusedAssessment): 'field_required' | undefined =>
+  decided_by?.field_required === undefined ? undefined : 'field_required'
+
 /** The response fields of a refusal, the same on every endpoint. */
 export const refusalFields = (assessment: RefusedAssessment, recordedRefusal: RecordedRefusal | null) => ({
   outcome: assessment.outcome,
@@ -204,6 +225,7 @@ export const refusalFields = (assessment: RefusedAssessment, recordedRefusal: Re
     mandate_id: assessment.decided_by.mandate_id ?? null,
     rule: assessment.decided_by.rule,
   },
+  ...(assessment.decided_by?.field_required !== undefined && { field_required: assessment.decided_by.field_required }),
   policy_results: assessment.results,
   smallest_change: smallestChanges(assessment.results),
 })

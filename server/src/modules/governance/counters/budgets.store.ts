@@ -1,4 +1,5 @@
 import type { Tx } from '../../../platform/db.ts'
+import type { PaymentClass } from '../assess/payment-facts.ts'
 import type { BudgetScope, OnBreach } from './evaluate-budget.ts'
 import type { BudgetWindow } from './windows.ts'
 
@@ -7,6 +8,8 @@ export type BudgetRow = {
   scope: string
   scope_type: BudgetScope
   scope_id: string
+  applies_to: PaymentClass[]
+  parent_id: string | null
   window: BudgetWindow
   on_breach: OnBreach
   alert_thresholds: number[]
@@ -26,6 +29,8 @@ const selectBudgets = (tx: Tx, tenantId: string) =>
       'budgets.scope',
       'budgets.scope_type',
       'budgets.scope_id',
+      'budgets.applies_to',
+      'budgets.parent_id',
       'budgets.window',
       'budgets.on_breach',
       'budgets.alert_thresholds',
@@ -64,6 +69,8 @@ export async function writeBudget(
     counter: string
     scopeType: BudgetScope
     scopeId: string
+    appliesTo: PaymentClass[]
+    parentId: string | null
     window: BudgetWindow
     onBreach: OnBreach
     alertThresholds: number[]
@@ -73,6 +80,7 @@ export async function writeBudget(
 ): Promise<void> {
   const changes = {
     on_breach: row.onBreach,
+    applies_to: row.appliesTo,
     alert_thresholds: JSON.stringify(row.alertThresholds),
     version: row.version,
     updated_at: row.at,
@@ -86,11 +94,23 @@ export async function writeBudget(
       scope_type: row.scopeType,
       scope_id: row.scopeId,
       window: row.window,
+      parent_id: row.parentId,
       created_at: row.at,
       ...changes,
     })
     .onConflict((on) => on.columns(['tenant_id', 'budget_id']).doUpdateSet(changes))
     .execute()
+}
+
+export async function listChildren(tx: Tx, tenantId: string, budgetId: string): Promise<string[]> {
+  const rows = await tx
+    .selectFrom('budgets')
+    .select('budget_id')
+    .where('tenant_id', '=', tenantId)
+    .where('parent_id', '=', budgetId)
+    .orderBy('budget_id')
+    .execute()
+  return rows.map((row) => row.budget_id)
 }
 
 export async function removeBudget(tx: Tx, tenantId: string, budgetId: string): Promise<boolean> {

@@ -6,14 +6,24 @@ import type { Idempotency, IdempotentResponse } from '../../../platform/idempote
 import type { Ids } from '../../../platform/ids.ts'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import type { Outbox } from '../../../platform/outbox.ts'
-import { invalid, notFound } from '../../../platform/problem.ts'
+import { conflict, invalid, notFound } from '../../../platform/problem.ts'
+import type { PaymentClass } from '../assess/payment-facts.ts'
 import { findMandate } from '../grants/grants.store.ts'
 import { lockRules, requireRoomForBudget, withCounterLimit } from '../rules/rule-limits.ts'
+import { readKeys } from '../rules/rules-cache.store.ts'
 import type { RulesCache } from '../rules/rules-cache.ts'
-import { type BudgetRow, countBudgets, findBudget, listBudgets, removeBudget, writeBudget } from './budgets.store.ts'
+import { requireTag } from '../rules/selector.ts'
+import {
+  type BudgetRow,
+  countBudgets,
+  findBudget,
+  listBudgets,
+  listChildren,
+  removeBudget,
+  writeBudget,
+} from './budgets.store.ts'
 import { type BudgetScope, budgetCounter, type OnBreach } from './evaluate-budget.ts'
 import { defineLimit, lockCounter, markRulesChanged, readCounters, removeLimits } from './limit-counters.store.ts'
-import { usedOf } from './limit-counters.ts'
 import { type BudgetWindow, endOf, periodOf } from './windows.ts'
 
 export type BudgetsDeps = {
@@ -33,6 +43,8 @@ export type BudgetInput = {
   soft_limit_usdc?: number | null
   on_breach?: OnBreach
   alert_thresholds?: number[]
+  applies_to?: PaymentClass[]
+  parent_id?: string
   currency?: string
   idempotency_key?: string
 }
@@ -48,6 +60,7 @@ export function createBudgets(deps: BudgetsDeps) {
     const states = await readCounters(
       tx,
       rows.map(({ scope, window }) => ({ scope, period: periodOf(counterWindow(window), now) })),
+      now,
     )
     const byScope = new Map(states.map((state) => [state.scope, state]))
     return {
@@ -70,6 +83,8 @@ export function createBudgets(deps: BudgetsDeps) {
           resets_at: endOf(counterWindow(row.window), now)?.toISOString() ?? null,
           on_breach: row.on_breach,
           alert_thresholds: row.alert_thresholds,
+          applies_to: row.applies_to,
+          parent_id: row.parent_id,
           version: row.version,
           created_at: row.created_at.toISOString(),
           updated_at: row.updated_at.toISOString(),
@@ -104,6 +119,7 @@ export function createBudgets(deps: BudgetsDeps) {
           budget_id: budgetId,
           scope: { type: budget.scopeType, id: budget.scopeId },
           window: budget.window,
+          ...(budget.parentId !== null && { parent_id: budget.parentId }),
         }
         await defineLimit(tx, {
           scope: counter,
@@ -129,6 +145,7 @@ export function createBudgets(deps: BudgetsDeps) {
             limit: budget.limitMicro.toString(),
             soft_limit: budget.softLimitMicro?.toString() ?? null,
             on_breach: budget.onBreach,
+            applies_to: budget.appliesTo,
             version,
           },
           at,
@@ -144,7 +161,13 @@ export function createBudgets(deps: BudgetsDeps) {
       const { tenantId } = tenant
       const remainingConfig = await deps.db.transaction().execute(async (tx) => {
         const counter = budgetCounter(tenantId, budgetId)
+        await lockRules(tx, tenantId)
         await lockCounter(tx, counter)
+        const children = await listChildren(tx, tenantId, budgetId)
+        if (children.length > 0)
+          throw conflict(
+            `The budget '${budgetId}' is the parent of ${children.slice(0, 5).join(', ')}; delete them first.`,
+          )
         if (!(await removeBudget(tx, tenantId, budgetId))) throw notFound('budget')
         await removeLimits(tx, [counter])
         await markRulesChanged(tx, tenantId)
@@ -171,7 +194,13 @@ type BudgetSettings = {
   softLimitMicro: bigint | null
   onBreach: OnBreach
   alertThresholds: number[]
+  appliesTo: PaymentClass[]
+  parentId: string | null
 }
+
+/** A budget and its parents are at most so many levels. */
+const MAX_LEVELS = 4
+const defaultAppliesTo: PaymentClass[] = ['runs', 'payments', 'spend']
 
 async function readBudget(
   tx: Tx,
@@ -192,6 +221,15 @@ async function readBudget(
   if (scopeType === 'tenant' && scopeId !== tenantId) throw invalid('body/scope/id is not this tenant.')
   if (scopeType === 'mandate' && !(await findMandate(tx, tenantId, scopeId)))
     throw invalid(`There is no mandate '${scopeId}'.`)
+  if (scopeType === 'tag') requireTag('body/scope/id', scopeId)
+  if (scopeType === 'spender' && scopeId.startsWith('key:'))
+    throw invalid("body/scope/id must not begin with 'key:'; use the scope type 'key'.")
+  if (scopeType === 'key' && !(await readKeys(tx, tenantId)).some((key) => key.id === scopeId))
+    throw invalid('body/scope/id is not a key of this tenant.')
+  const parentId = existingBudget ? existingBudget.parent_id : (input.parent_id ?? null)
+  if (input.parent_id !== undefined && input.parent_id !== parentId)
+    throw invalid(`The parent of the budget '${input.budget_id}' cannot be changed; make another budget.`)
+  if (parentId !== null && !existingBudget) await requireParent(tx, tenantId, parentId)
   const window = input.window ?? existingBudget?.window ?? 'month'
   if (
     existingBudget &&
@@ -218,14 +256,27 @@ async function readBudget(
     softLimitMicro,
     onBreach: input.on_breach ?? existingBudget?.on_breach ?? 'block',
     alertThresholds: input.alert_thresholds ?? existingBudget?.alert_thresholds ?? [],
+    appliesTo: input.applies_to ?? existingBudget?.applies_to ?? defaultAppliesTo,
+    parentId,
   }
 }
 
+async function requireParent(tx: Tx, tenantId: string, parentId: string): Promise<void> {
+  let levels = 1
+  for (let id: string | null = parentId; id !== null; levels += 1) {
+    const parent = await findBudget(tx, tenantId, id)
+    if (!parent) throw invalid(`There is no budget '${id}' to be the parent.`)
+    id = parent.parent_id
+  }
+  if (levels > MAX_LEVELS)
+    throw invalid(`body/parent_id: a budget and its parents may be ${MAX_LEVELS} levels at most.`)
+}
+
+/** The limit cannot be lower than what is spent and reserved in the window that lasts. */
 async function requireRoom(tx: Tx, counter: string, budget: BudgetSettings, at: Date): Promise<void> {
-  const { rows } = await sql<{ spent_micro: bigint; reserved_micro: bigint }>`
-    select spent_micro, reserved_micro from limits where scope = ${counter} and period = ${periodOf(counterWindow(budget.window), at)}
-  `.execute(tx)
-  const usedMicro = rows[0] ? usedOf({ spentMicro: rows[0].spent_micro, reservedMicro: rows[0].reserved_micro }) : 0n
+  const period = periodOf(counterWindow(budget.window), at)
+  const { rows } = await sql<{ used: bigint }>`select counter_use(${counter}, ${period}, ${at}) as used`.execute(tx)
+  const usedMicro = rows[0]!.used
   if (budget.limitMicro < usedMicro)
     throw invalid(
       `body/limit_usdc ${usdcFromMicro(budget.limitMicro)} is below what is spent and reserved already, ${usdcFromMicro(usedMicro)} USDC.`,

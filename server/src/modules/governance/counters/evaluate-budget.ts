@@ -1,18 +1,34 @@
 import { usdcFromMicro } from '../../../platform/money.ts'
-import type { PaymentFacts } from '../assess/payment-facts.ts'
+import { type PaymentClass, type PaymentFacts, paymentClass } from '../assess/payment-facts.ts'
+import { missingFieldFinding } from '../rules/required-fields.ts'
 import type { RuleResult } from '../rules/rule-result.ts'
+import { type MissingField, type Selector, selects } from '../rules/selector.ts'
 import { type CounterDemand, type CounterState, evaluateDemand, usedOf } from './limit-counters.ts'
-import { type BudgetWindow, periodOf } from './windows.ts'
+import { type BudgetWindow, periodOf, sliceEnd } from './windows.ts'
 
-export type BudgetScope = 'tenant' | 'agent' | 'session' | 'mandate'
+export const budgetScopes = [
+  'tenant',
+  'agent',
+  'session',
+  'mandate',
+  'spender',
+  'team',
+  'tag',
+  'merchant',
+  'key',
+] as const
+export type BudgetScope = (typeof budgetScopes)[number]
 export type OnBreach = 'block' | 'downgrade' | 'review'
 
 export type Budget = {
   budgetId: string
+  parentId: string | null
   /** The scope of its limit counter. */
   scope: string
   scopeType: BudgetScope
   scopeId: string
+  selector: Selector
+  appliesTo: readonly PaymentClass[]
   window: BudgetWindow
   limitMicro: bigint
   softLimitMicro: bigint | null
@@ -22,16 +38,42 @@ export type Budget = {
 
 export const budgetCounter = (tenantId: string, budgetId: string) => `budget:${tenantId}:${budgetId}`
 
-/** Whether the payment is counted against the budget. */
-export function spendsFrom(budget: Budget, facts: PaymentFacts, mandateId: string | null): boolean {
-  const ids: Record<BudgetScope, string | null> = {
-    tenant: budget.scopeId,
-    agent: facts.agentId,
-    session: facts.sessionId,
-    mandate: mandateId,
-  }
-  return ids[budget.scopeType] === budget.scopeId
+/** Whether the payment is counted against the budget on its own account, not as a parent. */
+export function spendsFrom(budget: Budget, facts: PaymentFacts): boolean | MissingField {
+  return budget.appliesTo.includes(paymentClass(facts)) ? selects(budget.selector, facts) : false
 }
+
+/** The budgets that count the payment, and those that cannot be told because a field is missing. What counts in a budget counts in its parents. */
+export function findBudgets(
+  budgets: readonly Budget[],
+  facts: PaymentFacts,
+): { counting: Budget[]; missing: { budget: Budget; field: string }[] } {
+  const byId = new Map(budgets.map((budget) => [budget.budgetId, budget]))
+  const counting = new Set<Budget>()
+  const missing: { budget: Budget; field: string }[] = []
+  for (const budget of budgets) {
+    const selected = spendsFrom(budget, facts)
+    if (typeof selected === 'object') {
+      if (facts.kind !== 'action') missing.push({ budget, field: selected.missing })
+    } else if (selected)
+      for (let next: Budget | undefined = budget; next && !counting.has(next); next = parentOf(next, byId))
+        counting.add(next)
+  }
+  return { counting: budgets.filter((budget) => counting.has(budget)), missing }
+}
+
+const parentOf = ({ parentId }: Budget, byId: ReadonlyMap<string, Budget>) =>
+  parentId === null ? undefined : byId.get(parentId)
+
+/** The result when the payment leaves out the field that would tell whether the budget counts it. */
+export const uncountedResult = ({ budgetId }: Budget, field: string): RuleResult => ({
+  policy_id: null,
+  budget_id: budgetId,
+  rule: 'scope',
+  mode: 'enforce',
+  outcome: 'blocked',
+  ...missingFieldFinding({ missing: field }),
+})
 
 export function budgetDemand(budget: Budget, facts: PaymentFacts): CounterDemand {
   const window = budget.window === 'run' ? 'total' : budget.window
@@ -41,6 +83,7 @@ export function budgetDemand(budget: Budget, facts: PaymentFacts): CounterDemand
     period: periodOf(window, facts.at),
     amountMicro: facts.amountMicro,
     measure: 'money',
+    sliceEndsAt: sliceEnd(window, facts.at),
     enforce: true,
     expectedLimitMicro: budget.limitMicro,
     rule: 'limit_usdc',

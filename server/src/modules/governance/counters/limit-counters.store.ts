@@ -9,10 +9,11 @@ import { exposureScope } from './limit-hold-item.ts'
 export type CounterRow = CounterState & { scope: string; period: string }
 
 type CounterKeys = readonly Pick<CounterDemand, 'scope' | 'period'>[]
-export type ReadCounters = (counters: CounterKeys) => Promise<CounterRow[]>
+/** `at` tells which slices of a rolling window still count. */
+export type ReadCounters = (counters: CounterKeys, at: Date) => Promise<CounterRow[]>
 
 /** The current state of these counters. A counter that is no longer defined is left out. */
-export async function readCounters(tx: Tx, counters: CounterKeys): Promise<CounterRow[]> {
+export async function readCounters(tx: Tx, counters: CounterKeys, at: Date): Promise<CounterRow[]> {
   if (counters.length === 0) return []
   const scopes = counters.map((counter) => counter.scope)
   const periods = counters.map((counter) => counter.period)
@@ -23,7 +24,7 @@ export async function readCounters(tx: Tx, counters: CounterKeys): Promise<Count
       soft_limit_micro: bigint | null
     }
   >`
-    select scope, period, limit_micro, soft_limit_micro, spent_micro, reserved_micro from counters(${scopes}::text[], ${periods}::text[])
+    select scope, period, limit_micro, soft_limit_micro, spent_micro, reserved_micro from counters(${scopes}::text[], ${periods}::text[], ${at})
   `.execute(tx)
   return rows.map((row) => ({
     scope: row.scope,
@@ -37,12 +38,13 @@ export async function readCounters(tx: Tx, counters: CounterKeys): Promise<Count
 
 /** Reads the counters of many assessments in one query. */
 export function groupCounterReads(db: Db): ReadCounters {
-  const readCounterSets = groupReads(async (sets: readonly CounterKeys[]) => {
-    const keys = new Map(sets.flat().map((counter) => [counterKey(counter), counter]))
-    const rows = new Map((await readCounters(db, [...keys.values()])).map((row) => [counterKey(row), row]))
-    return sets.map((counters) => counters.flatMap((counter) => rows.get(counterKey(counter)) ?? []))
+  const readCounterSets = groupReads(async (sets: readonly { counters: CounterKeys; at: Date }[]) => {
+    const keys = new Map(sets.flatMap(({ counters }) => counters).map((counter) => [counterKey(counter), counter]))
+    const latest = new Date(Math.max(...sets.map(({ at }) => at.getTime())))
+    const rows = new Map((await readCounters(db, [...keys.values()], latest)).map((row) => [counterKey(row), row]))
+    return sets.map(({ counters }) => counters.flatMap((counter) => rows.get(counterKey(counter)) ?? []))
   })
-  return async (counters) => (counters.length === 0 ? [] : (await readCounterSets(counters))!)
+  return async (counters, at) => (counters.length === 0 ? [] : (await readCounterSets({ counters, at }))!)
 }
 
 const counterKey = ({ scope, period }: CounterKeys[number]) => JSON.stringify([scope, period])

@@ -9,6 +9,8 @@ export type CounterDemand = {
   period: string
   amountMicro: bigint
   measure: 'money' | 'count'
+  /** When the amount leaves a rolling window. */
+  sliceEndsAt?: Date
   /** Refuse the payment when the limit is reached, even if the counter's own rule only warns. */
   enforce: boolean
   /** The limit known to this process; the counter's stored definition decides. */

@@ -11,7 +11,12 @@ export const toLimitHoldItem = (hold: Hold) => ({
   on_success: hold.onSuccess,
   measure: hold.measure ?? 'money',
   ...('defined' in hold
-    ? { defined: true, enforce: hold.enforce, event_id: hold.eventId ?? null }
+    ? {
+        defined: true,
+        enforce: hold.enforce,
+        event_id: hold.eventId ?? null,
+        ...(hold.sliceEndsAt && { slice_ends_at: hold.sliceEndsAt.toISOString() }),
+      }
     : {
         limit_micro: hold.limitMicro,
         on_refusal: hold.onRefusal,

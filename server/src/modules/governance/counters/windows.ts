@@ -1,20 +1,50 @@
-/** Windows are calendar windows in UTC, so every process agrees when one ends. */
-export const budgetWindows = ['run', 'day', 'week', 'month', 'total'] as const
+/** Calendar windows are in UTC, so every process agrees when one ends. */
+export const budgetWindows = [
+  'run',
+  'day',
+  'week',
+  'month',
+  'total',
+  'rolling_24h',
+  'rolling_7d',
+  'rolling_30d',
+] as const
 export type BudgetWindow = (typeof budgetWindows)[number]
 
-export type Window = 'minute' | 'day' | 'week' | 'two_weeks' | 'month' | 'quarter' | 'year' | 'total'
+type CalendarWindow = 'minute' | 'day' | 'week' | 'two_weeks' | 'month' | 'quarter' | 'year'
+export type Window = CalendarWindow | 'total' | RollingWindow
 
 const MINUTE = 60_000
+const HOUR = 3_600_000
 const DAY = 86_400_000
+
+/** A rolling window is counted in slices: a spend leaves it when the slice it was reserved in lies wholly outside. */
+const rollingWindows = {
+  rolling_24h: { length: DAY, slice: 5 * MINUTE },
+  rolling_7d: { length: 7 * DAY, slice: HOUR },
+  rolling_30d: { length: 30 * DAY, slice: 6 * HOUR },
+} as const
+export type RollingWindow = keyof typeof rollingWindows
+
+export const isRolling = (window: Window): window is RollingWindow => Object.hasOwn(rollingWindows, window)
+
+/** When an amount that is reserved now stops to count in a rolling window; undefined for other windows. */
+export function sliceEnd(window: Window, at: Date): Date | undefined {
+  if (!isRolling(window)) return undefined
+  const { length, slice } = rollingWindows[window]
+  return new Date((Math.floor(at.getTime() / slice) + 1) * slice + length)
+}
+
 // The Monday from which weeks and two-week windows are counted.
 const FIRST_MONDAY = Date.UTC(1970, 0, 5)
 
 /** The name of the window at a time. A hold belongs to the window it was taken in, even if it ends later. */
 export const periodOf = (window: Window, at: Date): string =>
-  window === 'total' ? 'total' : `${window}:${startOf(window, at).toISOString().slice(0, 16)}`
+  window === 'total' || isRolling(window) ? window : `${window}:${startOf(window, at).toISOString().slice(0, 16)}`
 
-/** When the window ends; null for `total`, which never ends. */
+/** When the window ends; null for `total` and rolling windows, which never end at once. */
 export function endOf(window: Window, at: Date): Date | null {
+  if (window === 'total' || isRolling(window)) return null
   const start = startOf(window, at)
   switch (window) {
     case 'minute':
@@ -31,12 +61,10 @@ export function endOf(window: Window, at: Date): Date | null {
       return addMonths(start, 3)
     case 'year':
       return addMonths(start, 12)
-    case 'total':
-      return null
   }
 }
 
-function startOf(window: Window, at: Date): Date {
+function startOf(window: CalendarWindow, at: Date): Date {
   const time = at.getTime()
   const month = at.getUTCMonth()
   switch (window) {
@@ -54,8 +82,6 @@ function startOf(window: Window, at: Date): Date {
       return new Date(Date.UTC(at.getUTCFullYear(), month - (month % 3), 1))
     case 'year':
       return new Date(Date.UTC(at.getUTCFullYear(), 0, 1))
-    case 'total':
-      return new Date(0)
   }
 }
 

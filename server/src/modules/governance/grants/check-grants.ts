@@ -11,14 +11,13 @@ import { findUsableOverride } from './authorize.ts'
 import {
   type ApprovalRow,
   findApproval,
-  findMandate,
   findPreauth,
   heldScopes,
   isSelfApproved,
   type OverrideRow,
   type PreauthRow,
+  readMandate,
   readVotes,
-  toMandate,
 } from './grants.store.ts'
 
 type GrantsDeps = { db: Db; clock: Clock; keys: Pick<Keys, 'signer' | 'fingerprint'> }
@@ -59,11 +58,10 @@ async function readPreauth(deps: GrantsDeps, tenant: TenantCaller, token: string
     throw conflict(`This pre-authorisation is ${row.status.replaceAll('_', ' ')}; its token works once.`)
   if (row.expires_at! <= deps.clock.now())
     throw expired(`This pre-authorisation expired at ${row.expires_at!.toISOString()}.`)
-  const mandateRow = row.mandate_id === null ? undefined : await findMandate(deps.db, tenant.tenantId, row.mandate_id)
   return {
     ...row,
     heldScopes: heldScopes(row),
-    mandate: mandateRow ? await toMandate(deps.db, mandateRow) : null,
+    mandate: row.mandate_id === null ? null : ((await readMandate(deps.db, tenant.tenantId, row.mandate_id)) ?? null),
     selfApproved: await isSelfApproved(deps.db, row),
   }
 }

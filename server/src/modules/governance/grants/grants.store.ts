@@ -1,8 +1,8 @@
 import { type Selectable, sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import type { Approvals, Mandates, Overrides, Preauths } from '../../../platform/generated/db.ts'
-import type { Mandate, MandateConstraint } from '../mandates/evaluate-mandate.ts'
-import { keySuccessors, readKeys } from '../rules/rules-cache.store.ts'
+import type { Mandate } from '../mandates/evaluate-mandate.ts'
+import { readKeys, toMandate } from '../rules/rules-cache.store.ts'
 
 export type ApprovalRow = Selectable<Approvals>
 /** `denied_merchant` is the merchant of the denied pre-authorisation; null when a run was denied. */
@@ -95,20 +95,10 @@ export async function isSelfApproved(
   return rows[0]!.self_approved
 }
 
-export async function toMandate(tx: Tx, row: MandateRow): Promise<Mandate> {
-  const { id, name, agent_id, starts_at, expires_at } = row
-  const holderKeyIds =
-    row.holder_key_id === null ? null : keySuccessors(row.holder_key_id, await readKeys(tx, row.tenant_id))
-  return {
-    id,
-    name,
-    agent_id,
-    holderKeyIds,
-    constraints: row.constraints as MandateConstraint[],
-    status: row.status as Mandate['status'],
-    starts_at,
-    expires_at,
-  }
+/** A mandate that is named; it may be revoked or expired. */
+export async function readMandate(tx: Tx, tenantId: string, id: string): Promise<Mandate | undefined> {
+  const row = await findMandate(tx, tenantId, id)
+  return row && toMandate(row, await readKeys(tx, tenantId))
 }
 
 /** The scopes of the counters in which an open pre-authorisation holds its amount. */

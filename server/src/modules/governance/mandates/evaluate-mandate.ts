@@ -1,9 +1,10 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
-import { normalizeName, type PaymentFacts, urlHosts } from '../assess/payment-facts.ts'
+import { agentNames, normalizeName, type PaymentFacts, urlHosts } from '../assess/payment-facts.ts'
 import { type CounterDemand, type CounterState, evaluateDemand } from '../counters/limit-counters.ts'
 import { periodOf, type Window } from '../counters/windows.ts'
+import { missingFieldFinding } from '../rules/required-fields.ts'
 import type { Finding, RuleResult } from '../rules/rule-result.ts'
 
 const Amount = Type.Union(
@@ -198,30 +199,74 @@ export const mandateDemands = (mandate: Mandate, facts: PaymentFacts): CounterDe
 export function evaluateMandate(
   mandate: Mandate,
   facts: PaymentFacts,
-  keyId: string,
   stateOf: (demand: CounterDemand) => CounterState | 'held' | undefined,
 ): RuleResult[] {
-  const toResult = (rule: string, finding: Finding, counter?: string): RuleResult => ({
-    policy_id: null,
-    mandate_id: mandate.id,
-    rule,
-    mode: 'enforce',
-    outcome: finding.verdict,
-    ...finding,
-    ...(counter !== undefined && { counter }),
-  })
-  const stateless = mandate.constraints.flatMap((constraint) => {
-    const finding = evaluateMandateConstraint(constraint, facts)
-    return finding ? [toResult(constraint.type, finding)] : []
-  })
   const counterResults = mandateDemands(mandate, facts).flatMap((demand) => {
     const state = stateOf(demand)
-    return state === undefined ? [] : [toResult(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
+    return state === undefined
+      ? []
+      : [mandateResult(mandate, demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
   })
-  return [toResult('mandate', evaluateMandateStatus(mandate, facts, keyId)), ...stateless, ...counterResults]
+  return [...evaluateStatelessMandate(mandate, facts), ...counterResults]
 }
 
-function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts, keyId: string): Finding {
+/** The rules of the mandate that need no counter. */
+export const evaluateStatelessMandate = (mandate: Mandate, facts: PaymentFacts): RuleResult[] => [
+  mandateResult(mandate, 'mandate', evaluateMandateStatus(mandate, facts)),
+  ...mandate.constraints.flatMap((constraint) => {
+    const finding = evaluateMandateConstraint(constraint, facts)
+    return finding ? [mandateResult(mandate, constraint.type, finding)] : []
+  }),
+]
+
+const mandateResult = (mandate: Mandate, rule: string, finding: Finding, counter?: string): RuleResult => ({
+  policy_id: null,
+  mandate_id: mandate.id,
+  rule,
+  mode: 'enforce',
+  outcome: finding.verdict,
+  ...finding,
+  ...(counter !== undefined && { counter }),
+})
+
+/** The order in which mandates are tried: smallest amount, smallest budget, earliest expiry, id. */
+export function compareMandates(a: Mandate, b: Mandate): number {
+  return (
+    compareAmounts(maxOf(a, 'payment.amount_range'), maxOf(b, 'payment.amount_range')) ||
+    compareAmounts(maxOf(a, 'payment.budget'), maxOf(b, 'payment.budget')) ||
+    a.expires_at.getTime() - b.expires_at.getTime() ||
+    (a.id < b.id ? -1 : 1)
+  )
+}
+
+function maxOf({ constraints }: Mandate, type: 'payment.amount_range' | 'payment.budget'): bigint | undefined {
+  const constraint = constraints.find((candidate) => candidate.type === type)
+  return constraint && 'max' in constraint ? toMicro(constraint.max) : undefined
+}
+
+/** A mandate without the constraint comes last. */
+function compareAmounts(a: bigint | undefined, b: bigint | undefined): number {
+  if (a === b) return 0
+  if (a === undefined) return 1
+  return b === undefined || a < b ? -1 : 1
+}
+
+/** Whether the mandate binds the payment: it is in force, and for one of the payment's agents or for the whole tenant. */
+export const binds = (mandate: Mandate, facts: PaymentFacts): boolean =>
+  isInForce(mandate, facts.at) && (mandate.agent_id === null || agentNames(facts).includes(mandate.agent_id))
+
+/** Whether the mandate would bind some agent's payment at this time. */
+export const bindsAgent = (mandate: Mandate, { at }: PaymentFacts): boolean =>
+  mandate.agent_id !== null && isInForce(mandate, at)
+
+const isInForce = ({ status, starts_at, expires_at }: Mandate, at: Date) =>
+  status === 'active' && starts_at <= at && at < expires_at
+
+/** The result when the payment leaves out the agent, which would tell whether the mandate binds it. */
+export const unboundResult = (mandate: Mandate): RuleResult =>
+  mandateResult(mandate, 'mandate', missingFieldFinding({ missing: 'agent_id' }))
+
+function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts): Finding {
   const block = (reason: string, text: string): Finding => ({ verdict: 'blocked', reason, smallest_change: { text } })
   if (mandate.status === 'revoked')
     return block(`The mandate '${mandate.name}' is revoked.`, 'Use a mandate that is not revoked.')
@@ -238,12 +283,12 @@ function evaluateMandateStatus(mandate: Mandate, facts: PaymentFacts, keyId: str
       `The mandate '${mandate.name}' expired at ${mandate.expires_at.toISOString()}.`,
       'Use a mandate that has not expired.',
     )
-  if (mandate.agent_id !== null && mandate.agent_id !== facts.agentId)
+  if (mandate.agent_id !== null && !agentNames(facts).includes(mandate.agent_id))
     return block(
       `The mandate '${mandate.name}' is for the agent '${mandate.agent_id}'.`,
       `Pay as the agent '${mandate.agent_id}'.`,
     )
-  if (mandate.holderKeyIds && !mandate.holderKeyIds.has(keyId))
+  if (mandate.holderKeyIds && !mandate.holderKeyIds.has(facts.keyId ?? ''))
     return block(`The mandate '${mandate.name}' is held by another key.`, 'Use the key that holds the mandate.')
   return { verdict: 'pass', reason: `The mandate '${mandate.name}' is in force.` }
 }

@@ -61,7 +61,7 @@ export function createMandates(deps: MandatesDeps) {
       const { tenantId } = tenant
       checkMandateConstraints(input.constraints)
       const request = { scope: `tenant:${tenantId}`, route: 'POST /api/mandates', key: idempotencyKey, body: input }
-      return deps.idempotency.once(request, async (tx) => {
+      const response = await deps.idempotency.once(request, async (tx) => {
         const at = deps.clock.now()
         await lockRules(tx, tenantId)
         await requireRoomForMandate(tx, tenantId, input.constraints, at)
@@ -92,6 +92,8 @@ export function createMandates(deps: MandatesDeps) {
         })
         for (const { scope, limitMicro, rule } of mandateLimits(id, input.constraints))
           await defineLimit(tx, { scope, tenantId, limitMicro, enforced: true, subject: { mandate_id: id, rule } })
+        // It binds payments from now on, also those that do not name it.
+        await markRulesChanged(tx, tenantId)
         await deps.outbox.audit(tx, {
           tenantId,
           type: 'mandate.created',
@@ -103,6 +105,8 @@ export function createMandates(deps: MandatesDeps) {
         })
         return { status: 201, body: toMandateRecord(row) }
       })
+      deps.rulesCache.invalidate(tenantId)
+      return response
     },
 
     async list(tenant: TenantCaller, query: { limit?: number; cursor?: string; status?: string }) {
@@ -144,6 +148,7 @@ export function createMandates(deps: MandatesDeps) {
       const states = await readCounters(
         deps.db,
         limits.map(({ scope, window }) => ({ scope, period: periodOf(window, now) })),
+        now,
       )
       const findCounter = (rule: string) => {
         const limit = limits.find((candidate) => candidate.rule === rule)

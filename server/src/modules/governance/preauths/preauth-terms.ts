@@ -2,7 +2,15 @@ import type { TenantCaller } from '../../../platform/auth-context.ts'
 import { hashJson } from '../../../platform/canonical.ts'
 import { microFromUsdc } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
-import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from '../assess/payment-facts.ts'
+import {
+  isAddress,
+  type Merchant,
+  merchantNames,
+  OWN_MERCHANT,
+  type PaymentFacts,
+  readSpender,
+  type Tags,
+} from '../assess/payment-facts.ts'
 import type { PreauthRow } from '../grants/grants.store.ts'
 
 export type PreauthInput = {
@@ -16,6 +24,8 @@ export type PreauthInput = {
   purpose?: string
   request_hash?: string
   payer?: string
+  spender?: string
+  tags?: Tags
   override_token?: string
   ttl_seconds?: number
   idempotency_key?: string
@@ -24,6 +34,10 @@ export type PreauthInput = {
 /** The payment to pre-authorise, as read from the request and not assessed yet. */
 export type PreauthTerms = {
   agentId: string
+  spender: string
+  team: string | null
+  tags: Tags
+  /** The mandate that the request names. */
   mandateId: string | null
   merchant: Merchant
   amountMicro: bigint
@@ -38,15 +52,17 @@ export type PreauthTerms = {
 
 const MAX_TTL_SECONDS = 600
 
-const isAddress = (text: string) => /^0x[0-9a-fA-F]{40}$/.test(text)
-
 export function readTerms(
+  tenant: TenantCaller,
   input: PreauthInput,
   service: { network: string; asset: string; payTo: string },
 ): PreauthTerms {
   const network = input.network ?? service.network
   return {
     agentId: input.agent_id,
+    spender: readSpender(tenant, input.spender, input.agent_id)!,
+    team: tenant.team,
+    tags: input.tags ?? {},
     mandateId: input.mandate_id ?? null,
     merchant: readMerchant(input.merchant, network, service),
     amountMicro: readAmount('amount', input.amount, input.amount_usdc),
@@ -98,19 +114,30 @@ function readAsset(asset: string | undefined, network: string, service: { networ
 }
 
 export const preauthFacts = (
-  terms: Pick<PreauthTerms, 'agentId' | 'amountMicro' | 'merchant' | 'network'>,
+  terms: Pick<PreauthTerms, 'agentId' | 'spender' | 'team' | 'tags' | 'amountMicro' | 'merchant' | 'network'>,
+  keyId: string,
+  service: { payTo: string },
   at: Date,
 ): PaymentFacts => ({
   kind: 'preauth',
   action: 'pre-auth',
   agentId: terms.agentId,
+  spender: terms.spender,
+  team: terms.team,
+  keyId,
+  tags: terms.tags,
   amountMicro: terms.amountMicro,
-  merchants: merchantNames(terms.merchant),
+  merchants: merchantNames(toPayee(terms.merchant, service.payTo)),
+  payTo: toPayee(terms.merchant, service.payTo).pay_to ?? null,
   network: terms.network,
   sessionId: null,
   at,
   preauthorised: true,
 })
+
+/** The address of this service is known without being named. */
+export const toPayee = (merchant: Merchant, payTo: string): Merchant =>
+  merchant.id === OWN_MERCHANT ? { ...merchant, pay_to: payTo } : merchant
 
 /** Two payments can have the same terms, so the id is part of the hash that is approved. */
 export const preauthActionHash = (tenant: TenantCaller, id: string, terms: PreauthTerms): string =>
@@ -127,12 +154,18 @@ export const preauthActionHash = (tenant: TenantCaller, id: string, terms: Preau
     request_hash: terms.requestHash,
     purpose: terms.purpose,
     ...(terms.payer !== null && { payer: terms.payer }),
+    ...(terms.spender !== terms.agentId && { spender: terms.spender }),
+    ...(Object.keys(terms.tags).length > 0 && { tags: terms.tags }),
   })
 
 /** Reads the terms from a stored row, to assess it again once it is approved. */
 export const readStoredTerms = (row: PreauthRow): PreauthTerms => ({
   agentId: row.agent_id,
-  mandateId: row.mandate_id,
+  // Rows from before there were spenders have none.
+  spender: row.spender ?? row.agent_id,
+  team: row.team,
+  tags: (row.tags ?? {}) as Tags,
+  mandateId: row.named_mandate_id,
   merchant: row.merchant as Merchant,
   amountMicro: row.amount_micro,
   asset: row.asset,

@@ -3,6 +3,7 @@ import { ErrorResponse } from '../../../platform/http-openapi.ts'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
 import { nullable, oneOf } from '../../../platform/schema.ts'
 import { assertedBy, settlementStatuses } from '../governance.steps.ts'
+import { payerFields, payerRecord } from '../payer.schema.ts'
 import { Id, IdempotencyKey, openObject } from '../schema-helpers.ts'
 
 const Atomic = Type.String({
@@ -45,6 +46,7 @@ export const PreauthCreate = Type.Object(
           'The address that will pay. Only a transfer from it can then close the pre-authorisation as settled.',
       }),
     ),
+    ...payerFields,
     override_token: Type.Optional(Token),
     ttl_seconds: Type.Optional(Type.Integer({ minimum: 1, maximum: 600 })),
     idempotency_key: IdempotencyKey,
@@ -83,6 +85,7 @@ export const Preauth = Type.Object(
       }),
     ),
     agent_id: Type.String(),
+    ...payerRecord,
     mandate_id: nullable(Type.String()),
     merchant: openObject('Who is paid.'),
     amount: Type.String(),

@@ -6,15 +6,18 @@ import { usdcFromMicro } from '../../../platform/money.ts'
 import { readPage } from '../../../platform/paging.ts'
 import { conflict, invalid, notFound, Problem, unavailable } from '../../../platform/problem.ts'
 import { saltHashes } from '../../receipts/receipts.ts'
-import { type AllowedPayment, assessPayment } from '../assess/assess-payment.ts'
+import { type AllowedPayment, assessPayment, toAllowedPayment, toRefusal } from '../assess/assess-payment.ts'
 import type { AssessDeps } from '../assess/assess-run.ts'
 import type { Hold, RefusedAssessment } from '../assess/assessment.ts'
+import { toCounterNeed } from '../assess/assessment-outcome.ts'
 import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from '../assess/assessment-retry.ts'
+import { agentNames } from '../assess/payment-facts.ts'
 import {
   draftRefusal,
   type RecordedRefusal,
   type RefusalDeps,
   type RefusalSubject,
+  refusalCode,
   refusalFields,
   refusalLocks,
 } from '../assess/refusals.ts'
@@ -23,7 +26,7 @@ import { usedOf } from '../counters/limit-counters.ts'
 import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
 import { openPreauthStep, recordRefusalStep } from '../governance.steps.ts'
 import { findUsableOverride } from '../grants/authorize.ts'
-import { findMandate, findPreauth, type PreauthRow, toMandate } from '../grants/grants.store.ts'
+import { findPreauth, type PreauthRow, readMandate } from '../grants/grants.store.ts'
 import { type PreauthInput, type PreauthTerms, preauthActionHash, preauthFacts, readTerms } from './preauth-terms.ts'
 import { type PreauthClaims, signPreauthToken } from './preauth-token.ts'
 import { listPreauths } from './preauths.store.ts'
@@ -50,8 +53,8 @@ export function createPreauths(deps: PreauthsDeps) {
     input: PreauthInput,
     idempotencyKey: string | undefined,
   ): Promise<IdempotentResponse> => {
-    const terms = readTerms(input, deps)
-    const freeze = await deps.findFreeze(tenant.tenantId, terms.agentId)
+    const terms = readTerms(tenant, input, deps)
+    const freeze = await deps.findFreeze(tenant.tenantId, agentNames(terms))
     const request = {
       scope: `tenant:${tenant.tenantId}`,
       route: 'POST /api/pre-auth',
@@ -59,7 +62,7 @@ export function createPreauths(deps: PreauthsDeps) {
       body: input,
     }
     return deps.idempotency.once(request, async (tx) => {
-      const mandate = await findNamedMandate(tx, tenant, terms)
+      const namedMandate = await findNamedMandate(tx, tenant, terms)
       const override =
         input.override_token === undefined
           ? undefined
@@ -67,28 +70,35 @@ export function createPreauths(deps: PreauthsDeps) {
       const at = deps.clock.now()
       const id = deps.ids.next('pa')
       const hash = preauthActionHash(tenant, id, terms)
-      const assessment = await assessPayment(deps, tx, tenant, {
-        facts: preauthFacts(terms, at),
-        actionHash: hash,
-        mandate,
-        override,
+      const assessment = await assessPayment((counters) => readCounters(tx, counters, at), {
+        rules: await deps.rulesCache.get(tenant.tenantId, tenant.keyId, tx),
+        facts: preauthFacts(terms, tenant.keyId, deps, at),
+        requestedPolicies: { policies: [] },
+        namedMandate,
+        heldScopes: new Set(),
         freeze,
+        actionHash: hash,
+        grants: { override },
       })
       const row = draftRow(tenant, { id, runId: deps.ids.next('run'), terms, hash, at })
-      if (assessment.refused) {
-        const { policy_hash, override_id } = assessment.summary
-        const subject = { preauth: { ...row, policy_hash, override_id, policy_results: assessment.results } }
-        if (!assessment.review) throw new PreauthRejectedError(subject, assessment)
-        const refusal = draftRefusal(deps, tenant, subject, assessment, at)
-        const recordedRefusal = await callStepWithLocks(tx, recordRefusalStep, refusal, refusalLocks(assessment))
-        return { status: 201, body: toPendingResponse(row, assessment, recordedRefusal) }
+      if (assessment.decidingResult) {
+        const refusal = toRefusal(assessment)
+        const { policy_hash } = refusal.summary
+        const subject = {
+          preauth: { ...row, policy_hash, override_id: assessment.overrideId, policy_results: refusal.results },
+        }
+        if (!refusal.review) throw new PreauthRejectedError(subject, refusal)
+        const item = draftRefusal(deps, tenant, subject, refusal, at)
+        const recordedRefusal = await callStepWithLocks(tx, recordRefusalStep, item, refusalLocks(refusal))
+        return { status: 201, body: toPendingResponse(row, refusal, recordedRefusal) }
       }
-      const { item, locks } = draftOpenPreauth(deps, row, assessment, terms, at)
+      const allowed = toAllowedPayment(deps.ids, assessment)
+      const { item, locks } = draftOpenPreauth(deps, { ...row, mandate_id: allowed.mandateId }, allowed, terms, at)
       await callStepWithLocks(tx, openPreauthStep, item, locks)
       const storedRow = (await findPreauth(tx, tenant.tenantId, id))!
       return {
         status: 201,
-        body: { ...toPreauthRecord(deps, tenant, storedRow), remaining: await readRemaining(tx, assessment.holds) },
+        body: { ...toPreauthRecord(deps, tenant, storedRow), remaining: await readRemaining(tx, allowed.holds, at) },
       }
     })
   }
@@ -137,9 +147,9 @@ export function createPreauths(deps: PreauthsDeps) {
 
 async function findNamedMandate(tx: Tx, tenant: TenantCaller, { mandateId }: PreauthTerms) {
   if (mandateId === null) return null
-  const row = await findMandate(tx, tenant.tenantId, mandateId)
-  if (!row) throw invalid(`There is no mandate '${mandateId}'.`)
-  return toMandate(tx, row)
+  const mandate = await readMandate(tx, tenant.tenantId, mandateId)
+  if (!mandate) throw invalid(`There is no mandate '${mandateId}'.`)
+  return mandate
 }
 
 type PreauthDraft = { id: string; runId: string; terms: PreauthTerms; hash: string; at: Date }
@@ -149,6 +159,10 @@ const draftRow = (tenant: TenantCaller, { id, runId, terms, hash, at }: PreauthD
   run_id: runId,
   tenant_id: tenant.tenantId,
   agent_id: terms.agentId,
+  spender: terms.spender,
+  team: terms.team,
+  tags: Object.keys(terms.tags).length === 0 ? null : terms.tags,
+  named_mandate_id: terms.mandateId,
   mandate_id: terms.mandateId,
   merchant_id: terms.merchant.id,
   merchant: terms.merchant,
@@ -192,7 +206,7 @@ async function recordRejection(
     outcome: 'rejected',
     status: 'rejected',
   }
-  return new Problem(assessment.error, assessment.message, { status: 422, extra })
+  return new Problem(assessment.error, assessment.message, { status: 422, code: refusalCode(assessment), extra })
 }
 
 /** When the token is issued and expires, and when the payment has to be closed. */
@@ -201,7 +215,7 @@ export function preauthTimes(deps: Pick<PreauthsDeps, 'closeSeconds'>, ttlSecond
   return { issued_at: at.toISOString(), expires_at: seconds(ttlSeconds), close_by: seconds(deps.closeSeconds) }
 }
 
-export const limitLocks = (holds: readonly Hold[]) => holds.map(({ scope }) => `limit:${scope}`)
+export const limitLocks = (counters: readonly { scope: string }[]) => counters.map(({ scope }) => `limit:${scope}`)
 
 function draftOpenPreauth(
   deps: PreauthsDeps,
@@ -216,6 +230,9 @@ function draftOpenPreauth(
     preauth_id: row.id,
     run_id: row.run_id,
     agent_id: row.agent_id,
+    spender: row.spender,
+    ...(row.team !== null && { team: row.team }),
+    ...(row.tags !== null && { tags: row.tags }),
     merchant: row.merchant_id,
     amount: terms.amountMicro.toString(),
     mandate_id: row.mandate_id,
@@ -234,6 +251,7 @@ function draftOpenPreauth(
     grants: {
       rules_version: assessment.rulesVersion,
       override_id: assessment.overrideId,
+      needs: assessment.needs.map(toCounterNeed),
       agent_id: row.agent_id,
       merchant: row.merchant_id,
       amount_micro: terms.amountMicro,
@@ -260,7 +278,11 @@ function draftOpenPreauth(
       },
     ],
   }
-  return { item, locks: [...locks, ...(assessment.overrideId ? [`override:${assessment.overrideId}`] : [])] }
+  const needLocks = limitLocks(assessment.needs)
+  return {
+    item,
+    locks: [...locks, ...needLocks, ...(assessment.overrideId ? [`override:${assessment.overrideId}`] : [])],
+  }
 }
 
 const toPendingResponse = (row: DraftRow, assessment: RefusedAssessment, recordedRefusal: RecordedRefusal) => ({
@@ -283,10 +305,11 @@ const toPendingResponse = (row: DraftRow, assessment: RefusedAssessment, recorde
 })
 
 /** The lowest remaining amount of all held money limits; null when there is none. */
-async function readRemaining(tx: Tx, holds: readonly Hold[]): Promise<string | null> {
+async function readRemaining(tx: Tx, holds: readonly Hold[], at: Date): Promise<string | null> {
   const states = await readCounters(
     tx,
     holds.filter((hold) => hold.measure !== 'count'),
+    at,
   )
   if (states.length === 0) return null
   const remaining = states.map((state) => state.limitMicro - usedOf(state))
@@ -308,6 +331,9 @@ function toPreauthRecord(
     status: row.status,
     token: usable ? signPreauthToken(deps.keys.signer('tokens'), toClaims(deps, row)) : null,
     agent_id: row.agent_id,
+    spender: row.spender ?? row.agent_id,
+    team: row.team,
+    tags: (row.tags ?? {}) as Record<string, string>,
     mandate_id: row.mandate_id,
     merchant: row.merchant as Record<string, unknown>,
     amount: row.amount_micro.toString(),

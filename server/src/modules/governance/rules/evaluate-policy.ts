@@ -10,9 +10,12 @@ import {
   velocityConstraints,
 } from './policy-constraints.ts'
 import { evaluateRuleList, type Rule } from './policy-rules.ts'
+import { findMissingFields, missingFieldFinding } from './required-fields.ts'
 import { applyMode, type Finding, type Mode, type RuleResult } from './rule-result.ts'
+import { type Selector, selects } from './selector.ts'
 
-export type IdentityType = 'tenant' | 'api_key' | 'agent'
+export const identityTypes = ['tenant', 'api_key', 'agent', 'spender', 'team', 'tag', 'merchant'] as const
+export type IdentityType = (typeof identityTypes)[number]
 
 /** The content of a policy. Its hash is part of receipts, so it includes everything that can change a verdict. */
 export type PolicyContent = {
@@ -22,6 +25,8 @@ export type PolicyContent = {
   agent_id: string | null
   key_id: string | null
   key_prefix: string | null
+  /** The spender, team, tag (`name=value`) or merchant that the policy is for. */
+  identity_id?: string
   audit_trail_required: boolean
   constraints: Constraints
   rules: Rule[]
@@ -40,12 +45,23 @@ export const contentHash = (content: PolicyContent): string => {
   return hashJson(hashedContent)
 }
 
-/** Whether the policy applies to payments of this key and agent. */
-export function appliesTo(policy: Policy, payment: { keyId: string | null; agentId: string }): boolean {
-  if (policy.identity_type === 'tenant') return true
-  if (policy.identity_type === 'agent') return policy.agent_id === payment.agentId
-  return payment.keyId !== null && policy.keyIds.has(payment.keyId)
+/** Which payments the policy is for. */
+export function policySelector({ identity_type, agent_id, identity_id, keyIds }: Policy): Selector {
+  switch (identity_type) {
+    case 'tenant':
+      return { type: 'tenant' }
+    case 'api_key':
+      return { type: 'key', keyIds }
+    case 'agent':
+      return { type: 'agent', id: agent_id! }
+    default:
+      return { type: identity_type, id: identity_id! }
+  }
 }
+
+/** Whether the policy applies to the payment. */
+export const appliesTo = (policy: Policy, facts: PaymentFacts): boolean =>
+  selects(policySelector(policy), facts) === true
 
 /** The counters of this policy that the payment has to fit under. */
 export function policyDemands(policy: Policy, facts: PaymentFacts, mode: Mode): CounterDemand[] {
@@ -85,23 +101,33 @@ export function evaluatePolicy(
   mode: Mode,
   stateOf: (demand: CounterDemand) => CounterState | 'held' | undefined,
 ): RuleResult[] {
-  const toResult = (rule: string, finding: Finding, counter?: string): RuleResult => ({
-    policy_id: policy.id,
-    policy_name: policy.name,
-    policy_version: policy.version,
-    rule,
-    mode,
-    outcome: applyMode(finding.verdict, mode),
-    ...finding,
-    ...(counter !== undefined && { counter }),
-  })
+  const missing = new Map(findMissingFields(policy, facts).map((field) => [field.rule, field]))
+  const findings = [...evaluateConstraints(policy.constraints, facts), ...evaluateRuleList(policy.rules, facts)]
+  const evaluatedRules = new Set(findings.map(({ rule }) => rule))
   const statelessFindings = [
-    ...evaluateConstraints(policy.constraints, facts),
-    ...evaluateRuleList(policy.rules, facts),
+    ...findings.map((finding) => missing.get(finding.rule) ?? finding),
+    ...[...missing.values()].filter(({ rule }) => !evaluatedRules.has(rule)),
   ]
   const countedResults = policyDemands(policy, facts, mode).flatMap((demand) => {
     const state = stateOf(demand)
-    return state === undefined ? [] : [toResult(demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
+    return state === undefined
+      ? []
+      : [policyResult(policy, mode, demand.rule, evaluateDemand(demand, state, facts.at), demand.scope)]
   })
-  return [...statelessFindings.map(({ rule, finding }) => toResult(rule, finding)), ...countedResults]
+  return [...statelessFindings.map(({ rule, finding }) => policyResult(policy, mode, rule, finding)), ...countedResults]
 }
+
+/** The result when the payment leaves out the field that would tell whether the policy is for it. */
+export const unselectedResult = (policy: Policy, mode: Mode, missing: string): RuleResult =>
+  policyResult(policy, mode, 'identity', missingFieldFinding({ missing }))
+
+const policyResult = (policy: Policy, mode: Mode, rule: string, finding: Finding, counter?: string): RuleResult => ({
+  policy_id: policy.id,
+  policy_name: policy.name,
+  policy_version: policy.version,
+  rule,
+  mode,
+  outcome: applyMode(finding.verdict, mode),
+  ...finding,
+  ...(counter !== undefined && { counter }),
+})

@@ -1,6 +1,7 @@
 import { Type } from 'typebox'
 import { cursorParameter, pageFields } from '../../../platform/paging.ts'
 import { nullable, oneOf } from '../../../platform/schema.ts'
+import { identityTypes } from './evaluate-policy.ts'
 import { ConstraintsSchema } from './policy-constraints.ts'
 import { RuleSchema } from './policy-rules.ts'
 
@@ -20,11 +21,18 @@ const shared = {
 
 const draft = {
   ...shared,
-  identity_type: Type.Optional(oneOf(['tenant', 'api_key', 'agent'])),
+  identity_type: Type.Optional(oneOf(identityTypes)),
   api_key: Type.Optional(
     Type.String({ minLength: 1, maxLength: 200, description: 'One of the tenant’s keys. Neither stored nor shown.' }),
   ),
   agent_id: Type.Optional(AgentId),
+  identity_id: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 300,
+      description: 'The spender, team, tag (`name=value`) or merchant that the policy is for.',
+    }),
+  ),
 }
 
 export const PolicyCreate = Type.Object(
@@ -52,9 +60,10 @@ export const Policy = Type.Object(
     version: Type.Integer(),
     status: oneOf(['active', 'inactive', 'deleted']),
     mode: ModeSchema,
-    identity_type: oneOf(['tenant', 'api_key', 'agent']),
+    identity_type: oneOf(identityTypes),
     agent_id: nullable(Type.String()),
     key_prefix: nullable(Type.String()),
+    identity_id: nullable(Type.String()),
     audit_trail_required: Type.Boolean(),
     constraints: Type.Object({}, { additionalProperties: true }),
     rules: Type.Array(Type.Object({}, { additionalProperties: true })),

@@ -19,6 +19,7 @@ import { type Rule, type RuleInput, readRule } from './policy-rules.ts'
 import { lockRules, requireRoomForPolicy, withCounterLimit } from './rule-limits.ts'
 import type { Mode } from './rule-result.ts'
 import type { RulesCache } from './rules-cache.ts'
+import { requireTag } from './selector.ts'
 
 export type PoliciesDeps = {
   db: Db
@@ -38,6 +39,7 @@ export type PolicyInput = {
   identity_type?: IdentityType
   api_key?: string
   agent_id?: string
+  identity_id?: string
   audit_trail_required?: boolean
   mode?: Mode
   status?: 'active' | 'inactive'
@@ -220,30 +222,52 @@ async function readPolicy(
   const key = input.api_key === undefined ? undefined : await deps.findApiKey(input.api_key)
   if (input.api_key !== undefined && key?.tenantId !== tenant.tenantId)
     throw invalid('body/api_key is not a key of this tenant.')
-  const subject =
-    identity_type === 'agent' ? `the agent ${input.agent_id}` : identity_type === 'api_key' ? 'one key' : 'the tenant'
+  const subject = {
+    tenant: 'the tenant',
+    api_key: 'one key',
+    agent: `the agent ${input.agent_id}`,
+    spender: `the spender ${input.identity_id}`,
+    team: `the team ${input.identity_id}`,
+    tag: `the tag ${input.identity_id}`,
+    merchant: `the merchant ${input.identity_id}`,
+  }[identity_type]
   return {
-    name: input.name ?? `Spend policy for ${subject}`,
+    name: input.name ?? `Spend policy for ${subject}`.slice(0, MAX_NAME),
     mode: input.mode ?? 'enforce',
     identity_type,
     agent_id: input.agent_id ?? null,
     key_id: key?.keyId ?? null,
     key_prefix: input.api_key?.slice(0, KEY_PREFIX) ?? null,
+    ...(input.identity_id !== undefined && { identity_id: input.identity_id }),
     audit_trail_required: input.audit_trail_required ?? false,
     constraints,
     rules,
   }
 }
 
+const MAX_NAME = 200
 /** The length of the key prefix that is shown for API keys everywhere. */
 const KEY_PREFIX = 12
 
-function requireIdentity(type: IdentityType, { api_key, agent_id }: PolicyInput): void {
-  const required = { tenant: [false, false], api_key: [true, false], agent: [false, true] }[type]
-  if ((api_key !== undefined) !== required[0])
-    throw invalid(`body/api_key is ${required[0] ? 'required' : 'not allowed'} with the identity_type '${type}'.`)
-  if ((agent_id !== undefined) !== required[1])
-    throw invalid(`body/agent_id is ${required[1] ? 'required' : 'not allowed'} with the identity_type '${type}'.`)
+/** The field that names the identity; a tenant needs none. */
+const identityFields = {
+  tenant: undefined,
+  api_key: 'api_key',
+  agent: 'agent_id',
+  spender: 'identity_id',
+  team: 'identity_id',
+  tag: 'identity_id',
+  merchant: 'identity_id',
+} as const satisfies Record<IdentityType, keyof PolicyInput | undefined>
+
+function requireIdentity(type: IdentityType, input: PolicyInput): void {
+  const required = identityFields[type]
+  for (const field of ['api_key', 'agent_id', 'identity_id'] as const)
+    if ((input[field] !== undefined) !== (field === required))
+      throw invalid(
+        `body/${field} is ${field === required ? 'required' : 'not allowed'} with the identity_type '${type}'.`,
+      )
+  if (type === 'tag') requireTag('body/identity_id', input.identity_id!)
 }
 
 /** Defines the counters of an active policy. An inactive policy does not count; its counters keep their values. */
@@ -278,6 +302,7 @@ const toContent = (row: PolicyRow): PolicyContent => ({
   agent_id: row.agent_id,
   key_id: row.key_id,
   key_prefix: row.key_prefix,
+  ...(row.identity_id !== null && { identity_id: row.identity_id }),
   audit_trail_required: row.audit_trail_required,
   constraints: row.constraints as Constraints,
   rules: row.rules as Rule[],
@@ -293,6 +318,7 @@ const toPolicyRecord = (row: PolicyRow) => ({
   identity_type: row.identity_type,
   agent_id: row.agent_id,
   key_prefix: row.key_prefix,
+  identity_id: row.identity_id,
   audit_trail_required: row.audit_trail_required,
   constraints: row.constraints,
   rules: row.rules,

@@ -1,7 +1,7 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
-import type { PaymentFacts } from '../assess/payment-facts.ts'
+import { agentNames, type PaymentFacts } from '../assess/payment-facts.ts'
 import type { Window } from '../counters/windows.ts'
 import { findName } from './name-list.ts'
 import type { Finding, SmallestChange } from './rule-result.ts'
@@ -48,6 +48,7 @@ export const ConstraintsSchema = Type.Object(
     require_preauth: Type.Optional(
       Type.Boolean({ description: 'A pre-authorisation token has to come before execution.' }),
     ),
+    require_mandate: Type.Optional(Type.Boolean({ description: 'A mandate has to cover the payment.' })),
     allowed_instruments: names('Trades: only these instrument types.'),
     denied_instruments: names('Trades: never these instrument types.'),
     max_leverage: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000, description: 'Trades: highest leverage.' })),
@@ -73,6 +74,7 @@ export type Constraints = {
   approvals_required?: number
   separate_approver?: boolean
   require_preauth?: boolean
+  require_mandate?: boolean
   allowed_instruments?: string[]
   denied_instruments?: string[]
   max_leverage?: number
@@ -106,8 +108,8 @@ const evaluators: {
   [C in keyof Constraints]?: (value: NonNullable<Constraints[C]>, facts: PaymentFacts) => Finding | undefined
 } = {
   max_per_run_usdc: (max, { amountMicro }) => evaluateMaximum('max_per_run_usdc', amountMicro, toMicro(max)),
-  allowed_agents: (allowed, { agentId }) => evaluateAllowList('allowed_agents', 'agent', [agentId], allowed),
-  denied_agents: (denied, { agentId }) => evaluateDenyList('denied_agents', 'agent', [agentId], denied),
+  allowed_agents: (allowed, facts) => evaluateAllowList('allowed_agents', 'agent', agentNames(facts), allowed),
+  denied_agents: (denied, facts) => evaluateDenyList('denied_agents', 'agent', agentNames(facts), denied),
   allowed_merchants: (allowed, { merchants }) => evaluateAllowList('allowed_merchants', 'merchant', merchants, allowed),
   denied_merchants: (denied, { merchants }) => evaluateDenyList('denied_merchants', 'merchant', merchants, denied),
   allowed_networks: (allowed, { network }) =>
@@ -116,6 +118,8 @@ const evaluators: {
   require_approval_above_usdc: (limit, { amountMicro }) => evaluateApprovalThreshold(amountMicro, toMicro(limit)),
   require_preauth: (required, { preauthorised, kind }) =>
     required && kind !== 'action' ? evaluatePreauth(preauthorised) : undefined,
+  require_mandate: (required, { mandateId, kind }) =>
+    required && kind !== 'action' ? evaluateMandateUse(mandateId ?? null) : undefined,
   allowed_instruments: (allowed, { instrument }) =>
     instrument === undefined
       ? undefined
@@ -184,7 +188,7 @@ function evaluateLeverage(asked: number, limit: number): Finding {
 }
 
 function evaluateAllowList(name: string, noun: string, names: readonly string[], allowed: readonly string[]): Finding {
-  const first = names[0]!
+  const first = names[0] ?? ''
   const matched = findName(allowed, names)
   const common = { asked: first, limit: { entries: allowed.length } }
   if (matched !== undefined)
@@ -201,7 +205,12 @@ function evaluateDenyList(name: string, noun: string, names: readonly string[], 
   const matched = findName(denied, names)
   const limit = { entries: denied.length }
   if (matched === undefined)
-    return { verdict: 'pass', reason: `The ${noun} '${names[0]}' is not in ${name}.`, asked: names[0], limit }
+    return {
+      verdict: 'pass',
+      reason: `The ${noun} '${names[0] ?? ''}' is not in ${name}.`,
+      asked: names[0] ?? null,
+      limit,
+    }
   return {
     verdict: 'blocked',
     reason: `The ${noun} '${matched}' is in ${name}.`,
@@ -250,6 +259,18 @@ function evaluatePreauth(preauthorised: boolean): Finding {
     asked: false,
     limit: true,
     smallest_change: { text: 'POST /api/pre-auth first, and send its token as preauth_token.', path: 'preauth_token' },
+  }
+}
+
+function evaluateMandateUse(mandateId: string | null): Finding {
+  if (mandateId !== null)
+    return { verdict: 'pass', reason: 'A mandate covers the payment.', asked: mandateId, limit: true }
+  return {
+    verdict: 'blocked',
+    reason: 'No mandate covers the payment.',
+    asked: null,
+    limit: true,
+    smallest_change: { text: 'Create a mandate for this spender with POST /api/mandates.', path: 'mandate_id' },
   }
 }
 

@@ -1,25 +1,51 @@
 import { Type } from 'typebox'
 import { microFromUsdc, usdcFromMicro } from '../../../platform/money.ts'
 import { invalid } from '../../../platform/problem.ts'
-import { normalizeName, type PaymentFacts } from '../assess/payment-facts.ts'
+import { agentNames, normalizeName, type PaymentFacts } from '../assess/payment-facts.ts'
 import type { Finding } from './rule-result.ts'
 
-/** The fields that a rule of the legacy shape can compare. Money is compared in micro-USDC, never as a float. */
+/** The fields that a rule can compare; also `tags.<name>`. Money is compared in micro-USDC, never as a float. */
 const fields = {
-  agent_id: { type: 'text', read: (facts: PaymentFacts) => facts.agentId },
-  merchant: { type: 'name', read: (facts: PaymentFacts) => facts.merchants },
-  network: { type: 'text', read: (facts: PaymentFacts) => facts.network ?? undefined },
+  agent_id: { type: 'names', read: agentNames },
+  lane: {
+    type: 'text',
+    read: ({ kind, agentId }: PaymentFacts) => (kind === 'run' || kind === 'loop' ? agentId : undefined),
+  },
+  spender: { type: 'text', read: (facts: PaymentFacts) => facts.spender },
+  team: { type: 'text', read: (facts: PaymentFacts) => facts.team },
+  key_id: { type: 'text', read: (facts: PaymentFacts) => facts.keyId },
+  merchant: { type: 'names', read: (facts: PaymentFacts) => facts.merchants },
+  network: { type: 'text', read: (facts: PaymentFacts) => facts.network },
   action: { type: 'text', read: (facts: PaymentFacts) => facts.action },
-  session_id: { type: 'text', read: (facts: PaymentFacts) => facts.sessionId ?? undefined },
+  session_id: { type: 'text', read: (facts: PaymentFacts) => facts.sessionId },
   instrument: { type: 'text', read: (facts: PaymentFacts) => facts.instrument },
   amount_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
   price_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.amountMicro },
   notional_usdc: { type: 'money', read: (facts: PaymentFacts) => facts.notionalMicro },
   hour_utc: { type: 'number', read: (facts: PaymentFacts) => facts.at.getUTCHours() },
   leverage: { type: 'number', read: (facts: PaymentFacts) => facts.leverage },
-} as const
+} as const satisfies Record<string, Field>
 
-type FieldName = keyof typeof fields
+type Field = {
+  type: 'text' | 'names' | 'money' | 'number'
+  read(facts: PaymentFacts): Comparable | readonly string[] | null | undefined
+}
+type FieldName = keyof typeof fields | `tags.${string}`
+
+const TAG_FIELD = /^tags\.(.{1,64})$/s
+
+/** The name of the tag that a field like `tags.project` compares. */
+export const tagOf = (field: string): string | undefined => TAG_FIELD.exec(field)?.[1]
+
+function fieldOf(name: FieldName): Field {
+  const tag = tagOf(name)
+  return tag === undefined
+    ? fields[name as keyof typeof fields]
+    : { type: 'text', read: ({ tags }) => (Object.hasOwn(tags, tag) ? tags[tag] : undefined) }
+}
+
+const fieldList = [...Object.keys(fields), 'tags.<name>'].join(', ')
+
 type Comparable = string | number | bigint
 
 const opAliases = {
@@ -66,8 +92,8 @@ export const RuleSchema = Type.Object(
   {
     field: Type.String({
       minLength: 1,
-      maxLength: 40,
-      description: `One of ${Object.keys(fields).join(', ')}. A merchant is known by its id, host and address.`,
+      maxLength: 70,
+      description: `One of ${fieldList}. A merchant is known by its id, host and address, an agent by lane (or agent) and spender.`,
     }),
     op: Type.String({
       minLength: 1,
@@ -97,8 +123,8 @@ export type Rule = Omit<RuleInput, 'field' | 'op'> & { field: FieldName; op: Op 
 /** Normalises the operator and rejects fields, operators and values that cannot be compared. */
 export function readRule(rule: RuleInput, index: number): Rule {
   const path = `body/rules/${index}`
-  if (!Object.hasOwn(fields, rule.field))
-    throw invalid(`${path}/field '${rule.field}' is unknown; it is one of ${Object.keys(fields).join(', ')}.`)
+  if (!Object.hasOwn(fields, rule.field) && tagOf(rule.field) === undefined)
+    throw invalid(`${path}/field '${rule.field}' is unknown; it is one of ${fieldList}.`)
   const op = (Object.hasOwn(opAliases, rule.op) ? opAliases[rule.op as keyof typeof opAliases] : rule.op) as Op
   if (!Object.hasOwn(ops, op))
     throw invalid(`${path}/op '${rule.op}' is unknown; it is one of ${Object.keys(ops).join(', ')}.`)
@@ -106,8 +132,8 @@ export function readRule(rule: RuleInput, index: number): Rule {
   const isList = op === 'in' || op === 'not_in'
   if (isList !== Array.isArray(rule.value))
     throw invalid(`${path}/value must be ${isList ? 'a list' : 'a single value'} with '${rule.op}'.`)
-  const { type } = fields[field]
-  const isText = type === 'text' || type === 'name'
+  const { type } = fieldOf(field)
+  const isText = type === 'text' || type === 'names'
   if (isText && ['gt', 'gte', 'lt', 'lte'].includes(op))
     throw invalid(`${path}/op '${rule.op}' cannot compare '${field}', which is text.`)
   for (const value of [rule.value].flat()) {
@@ -125,43 +151,47 @@ const compiledRules = new WeakMap<Rule, Compiled>()
 function compileRule(rule: Rule): Compiled {
   const existing = compiledRules.get(rule)
   if (existing) return existing
-  const { type } = fields[rule.field]
+  const { type } = fieldOf(rule.field)
   const values = [rule.value]
     .flat()
     .map(
       (value): Comparable =>
-        type === 'name' ? normalizeName(value as string) : type === 'money' ? microFromUsdc(value as number)! : value,
+        type === 'names' ? normalizeName(value as string) : type === 'money' ? microFromUsdc(value as number)! : value,
     )
   const compiled = { first: values[0]!, all: new Set(values) }
   compiledRules.set(rule, compiled)
   return compiled
 }
 
-/** A merchant has several names: it equals a value when any of its names does, and differs when all of them do. */
+/** A merchant and an agent have several names: they equal a value when any of their names does, and differ when all do. */
 const matches = (rule: Rule, facts: PaymentFacts): boolean => {
   const { field, op } = rule
-  const { type, read } = fields[field]
-  const actual = read(facts)
-  if (actual === undefined) return false
+  const actual = fieldOf(field).read(facts)
+  if (actual === undefined || actual === null) return false
   const values = compileRule(rule)
-  if (type === 'name') {
+  if (isNames(actual)) {
     const matchesName = (name: string) => ops[op](normalizeName(name), values)
-    return op === 'ne' || op === 'not_in' ? facts.merchants.every(matchesName) : facts.merchants.some(matchesName)
+    return op === 'ne' || op === 'not_in' ? actual.every(matchesName) : actual.some(matchesName)
   }
-  return ops[op](actual as Comparable, values)
+  return ops[op](actual, values)
 }
+
+const isNames = (value: Comparable | readonly string[]): value is readonly string[] => Array.isArray(value)
 
 /** What the trace says of a rule: its value, or of a list the number of entries and the one that matched. */
 function traceOf(rule: Rule, facts: PaymentFacts): Pick<Finding, 'asked' | 'limit' | 'matched'> {
   const asked = readFieldForDisplay(rule.field, facts)
   if (!Array.isArray(rule.value)) return { asked, limit: rule.value }
   const { all } = compileRule(rule)
+  const actual = fieldOf(rule.field).read(facts)
   const matched =
-    fields[rule.field].type === 'name'
-      ? facts.merchants.find((name) => all.has(normalizeName(name)))
-      : all.has(fields[rule.field].read(facts) as Comparable)
-        ? String(asked)
-        : undefined
+    actual === undefined || actual === null
+      ? undefined
+      : isNames(actual)
+        ? actual.find((name) => all.has(normalizeName(name)))
+        : all.has(actual)
+          ? String(asked)
+          : undefined
   return { asked, limit: { entries: rule.value.length }, ...(matched !== undefined && { matched }) }
 }
 
@@ -232,6 +262,7 @@ const describeList = (values: readonly unknown[]) =>
   values.length === 1 ? values[0] : `${values.length} listed values`
 
 function readFieldForDisplay(field: FieldName, facts: PaymentFacts): unknown {
-  const value = field === 'merchant' ? facts.merchants[0] : fields[field].read(facts)
-  return typeof value === 'bigint' ? usdcFromMicro(value) : (value ?? null)
+  const value = fieldOf(field).read(facts)
+  if (typeof value === 'bigint') return usdcFromMicro(value)
+  return (Array.isArray(value) ? value[0] : value) ?? null
 }

@@ -1,16 +1,14 @@
 import { sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import { conflict } from '../../../platform/problem.ts'
-import type { IdentityType } from './evaluate-policy.ts'
 import type { Constraints } from './policy-constraints.ts'
 import type { Rule } from './policy-rules.ts'
+import { MAX_MANDATES } from './rules-cache.store.ts'
 
 /** All policies of a tenant are read, kept in memory and evaluated together, so their number and size are limited together. */
 const MAX_POLICIES = 200
 const MAX_POLICY_BYTES = 1024 * 1024
 const MAX_RULES = 2_000
-/** Only one mandate is read for a payment; active ones are limited together. */
-const MAX_MANDATES = 2_000
 const MAX_MANDATE_BYTES = 4 * 1024 * 1024
 const MAX_BUDGETS = 200
 /** Each counter is a lock and an update in the transaction that admits the action. */
@@ -76,24 +74,40 @@ export function requireRoomForBudget(existingBudgets: number): void {
 }
 
 /** A rule with counters, by what selects the actions that count in it. */
-type CountingRule = { selector: IdentityType | 'session' | 'mandate' | 'key'; id: string; counters: number }
+type CountingRule = { selector: string; id: string; counters: number; name: string | null; parent: string | null }
 
-/** The most counters that one action can touch: those of the tenant, and of one agent, key, session and mandate. */
+/** An action has one of each, and at most this many tags and names of agents and merchants. */
+const SELECTIONS: Record<string, number> = { tag: 8, agent: 2, merchant: 4 }
+
+/**
+ * The most counters that one action can touch: those of the tenant, and of one spender, team, key, session and mandate, two
+ * agents, eight tags and four names of a merchant, each with the parents of its budgets.
+ */
 async function readMostCounters(tx: Tx, tenantId: string): Promise<number> {
   const { rows } = await sql<CountingRule>`
-    select identity_type as selector, coalesce(agent_id, key_id, '') as id,
-           ((constraints ? 'max_per_day_usdc')::int + (constraints ? 'max_per_month_usdc')::int + (constraints ? 'max_runs_per_minute')::int) as counters
+    select case identity_type when 'api_key' then 'key' else identity_type end as selector, coalesce(agent_id, key_id, identity_id, '') as id,
+           ((constraints ? 'max_per_day_usdc')::int + (constraints ? 'max_per_month_usdc')::int + (constraints ? 'max_runs_per_minute')::int) as counters,
+           null as name, null as parent
     from policies where tenant_id = ${tenantId} and status = 'active'
     union all
-    select scope_type, case scope_type when 'tenant' then '' else scope_id end, 1 from budgets where tenant_id = ${tenantId} and "window" <> 'run'
+    select scope_type, case scope_type when 'tenant' then '' else scope_id end, ("window" <> 'run')::int, budget_id, parent_id from budgets where tenant_id = ${tenantId}
   `.execute(tx)
+  const budgets = new Map(rows.flatMap((row) => (row.name === null ? [] : [[row.name, row]])))
   const most = new Map<string, Map<string, number>>()
-  for (const { selector, id, counters } of rows) {
-    const counts = most.get(selector) ?? new Map<string, number>()
-    counts.set(id, (counts.get(id) ?? 0) + counters)
-    most.set(selector, counts)
+  for (const row of rows) {
+    const counts = most.get(row.selector) ?? new Map<string, number>()
+    let counters = row.counters
+    for (let parent = row.parent; parent !== null; parent = budgets.get(parent)?.parent ?? null)
+      counters += budgets.get(parent)?.counters ?? 0
+    counts.set(row.id, (counts.get(row.id) ?? 0) + counters)
+    most.set(row.selector, counts)
   }
-  return [...most.values()].reduce((sum, counts) => sum + Math.max(...counts.values()), 0)
+  const largest = (counts: Map<string, number>, times: number) =>
+    [...counts.values()]
+      .sort((a, b) => b - a)
+      .slice(0, times)
+      .reduce((sum, count) => sum + count, 0)
+  return [...most].reduce((sum, [selector, counts]) => sum + largest(counts, SELECTIONS[selector] ?? 1), 0)
 }
 
 /** Runs a change of rules, and undoes it if it makes one action touch more counters than are allowed. */

@@ -25,6 +25,8 @@ export type Finding = {
   /** The entry of a list that the payment matched. */
   matched?: string
   used?: unknown
+  /** The field that the request has to send, because the rule selects by it. */
+  field_required?: string
   smallest_change?: SmallestChange
 }
 

@@ -1,18 +1,26 @@
 import type { Selectable } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
-import type { Policies } from '../../../platform/generated/db.ts'
+import type { Mandates, Policies } from '../../../platform/generated/db.ts'
+import type { PaymentClass } from '../assess/payment-facts.ts'
 import type { Budget, BudgetScope, OnBreach } from '../counters/evaluate-budget.ts'
 import type { BudgetWindow } from '../counters/windows.ts'
+import { compareMandates, type Mandate, type MandateConstraint } from '../mandates/evaluate-mandate.ts'
 import type { IdentityType, Policy } from './evaluate-policy.ts'
 import type { Constraints } from './policy-constraints.ts'
 import type { Rule } from './policy-rules.ts'
 import type { Mode } from './rule-result.ts'
+import type { Selector } from './selector.ts'
 
-/** A tenant's active policies and budgets at one rules version. */
+/** A tenant has at most so many mandates that are active and have not expired. */
+export const MAX_MANDATES = 2_000
+
+/** A tenant's active policies, budgets and mandates at one rules version. */
 export type TenantRules = {
   version: bigint
   policies: readonly Policy[]
   budgets: readonly Budget[]
+  /** In the order in which they are tried. Those that have not begun or have expired are told apart by the time of the payment. */
+  mandates: readonly Mandate[]
   /** The tenant's keys at that version. A newer key may be the rotated successor of a key that a policy is for. */
   keyIds: ReadonlySet<string>
   /** About how much memory they take. */
@@ -26,7 +34,7 @@ export async function readRules(tx: Tx, tenantId: string): Promise<TenantRules> 
     .select('version')
     .where('tenant_id', '=', tenantId)
     .executeTakeFirst()
-  const [policies, budgets, keys] = await Promise.all([
+  const [policies, budgets, mandates, keys] = await Promise.all([
     tx
       .selectFrom('policies')
       .selectAll()
@@ -35,14 +43,26 @@ export async function readRules(tx: Tx, tenantId: string): Promise<TenantRules> 
       .orderBy('id')
       .execute(),
     readBudgets(tx, tenantId),
+    tx
+      .selectFrom('mandates')
+      .selectAll()
+      .where('tenant_id', '=', tenantId)
+      .where('status', '=', 'active')
+      // At most so many have not expired.
+      .orderBy('expires_at', 'desc')
+      .limit(MAX_MANDATES)
+      .execute(),
     readKeys(tx, tenantId),
   ])
   return {
     version: version?.version ?? 0n,
     policies: policies.map((row) => toPolicy(row, keys)),
-    budgets,
+    budgets: budgets.map((row) => toBudget(row, keys)),
+    mandates: mandates.map((row) => toMandate(row, keys)).sort(compareMandates),
     keyIds: new Set(keys.map((key) => key.id)),
-    bytes: policies.reduce((sum, { constraints, rules }) => sum + JSON.stringify([constraints, rules]).length, 1_000),
+    bytes:
+      policies.reduce((sum, { constraints, rules }) => sum + JSON.stringify([constraints, rules]).length, 1_000) +
+      mandates.reduce((sum, { constraints }) => sum + JSON.stringify(constraints).length, 0),
   }
 }
 
@@ -71,6 +91,7 @@ export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): P
     agent_id,
     key_id,
     key_prefix,
+    ...(row.identity_id !== null && { identity_id: row.identity_id }),
     audit_trail_required,
     constraints: row.constraints as Constraints,
     rules: row.rules as Rule[],
@@ -78,15 +99,31 @@ export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): P
   }
 }
 
-async function readBudgets(tx: Tx, tenantId: string): Promise<Budget[]> {
-  const rows = await tx
+export function toMandate(row: Selectable<Mandates>, keys: readonly KeyLink[]): Mandate {
+  const { id, name, agent_id, holder_key_id, starts_at, expires_at } = row
+  return {
+    id,
+    name,
+    agent_id,
+    holderKeyIds: holder_key_id === null ? null : keySuccessors(holder_key_id, keys),
+    constraints: row.constraints as MandateConstraint[],
+    status: row.status as Mandate['status'],
+    starts_at,
+    expires_at,
+  }
+}
+
+const readBudgets = (tx: Tx, tenantId: string) =>
+  tx
     .selectFrom('budgets')
     .innerJoin('limit_definitions', 'limit_definitions.scope', 'budgets.scope')
     .select([
       'budgets.budget_id',
+      'budgets.parent_id',
       'budgets.scope',
       'budgets.scope_type',
       'budgets.scope_id',
+      'budgets.applies_to',
       'budgets.window',
       'budgets.on_breach',
       'limit_definitions.limit_micro',
@@ -96,15 +133,25 @@ async function readBudgets(tx: Tx, tenantId: string): Promise<Budget[]> {
     .where('budgets.tenant_id', '=', tenantId)
     .orderBy('budgets.budget_id')
     .execute()
-  return rows.map((row) => ({
-    budgetId: row.budget_id,
-    scope: row.scope,
-    scopeType: row.scope_type as BudgetScope,
-    scopeId: row.scope_id,
-    window: row.window as BudgetWindow,
-    limitMicro: row.limit_micro,
-    softLimitMicro: row.soft_limit_micro,
-    onBreach: row.on_breach as OnBreach,
-    emitsThresholdEvents: row.thresholds_micro.length > 0,
-  }))
+
+type BudgetRow = Awaited<ReturnType<typeof readBudgets>>[number]
+
+const toBudget = (row: BudgetRow, keys: readonly KeyLink[]): Budget => ({
+  budgetId: row.budget_id,
+  parentId: row.parent_id,
+  scope: row.scope,
+  scopeType: row.scope_type as BudgetScope,
+  scopeId: row.scope_id,
+  selector: toSelector(row.scope_type as BudgetScope, row.scope_id, keys),
+  appliesTo: row.applies_to as PaymentClass[],
+  window: row.window as BudgetWindow,
+  limitMicro: row.limit_micro,
+  softLimitMicro: row.soft_limit_micro,
+  onBreach: row.on_breach as OnBreach,
+  emitsThresholdEvents: row.thresholds_micro.length > 0,
+})
+
+function toSelector(type: BudgetScope, id: string, keys: readonly KeyLink[]): Selector {
+  if (type === 'tenant') return { type }
+  return type === 'key' ? { type, keyIds: keySuccessors(id, keys) } : { type, id }
 }

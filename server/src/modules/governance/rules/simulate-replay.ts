@@ -42,7 +42,7 @@ export async function replayDecisions(
   const counterKey = (demand: CounterDemand) => `${demand.scope} ${demand.period}`
 
   const decide = (decision: PastDecision): ReplayedDecision => {
-    const applies = appliesTo(draft, { keyId: decision.keyId, agentId: decision.facts.agentId })
+    const applies = appliesTo(draft, decision.facts)
     const preauthHolds = decision.preauthId === null ? [] : (holds.get(decision.preauthId) ?? [])
     const isHeld = (demand: CounterDemand) => preauthHolds.some((hold) => hold.demand.scope === demand.scope)
     const stateOf = (demand: CounterDemand) =>

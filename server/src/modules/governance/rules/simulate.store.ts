@@ -2,7 +2,8 @@ import { type NotNull, sql } from 'kysely'
 import type { Tx } from '../../../platform/db.ts'
 import { toPage } from '../../../platform/paging.ts'
 import type { AssessmentSummary } from '../assess/assessment.ts'
-import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts } from '../assess/payment-facts.ts'
+import { type Merchant, merchantNames, OWN_MERCHANT, type PaymentFacts, type Tags } from '../assess/payment-facts.ts'
+import { toPayee } from '../preauths/preauth-terms.ts'
 import type { RuleResult } from './rule-result.ts'
 
 export type RecordedOutcome = Pick<RuleResult, 'policy_id' | 'outcome' | 'verdict' | 'mode'>
@@ -13,7 +14,6 @@ export type PastDecision = {
   id: string
   runId: string
   facts: PaymentFacts
-  keyId: string | null
   decidedSeq: bigint
   endedSeq: bigint | null
   ran: boolean
@@ -43,7 +43,7 @@ export async function readPastDecisions(
 ): Promise<{ past: PastDecision[]; has_more: boolean }> {
   const [runs, preauths] = await Promise.all([
     readPastRuns(tx, tenantId, query, servicePayee),
-    readPastPreauths(tx, tenantId, query),
+    readPastPreauths(tx, tenantId, query, servicePayee),
   ])
   // After their prefix, ids begin with their time, so runs and pre-authorisations sort together.
   const newest = [...runs, ...preauths].sort((a, b) => (sortableTime(b.id) < sortableTime(a.id) ? -1 : 1))
@@ -107,6 +107,11 @@ async function readPastRuns(
         kind: row.kind as 'run' | 'loop',
         action: row.action,
         agentId: row.agent_id,
+        spender: assessment.spender ?? null,
+        team: assessment.team ?? null,
+        keyId: assessment.asked_by ?? null,
+        tags: assessment.tags ?? {},
+        mandateId: assessment.mandate_id ?? null,
         amountMicro: row.price_micro,
         merchants: [assessment.merchant ?? OWN_MERCHANT, servicePayee.payTo.toLowerCase()],
         network: servicePayee.network,
@@ -114,7 +119,6 @@ async function readPastRuns(
         at: new Date(assessment.decided_at ?? row.created_at),
         preauthorised: (assessment.preauth_id ?? null) !== null,
       },
-      keyId: assessment.asked_by ?? null,
       decidedSeq: row.decided_seq!,
       endedSeq: row.ended_seq,
       ran: ['executing', 'settling', 'completed', 'failed'].includes(row.state),
@@ -138,10 +142,12 @@ async function readPastPreauths(
   tx: Tx,
   tenantId: string,
   { since, until, limit, replaces }: PastDecisionsQuery,
+  servicePayee: ServicePayee,
 ): Promise<PastDecision[]> {
   let query = tx
     .selectFrom('preauths')
     .select(['id', 'run_id', 'agent_id', 'amount_micro', 'merchant', 'network', 'issued_at', 'created_at', 'asked_by'])
+    .select(['spender', 'team', 'tags', 'mandate_id'])
     .select(['decided_seq', 'ended_seq', 'status', 'close_outcome', 'charged_micro', 'approval_id', 'override_id'])
     .select(
       sql<
@@ -162,14 +168,19 @@ async function readPastPreauths(
       kind: 'preauth' as const,
       action: 'pre-auth',
       agentId: row.agent_id,
+      spender: row.spender ?? row.agent_id,
+      team: row.team,
+      keyId: row.asked_by,
+      tags: (row.tags ?? {}) as Tags,
+      mandateId: row.mandate_id,
       amountMicro: row.amount_micro,
-      merchants: merchantNames(row.merchant as Merchant),
+      merchants: merchantNames(toPayee(row.merchant as Merchant, servicePayee.payTo)),
+      payTo: toPayee(row.merchant as Merchant, servicePayee.payTo).pay_to ?? null,
       network: row.network,
       sessionId: null,
       at: row.issued_at ?? row.created_at,
       preauthorised: true,
     },
-    keyId: row.asked_by,
     decidedSeq: row.decided_seq!,
     endedSeq: row.ended_seq,
     ran: ['open', 'in_use', 'escalated', 'closed'].includes(row.status),
