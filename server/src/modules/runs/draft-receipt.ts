@@ -62,7 +62,16 @@ export function draftReceipt(unit: PaidUnit, receiptId: string, issuedAt: string
     ...parties,
     agent_id: unit.agentId,
     route: { agent_id: unit.agentId, confidence: confidence ?? null, routing_version: routing_version ?? null },
-    governance: { decision, policy_hash, mandate_id, preauth_id, override_id, approval_id, ...(self_approved && { self_approved }), ...payerNames },
+    governance: {
+      decision,
+      policy_hash,
+      mandate_id,
+      preauth_id,
+      override_id,
+      approval_id,
+      ...(self_approved && { self_approved }),
+      ...payerNames,
+    },
     input_hash: unit.terms.input_hash,
   }
 }

@@ -101,7 +101,8 @@ export const toAllowedPayment = (ids: Ids, assessment: PaymentAssessment): Allow
 export function toSummary(assessment: PaymentAssessment, decision: string, budget: string): AssessmentSummary {
   const { evaluation, results, overrideId } = assessment
   const { approval, override, preauth } = assessment.grants
-  const selfApproved = approval?.self_approved || (overrideId !== null && override?.self_approved) || preauth?.selfApproved
+  const selfApproved =
+    approval?.self_approved || (overrideId !== null && override?.self_approved) || preauth?.selfApproved
   const { facts } = evaluation
   return {
     decision,
