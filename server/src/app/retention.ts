@@ -12,6 +12,8 @@ const retentions: [table: string, oldest: string, keep: string][] = [
   ['sessions', 'min(expires_at) from sessions', '0'],
   ['memories', 'min(expires_at) from memories', '0'],
   ['webhook_deliveries', 'min(created_at) from webhook_deliveries', '30 days'],
+  ['approval_messages', 'min(created_at) from approval_messages', '30 days'],
+  ['approval_links', 'min(expires_at) from approval_links', '30 days'],
   ['basis_fetches', 'min(fetched_at) from basis_fetches', '30 days'],
   ['basis_bodies', 'min(stored_at) from basis_bodies', '30 days'],
   ['basis_readings', 'min(as_of) from basis_readings', '400 days'],
