@@ -178,7 +178,8 @@ export function describeRefusal(error: unknown): { status: number; heading: stri
     return {
       status,
       heading: 'You cannot decide this',
-      message: `The request comes from whoever added you as a recipient, and nobody decides their own request. ${message}`,
+      message:
+        'The request comes from the key that added you as a recipient, or from the same identity, and nobody decides their own request. Somebody else has to decide.',
     }
   if (status === 409) return { status, heading: 'Nothing was changed', message }
   if (status === 410) return { status, heading: 'This link has expired', message }
