@@ -26,3 +26,31 @@ create or replace function rh_committed_micro(tenant text, instrument text, sinc
   where tenant_id = rh_committed_micro.tenant and instrument_type = rh_committed_micro.instrument and created_at >= rh_committed_micro.since
     and state not in ('cancelled', 'rejected')
 $$;
+
+-- Holds what a trade may spend in the row of its run. The caller's transaction has stored the run, or locked its row.
+-- needs: counters of other mandates that were full when this one was chosen.
+-- input: {run_id, tenant_id, at, rules_version, holds[], needs[], mandate_id?, policy_results[]}
+create or replace function admit_trade(input jsonb) returns jsonb language plpgsql as $$
+declare
+  held jsonb;
+  results jsonb;
+begin
+  perform require_rules_version(input->>'tenant_id', (input->>'rules_version')::bigint);
+  perform require_same_room(input->'needs', (input->>'at')::timestamptz);
+  held := (hold_limits(array[input->'holds'], (input->>'at')::timestamptz))[1];
+  results := correct_assessment(jsonb_build_object('policy_applied', input->'policy_results'), held->'states')->'policy_applied';
+  update rh_runs set holds = held->'holds', mandate_id = input->>'mandate_id', policy_results = results where id = (input->>'run_id')::uuid;
+  return jsonb_build_object('holds', held->'holds', 'policy_results', results);
+end $$;
+
+-- Ends the holds of a trade whose outcome is recorded: what was filled of it is spent, at most what is held, and the rest released.
+-- input: {run_id, spent_micro?}; without `spent_micro` nothing was filled.
+create or replace function settle_trade(input jsonb) returns jsonb language plpgsql as $$
+declare
+  run rh_runs;
+begin
+  select * into strict run from rh_runs where id = (input->>'run_id')::uuid for update;
+  perform settle_holds(array[run.holds], array[input->>'spent_micro' is not null], array[(input->>'spent_micro')::bigint]);
+  update rh_runs set holds = '[]' where id = run.id;
+  return '{}';
+end $$;

@@ -302,7 +302,6 @@ export async function createService(config: Config, overrides: Overrides = {}) {
       governance,
       ledger,
       receipts,
-      findFreeze: observe.frozen.findFrozen,
     })
     const executeRun = createExecuteRun(runDeps)
     const reconciler = createReconciler(runDeps)

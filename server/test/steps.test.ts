@@ -99,6 +99,33 @@ const REPORTED = [
 ]
 const CORRECTION = { ...WITH_TENANT, preauth_id: 'pa_1', matching: 1 }
 const ESCALATION = { preauth_id: 'pa_1', 'audit.tenant_id': 'ten_1', 'events.0.tenant_id': 'ten_1' }
+const definedHold: Record<string, Json> = {
+  scope: 'budget:1',
+  period: 'day:1',
+  amount_micro: 50,
+  on_success: 'spend',
+  measure: 'money',
+  defined: true,
+  enforce: true,
+  event_id: 'evt_1',
+}
+const hold: Record<string, Json> = {
+  scope: 'payer:1',
+  period: 'total',
+  amount_micro: 50,
+  on_success: 'release',
+  measure: 'money',
+  limit_micro: 49,
+  on_refusal: { status: 429, reason: 'payer_exposure', detail: { limit: 49 } },
+}
+const TRADE_ID = { run_id: '00000000-0000-7000-8000-000000000001' }
+const TRADE_INPUT = { ...TRADE_ID, tenant_id: 'ten_1', rules_version: '0', needs: [] }
+const TRADE = [
+  TENANT,
+  `insert into rh_runs (id, tenant_id, key_id, instrument_type, symbol, broker, mode, state, notional_micro, terms, instrument, policy, execute_by, created_at, updated_at, holds)
+   values ('${TRADE_ID.run_id}', 'ten_1', 'k', 'spend', 's', 'paper', 'paper', 'executing', 50, '{}', '{}', '{}', now(), now(), now(),
+     '[{"scope": "budget:1", "period": "total", "amount_micro": "50", "on_success": "spend", "measure": "money"}]')`,
+]
 const BUDGET = `insert into limit_definitions (scope, tenant_id, limit_micro, enforced, thresholds_micro, subject) values ('budget:1', 'ten_1', 100, false, '{40}', '{}')`
 const entriesOf = (amount: number): Json => [
   { account: `from-${amount}`, amount_micro: amount },
@@ -119,6 +146,22 @@ const cases: Record<string, Case[]> = {
   issue_receipt: [{ prepare: [TENANT], input: { tenant_id: 'ten_1' } }],
   write_memory: [{ prepare: [TENANT], input: { tenant_id: 'ten_1' } }],
   raise_alert: [{ prepare: [TENANT], input: { tenant_id: 'ten_1' } }],
+  admit_trade: [
+    {
+      prepare: [...TRADE, BUDGET],
+      input: {
+        ...TRADE_INPUT,
+        holds: [definedHold, { ...hold, limit_micro: 50 }],
+        needs: [{ scope: 'budget:1', period: 'day:2', amount_micro: 150, room: false }],
+      },
+    },
+    { prepare: TRADE, input: { ...TRADE_INPUT, holds: [hold] }, refusal: 'payer_exposure' },
+    { prepare: TRADE, input: { ...TRADE_INPUT, rules_version: '1' }, refusal: 'rules_changed' },
+  ],
+  settle_trade: [
+    { prepare: TRADE, input: { ...TRADE_ID, spent_micro: '50' } },
+    { prepare: TRADE, input: { ...TRADE_ID, spent_micro: null } },
+  ],
   define_limit: [{ prepare: [TENANT], input: { tenant_id: 'ten_1' } }],
   finish_delivery: [
     { prepare: DELIVERY, input: { id: 'dlv_1', claim: 'worker', ok: true } },
@@ -270,25 +313,6 @@ function runCases(): Record<string, Case[]> {
     Object.fromEntries(Object.entries(admission).filter(([name]) => !keys.includes(name)))
   const nonce = { payer: 'p', nonce: 'nonce_1', network: 'n', asset: 'a' }
   const key = { scope: 's', route: 'r', key: 'k', body_hash: 'b', expires_at: '2100-01-01T00:00:00Z' }
-  const definedHold: Json = {
-    scope: 'budget:1',
-    period: 'day:1',
-    amount_micro: 50,
-    on_success: 'spend',
-    measure: 'money',
-    defined: true,
-    enforce: true,
-    event_id: 'evt_1',
-  }
-  const hold: Json = {
-    scope: 'payer:1',
-    period: 'total',
-    amount_micro: 50,
-    on_success: 'release',
-    measure: 'money',
-    limit_micro: 49,
-    on_refusal: { status: 429, reason: 'payer_exposure', detail: { limit: 49 } },
-  }
   const end: Record<string, Json> = {
     run_id: 'run_1',
     escrow: null,

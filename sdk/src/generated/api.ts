@@ -1990,6 +1990,23 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/api/rh/runs": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** Brokerage runs, newest first; with status=pending_approval those that wait for a person */
+        get: operations["listRhRuns"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/api/rh/runs/{id}": {
         parameters: {
             query?: never;
@@ -2034,6 +2051,41 @@ export interface paths {
         /** Cash, buying power and positions at each broker */
         get: operations["getRhPositions"];
         put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/policies": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The default trade policy of each instrument type */
+        get: operations["listRhPolicies"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/api/rh/policies/{instrument_type}": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /** The default trade policy of an instrument type */
+        get: operations["getRhPolicy"];
+        /** Set the default trade policy of an instrument type */
+        put: operations["putRhPolicy"];
         post?: never;
         delete?: never;
         options?: never;
@@ -2963,6 +3015,8 @@ export interface components {
                 escalated: number;
             };
             approvals_pending: number;
+            /** @description Trades that wait: GET /api/rh/runs?status=pending_approval. */
+            brokerage_approvals_pending: number;
             /** @description Whether somebody decided this month about what he asked for himself. */
             self_approved: boolean;
             /** @description Approvals, overrides and trades of this month that the identity decided which had asked. */
@@ -3632,6 +3686,7 @@ export interface components {
             key_prefix: string | null;
             identity_id: string | null;
             audit_trail_required: boolean;
+            selectable: boolean;
             constraints: {
                 [key: string]: unknown;
             };
@@ -3688,9 +3743,9 @@ export interface components {
                 require_preauth?: boolean;
                 /** @description A mandate has to cover the payment. */
                 require_mandate?: boolean;
-                /** @description Trades: only these instrument types. */
+                /** @description Trades: only these instrument types or symbols. */
                 allowed_instruments?: string[];
-                /** @description Trades: never these instrument types. */
+                /** @description Trades: never these instrument types or symbols. */
                 denied_instruments?: string[];
                 /** @description Trades: highest leverage. */
                 max_leverage?: number;
@@ -3700,6 +3755,8 @@ export interface components {
             mode?: "enforce" | "warn" | "shadow";
             status?: "active" | "inactive";
             audit_trail_required?: boolean;
+            /** @description A key without the scope `control` may name the policy as the `policy_id` of a trade. Default false. */
+            selectable?: boolean;
             identity_type?: "tenant" | "api_key" | "agent" | "spender" | "team" | "tag" | "merchant";
             /** @description One of the tenant’s keys. Neither stored nor shown. */
             api_key?: string;
@@ -3753,9 +3810,9 @@ export interface components {
                 require_preauth?: boolean;
                 /** @description A mandate has to cover the payment. */
                 require_mandate?: boolean;
-                /** @description Trades: only these instrument types. */
+                /** @description Trades: only these instrument types or symbols. */
                 allowed_instruments?: string[];
-                /** @description Trades: never these instrument types. */
+                /** @description Trades: never these instrument types or symbols. */
                 denied_instruments?: string[];
                 /** @description Trades: highest leverage. */
                 max_leverage?: number;
@@ -3765,6 +3822,8 @@ export interface components {
             mode?: "enforce" | "warn" | "shadow";
             status?: "active" | "inactive";
             audit_trail_required?: boolean;
+            /** @description A key without the scope `control` may name the policy as the `policy_id` of a trade. Default false. */
+            selectable?: boolean;
         };
         PolicyVersion: {
             version: number;
@@ -4286,6 +4345,55 @@ export interface components {
             revoked: true;
             rh_account_id: string | null;
         };
+        RhPolicies: {
+            policies: components["schemas"]["RhPolicy"][];
+        };
+        /** @description The default limits and approval thresholds for trades of one instrument type. While its source is `shipped`, active policies of the tenant that speak of trades come before it. */
+        RhPolicy: {
+            instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            source: "tenant" | "shipped";
+            /** @description Rises with each change; 0 while there was none. */
+            version: number;
+            /** @description The constraints of this default. */
+            constraints: {
+                [key: string]: unknown;
+            };
+            tenant_constraints: {
+                [key: string]: unknown;
+            } | null;
+            content_hash: string | null;
+            changed_by: string | null;
+            updated_at: string | null;
+        };
+        /** @description Replaces the constraints that the tenant has set before. A constraint that is absent has its shipped value; with none at all, the tenant has no default of its own. */
+        RhPolicyUpdate: {
+            constraints: {
+                /** @description A person approves every run. */
+                always_require_approval?: boolean;
+                /** @description USDC. A person approves a run with a higher notional. */
+                require_approval_above_usdc?: number;
+                /** @description USDC. Highest notional of a run. */
+                max_notional_usdc?: number;
+                /** @description USDC. Highest notional of the type in one UTC day, pending runs included. */
+                max_per_day_usdc?: number;
+                /** @description Perps: highest leverage. */
+                max_leverage?: number;
+                /** @description Basis points. Perps: smallest distance from the price to liquidation. */
+                min_liquidation_distance_bps?: number;
+                /** @description Highest share of the account in one symbol. */
+                max_concentration?: number;
+                /** @description Basis points. How far from the quote a run may be filled. */
+                collar_bps?: number;
+                /** @description Basis points. How far the price may move between approval and execution. */
+                max_drift_bps?: number;
+                /** @description Oldest quote that is good for a run. */
+                max_quote_age_seconds?: number;
+                /** @description Basis points. Tokenised equities: how far from the reference. */
+                max_basis_bps?: number;
+                /** @description Tokenised equities: highest share of what is offered near the reference. */
+                max_float_share?: number;
+            };
+        };
         RhPositions: {
             /** Format: date-time */
             as_of: string;
@@ -4395,6 +4503,16 @@ export interface components {
             };
             /** Format: date-time */
             created_at: string;
+            agent_id?: string | null;
+            /** @description Who spends; `key:<id>` where nothing named a spender. */
+            spender?: string;
+            team?: string | null;
+            tags?: {
+                [key: string]: string;
+            };
+            /** @description The key that asked. */
+            key_id?: string;
+            mandate_id?: string | null;
             /** @description equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring. */
             instrument_metadata: {
                 [key: string]: unknown;
@@ -4422,6 +4540,20 @@ export interface components {
                 actual: unknown;
                 reason?: string;
             }[];
+            /** @description How the mandates, policies and budgets of the tenant judged the trade, as in any refusal. */
+            policy_results: {
+                [key: string]: unknown;
+            }[];
+            agent_id: string | null;
+            /** @description Who spends; `key:<id>` where nothing named a spender. */
+            spender: string;
+            team: string | null;
+            tags: {
+                [key: string]: string;
+            };
+            /** @description The key that asked. */
+            key_id: string;
+            mandate_id: string | null;
             broker: string;
             mode: "paper" | "live";
             client_order_id: string | null;
@@ -4532,6 +4664,13 @@ export interface components {
                 actual: unknown;
                 reason?: string;
             }[];
+            /** @description How the mandates, policies and budgets of the tenant judged the trade, as in any refusal. */
+            policy_results?: {
+                [key: string]: unknown;
+            }[];
+            /** @description `field_required`: a rule selects by a field that is left out. */
+            code?: string;
+            field_required?: string;
             /** Format: uuid */
             run_id: string;
             status: "rejected" | "cancelled";
@@ -4560,7 +4699,20 @@ export interface components {
             /** @description Your own name for the order; works once. */
             client_order_id?: string;
             agent_id?: string;
+            /** @description The agent or person that spends. A key that is bound to a spender cannot name another. */
+            spender?: string;
+            /** @description Up to eight names with values, for example project and cost centre; rules, budgets and reports know them. */
+            tags?: {
+                [key: string]: string;
+            };
+            /** @description A mandate that is used alone. Left out, the first that fits is used, if any binds the payment. */
+            mandate_id?: string;
             idempotency_key?: string;
+        };
+        RhRuns: {
+            runs: components["schemas"]["RhRun"][];
+            has_more: boolean;
+            next_cursor: string | null;
         };
         /** @description Not read yet. */
         RouteIntentRequest: {
@@ -4912,9 +5064,9 @@ export interface components {
                     require_preauth?: boolean;
                     /** @description A mandate has to cover the payment. */
                     require_mandate?: boolean;
-                    /** @description Trades: only these instrument types. */
+                    /** @description Trades: only these instrument types or symbols. */
                     allowed_instruments?: string[];
-                    /** @description Trades: never these instrument types. */
+                    /** @description Trades: never these instrument types or symbols. */
                     denied_instruments?: string[];
                     /** @description Trades: highest leverage. */
                     max_leverage?: number;
@@ -4924,6 +5076,8 @@ export interface components {
                 mode?: "enforce" | "warn" | "shadow";
                 status?: "active" | "inactive";
                 audit_trail_required?: boolean;
+                /** @description A key without the scope `control` may name the policy as the `policy_id` of a trade. Default false. */
+                selectable?: boolean;
                 identity_type?: "tenant" | "api_key" | "agent" | "spender" | "team" | "tag" | "merchant";
                 /** @description One of the tenant’s keys. Neither stored nor shown. */
                 api_key?: string;
@@ -5441,6 +5595,9 @@ export type RhKillSwitchRequest = components['schemas']['RhKillSwitchRequest'];
 export type RhOauthCallback = components['schemas']['RhOauthCallback'];
 export type RhOauthRevokeRequest = components['schemas']['RhOauthRevokeRequest'];
 export type RhOauthRevoked = components['schemas']['RhOauthRevoked'];
+export type RhPolicies = components['schemas']['RhPolicies'];
+export type RhPolicy = components['schemas']['RhPolicy'];
+export type RhPolicyUpdate = components['schemas']['RhPolicyUpdate'];
 export type RhPositions = components['schemas']['RhPositions'];
 export type RhReceipt = components['schemas']['RhReceipt'];
 export type RhRun = components['schemas']['RhRun'];
@@ -5448,6 +5605,7 @@ export type RhRunAccepted = components['schemas']['RhRunAccepted'];
 export type RhRunExecuted = components['schemas']['RhRunExecuted'];
 export type RhRunRefused = components['schemas']['RhRunRefused'];
 export type RhRunRequest = components['schemas']['RhRunRequest'];
+export type RhRuns = components['schemas']['RhRuns'];
 export type RouteIntentRequest = components['schemas']['RouteIntentRequest'];
 export type RouteRequest = components['schemas']['RouteRequest'];
 export type RouteResponse = components['schemas']['RouteResponse'];
@@ -17800,6 +17958,85 @@ export interface operations {
             };
         };
     };
+    listRhRuns: {
+        parameters: {
+            query?: {
+                status?: "pending_approval" | "approved" | "executing" | "executed" | "cancelled" | "rejected";
+                limit?: number;
+                /** @description next_cursor of the page before */
+                cursor?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RhRuns"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
     getRhRun: {
         parameters: {
             query?: never;
@@ -18030,6 +18267,264 @@ export interface operations {
             };
             /** @description The credential lacks the right. */
             403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    listRhPolicies: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Default Response */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RhPolicies"];
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    getRhPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description The default limits and approval thresholds for trades of one instrument type. While its source is `shipped`, active policies of the tenant that speak of trades come before it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RhPolicy"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Too many requests. */
+            429: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description Something went wrong on our side. */
+            500: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A dependency cannot be reached at the moment, or too many requests of this caller are waiting. */
+            503: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+        };
+    };
+    putRhPolicy: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                instrument_type: "equity" | "perp" | "crypto" | "rwa" | "earn" | "spend";
+            };
+            cookie?: never;
+        };
+        /** @description Replaces the constraints that the tenant has set before. A constraint that is absent has its shipped value; with none at all, the tenant has no default of its own. */
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["RhPolicyUpdate"];
+            };
+        };
+        responses: {
+            /** @description The default limits and approval thresholds for trades of one instrument type. While its source is `shipped`, active policies of the tenant that speak of trades come before it. */
+            200: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["RhPolicy"];
+                };
+            };
+            /** @description The request is not valid. */
+            400: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description A valid credential is missing. */
+            401: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The credential lacks the right. */
+            403: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description No such record. */
+            404: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is too large. */
+            413: {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ErrorResponse"];
+                };
+            };
+            /** @description The body is not JSON. */
+            415: {
                 headers: {
                     [name: string]: unknown;
                 };

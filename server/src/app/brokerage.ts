@@ -11,7 +11,6 @@ import { createRhAuth } from '../modules/brokerage/rh-auth.ts'
 import { toRwaReading } from '../modules/brokerage/rwa-reading.ts'
 import { loadDefaultPolicies } from '../modules/brokerage/trade-policies.ts'
 import { createVenues } from '../modules/brokerage/venues.ts'
-import type { Freeze } from '../modules/governance/assess/evaluate-rules.ts'
 import type { Governance } from '../modules/governance/governance.ts'
 import type { Ledger } from '../modules/ledger/ledger.ts'
 import type { Receipts } from '../modules/receipts/receipts.ts'
@@ -25,13 +24,9 @@ export type BrokerageParts = {
   governance: Governance
   ledger: Ledger
   receipts: Receipts
-  findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
 }
 
-export function composeBrokerage(
-  context: AppContext,
-  { basis, governance, ledger, receipts, findFreeze }: BrokerageParts,
-) {
+export function composeBrokerage(context: AppContext, { basis, governance, ledger, receipts }: BrokerageParts) {
   const { config, db, clock, ids, keys, idempotency, outbox, jobs } = context
   const signer = keys.signer('receipts')
 
@@ -55,13 +50,7 @@ export function composeBrokerage(
     policies: loadDefaultPolicies(),
     idempotency,
     approvalWindowSeconds: config.RH_APPROVAL_WINDOW_SECONDS,
-    findPolicy: async (caller, policyId) => {
-      const policy = await governance.policies.find(caller, policyId)
-      if (!policy) return undefined
-      const { id, name, status, mode, agent_id: agentId, key_id: keyId, content_hash: contentHash } = policy
-      return { id, name, status, mode, agentId, keyId, contentHash, constraints: policy.constraints }
-    },
-    isFrozen: async (tenantId, agentId) => (await findFreeze(tenantId, [agentId])) !== undefined,
+    governance: governance.trades,
     readBasis,
     wake: () => jobs.wake('brokerage'),
     sign: (bytes) => ({ alg: 'ed25519', keyId: signer.keyId, value: signer.sign(bytes).toString('base64') }),

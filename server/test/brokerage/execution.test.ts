@@ -539,6 +539,54 @@ describe('cancelling', () => {
   })
 })
 
+describe('what a trade holds in counters', () => {
+  const micro = (usdc: number) => BigInt(Math.round(usdc * 1_000_000))
+
+  test.each(executeSteps)('stays held when a worker dies at %s, and is settled once by the next', async (step) => {
+    await world.counter.turnOn()
+    const body = await createPendingRun({ symbol: 'acme-store', instrument_type: 'spend', quantity: 1_500 })
+    expect(await world.counter.read()).toBeUndefined()
+    await world.approve(body.run_id)
+    const held = { spent_micro: 0n, reserved_micro: 1_500_000_000n }
+    expect(await world.counter.read()).toEqual(held)
+    const crashingNode = world.startNode({
+      probe: (at) => {
+        if (at === step) throw new Error('killed')
+      },
+    })
+    await expect(crashingNode.brokerage.sweep()).rejects.toThrow('killed')
+    const settled = { spent_micro: 1_500_000_000n, reserved_micro: 0n }
+    expect(await world.counter.read()).toEqual(step === 'outcome_recorded' ? settled : held)
+    world.clock.advance(31_000)
+    await world.brokerage.sweep()
+    await world.brokerage.sweep()
+    expect(await world.getRun(body.run_id)).toMatchObject({ status: 'executed' })
+    expect(await world.counter.read()).toEqual(settled)
+  })
+
+  test('is spent for what was filled, at most what was held, and the rest released', async () => {
+    await world.counter.turnOn()
+    // So little is traded that the order fills in part.
+    world.market.list({ type: 'crypto', symbol: 'DUST-USD', advE8: e8('200'), sigmaBps: 100 }, '10.00')
+    const runBody = { symbol: 'DUST-USD', instrument_type: 'crypto', quantity: 60 }
+    const { body } = await world.run(runBody)
+    expect(body.receipt?.status, JSON.stringify(body)).toBe('partially_filled')
+    expect(await world.counter.read()).toEqual({ spent_micro: micro(body.receipt.gross), reserved_micro: 0n })
+    expect(body.receipt.gross).toBeLessThan(body.receipt.notional_usdc)
+  })
+
+  test('is released when the run is cancelled or its time to execute passes', async () => {
+    await world.counter.turnOn()
+    const [cancelled, late] = [await createPendingRun(), await createPendingRun()]
+    for (const { run_id } of [cancelled, late]) await world.approve(run_id)
+    await world.call('POST', `/api/rh/runs/${cancelled.run_id}/cancel`, {})
+    world.clock.set(late.execute_by)
+    await world.brokerage.sweep()
+    expect(await world.getRun(late.run_id)).toMatchObject({ status: 'cancelled' })
+    expect(await world.counter.read()).toEqual({ spent_micro: 0n, reserved_micro: 0n })
+  })
+})
+
 describe('positions, ledger and receipts', () => {
   test('positions, ledger and broker agree to the micro-dollar', async () => {
     for (const runBody of [

@@ -184,7 +184,7 @@ function createSession(world: World) {
         kind: 'tenant',
         tenantId: world.tenant(),
         keyId: 'key',
-        scopes: ['run'],
+        scopes: ['run', 'control'],
         spender: null,
         team: null,
         mandateIds: null,

@@ -13,6 +13,7 @@ import { rhAuthRoutes } from '../../src/modules/brokerage/rh-auth.routes.ts'
 import { createRhAuth, type RhAuthSettings, type TokenExchange } from '../../src/modules/brokerage/rh-auth.ts'
 import { loadDefaultPolicies, type TenantPolicy } from '../../src/modules/brokerage/trade-policies.ts'
 import { createVenues } from '../../src/modules/brokerage/venues.ts'
+import type { TradingPolicy } from '../../src/modules/governance/assess/assess-trade.ts'
 import { createReceipts } from '../../src/modules/receipts/receipts.ts'
 import type { TenantCaller } from '../../src/platform/auth-context.ts'
 import type { Database } from '../../src/platform/db.ts'
@@ -69,6 +70,25 @@ export async function openWorld(options: WorldOptions = {}) {
   }
   const market = options.market === 'simulated' ? createSimulatedMarket({ calendar, readBasis }) : manualMarket
 
+  const counter = {
+    isOn: false,
+    async read() {
+      const { rows } = await sql<{ spent_micro: bigint; reserved_micro: bigint }>`
+        select spent_micro, reserved_micro from limits where scope = ${COUNTER}
+      `.execute(database.db)
+      return rows[0]
+    },
+    /** Every trade is held in a counter from now on. */
+    async turnOn() {
+      counter.isOn = true
+      await sql`
+        insert into limit_definitions (scope, tenant_id, limit_micro, enforced, thresholds_micro, subject)
+        values (${COUNTER}, 'ten_one', ${10n ** 12n}, true, '{}', '{}') on conflict do nothing
+      `.execute(database.db)
+      await sql`delete from limits where scope = ${COUNTER}`.execute(database.db)
+    },
+  }
+
   /** A second process on the same database, with its own ids and workers. */
   const startNode = (
     nodeOptions: { probe?: (step: ExecuteStep) => void; wrapBroker?: (broker: Broker) => Broker } = {},
@@ -94,8 +114,37 @@ export async function openWorld(options: WorldOptions = {}) {
       policies: loadDefaultPolicies(),
       idempotency: createIdempotency({ db, keys, clock }),
       approvalWindowSeconds: options.approvalWindowSeconds,
-      findPolicy: async (_caller, policyId) => policies.get(policyId),
-      isFrozen: async (_tenantId, agentId) => frozenAgents.has(agentId),
+      governance: {
+        findPolicy: async (_tx, _tenantId, policyId) => {
+          const policy = policies.get(policyId)
+          return policy && ({ agentId: null, keyId: null, selectable: false, ...policy } as TradingPolicy)
+        },
+        findEnforcedPolicies: async () => [],
+        assess: async (_tx, trade) => ({
+          outcome: 'pass',
+          results: [],
+          admission: {
+            holds: counter.isOn ? [holdIn(COUNTER, trade.amountMicro)] : [],
+            needs: [],
+            locks: [`limit:${COUNTER}`],
+            rulesVersion: 0n,
+            mandateId: null,
+          },
+        }),
+        retryWhileChanging: (_tenantId, work) => work(),
+        readParty: ({ tenantId, keyId, team, ...key }, { agentId, spender, tags }) => ({
+          tenantId,
+          keyId,
+          agentId,
+          spender: spender ?? key.spender ?? agentId,
+          team,
+          tags,
+        }),
+        findFreeze: async ({ agentId, spender }) => {
+          const frozen = [agentId, spender].find((name) => name !== null && frozenAgents.has(name))
+          return frozen ? { agentId: frozen, reason: 'test' } : undefined
+        },
+      },
       readBasis,
       wake: () => {},
       probe,
@@ -189,6 +238,7 @@ export async function openWorld(options: WorldOptions = {}) {
     readings: basisReadings,
     policies,
     frozen: frozenAgents,
+    counter,
     tenant: () => currentTenant,
     /** Resets clock and market, and switches to a new tenant. */
     async startNewTenant() {
@@ -197,6 +247,7 @@ export async function openWorld(options: WorldOptions = {}) {
       clock.set(OPEN)
       listInstruments(manualMarket)
       frozenAgents.clear()
+      counter.isOn = false
       basisReadings.set('TSLAx', createTslaxReading())
     },
     async countOrders() {
@@ -222,6 +273,19 @@ export async function openWorld(options: WorldOptions = {}) {
     },
   }
 }
+
+const COUNTER = 'budget:test'
+
+const holdIn = (scope: string, amountMicro: bigint) => ({
+  scope,
+  period: 'total',
+  amount_micro: amountMicro,
+  on_success: 'spend' as const,
+  measure: 'money' as const,
+  defined: true,
+  enforce: true,
+  event_id: null,
+})
 
 /** In these tests the API key of a tenant is its id. */
 async function serve(

@@ -516,6 +516,13 @@ export const recipes: Record<string, Recipe> = {
     params: { id: (await post(world, '/api/rh/run', waitingTradeBody(world))).run_id },
     body: { reason: 'Changed my mind' },
   }),
+  listRhRuns: list,
+  listRhPolicies: nothing,
+  getRhPolicy: () => ({ params: { instrument_type: 'spend' } }),
+  putRhPolicy: () => ({
+    params: { instrument_type: 'earn' },
+    body: { constraints: { max_notional_usdc: 5_000, max_concentration: 0.5, collar_bps: 20 } },
+  }),
   getRhPositions: nothing,
   getRhKillSwitch: nothing,
   setRhKillSwitch: () => ({ body: { engaged: false, reason: 'All is well' } }),

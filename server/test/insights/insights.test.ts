@@ -144,6 +144,7 @@ test('the control tower shows pending work and budgets at risk of this tenant on
     spend: { today_usdc: 0.013, month_usdc: 0.013 },
     runs: { today: 2, completed_today: 1, executing: 1, escalated: 0 },
     approvals_pending: 0,
+    brokerage_approvals_pending: 0,
     preauth: { open: 1, escalated: 0, oldest_age_s: 90 },
     frozen_agents: [],
     log_checkpoint: 'a checkpoint',

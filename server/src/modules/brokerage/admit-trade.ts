@@ -4,6 +4,8 @@ import type { Db, Tx } from '../../platform/db.ts'
 import { differentBody, hashBody, type IdempotentResponse, stillInFlight } from '../../platform/idempotency.ts'
 import type { Ids } from '../../platform/ids.ts'
 import { forbidden, invalid, unavailable } from '../../platform/problem.ts'
+import type { GovernedTrade, TradeAssessment, TradeGovernance, TradeParty } from '../governance/assess/assess-trade.ts'
+import type { Freeze } from '../governance/assess/evaluate-rules.ts'
 import { buildApprovalPayload } from './approval-payload.ts'
 import { computeApprovalWindow, immediateExecutionDeadline } from './approval-window.ts'
 import type { Broker, BrokerFailure, RwaReading } from './broker.ts'
@@ -16,13 +18,22 @@ import {
   readCommittedMicro,
   saveIdempotencyKey,
 } from './brokerage.store.ts'
+import { readTenantDefault } from './default-policies.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
 import { decideVerdict, runRiskChecks, type Verdict } from './risk-checks.ts'
 import type { RiskFacts } from './risk-facts.ts'
-import { applyTenantPolicy, type DefaultPolicies, type TenantPolicy, type TradePolicy } from './trade-policies.ts'
+import { holdForTrade } from './trade-holds.ts'
+import {
+  applyPolicies,
+  type DefaultPolicies,
+  requireNameable,
+  speaksOfTrades,
+  type TenantPolicy,
+  type TradePolicy,
+} from './trade-policies.ts'
 import { checkAgainstInstrument, parseTradeRequest, type TradeRequest, type TradeRequestBody } from './trade-request.ts'
-import type { TradeRun } from './trade-run-record.ts'
-import { buildTradeTerms, quantityToEstimateE8 } from './trade-terms.ts'
+import { agentNamesOf, type TradeRun } from './trade-run-record.ts'
+import { buildTradeTerms, payeesOf, quantityToEstimateE8 } from './trade-terms.ts'
 import type { Venues } from './venues.ts'
 
 export type AdmitDeps = {
@@ -33,9 +44,7 @@ export type AdmitDeps = {
   outcomeRecorder: OutcomeRecorder
   policies: DefaultPolicies
   approvalWindowSeconds: number | undefined
-  /** Undefined when the caller has no policy with this id. */
-  findPolicy(caller: TenantCaller, policyId: string): Promise<TenantPolicy | undefined>
-  isFrozen(tenantId: string, agentId: string): Promise<boolean>
+  governance: TradeGovernance
   readBasis(symbol: string): Promise<RwaReading | undefined>
 }
 
@@ -57,7 +66,7 @@ export const LEASE_SECONDS = 30
 
 /**
  * Decides whether a trade executes now, needs an approval or is refused, and stores the run in one transaction together
- * with its idempotency key and, unless it executes now, its response.
+ * with its holds, its idempotency key and, unless it executes now, its response.
  */
 export const createAdmitTrade =
   (deps: AdmitDeps) =>
@@ -65,43 +74,54 @@ export const createAdmitTrade =
     const { caller, body } = runRequest
     if (body.tenant_id !== caller.tenantId) throw forbidden('tenant_id must be the tenant of the key.')
     const request = parseTradeRequest(body)
+    const party = deps.governance.readParty(caller, request)
     const replayedResponse = await replayResponse(deps.db, runRequest, deps.clock.now())
     if (replayedResponse) return { response: replayedResponse }
     const broker = deps.venues.choose(caller.tenantId, request.type)
     if (!broker)
       throw invalid(`No broker for ${request.type} is configured for this tenant.`, { field: 'instrument_type' })
-    const gatheredFacts = await gatherFacts(deps, broker, request, caller)
-    return deps.db.transaction().execute(async (tx) => {
-      const killSwitch = await lockTenant(tx, caller.tenantId)
-      const now = deps.clock.now()
-      const concurrentResponse = await replayResponse(tx, runRequest, now)
-      if (concurrentResponse) return { response: concurrentResponse }
-      const facts: RiskFacts = {
-        ...gatheredFacts,
-        spentTodayMicro: await readCommittedMicro(tx, caller.tenantId, request.type, startOfDay(now)),
-        duplicateClientOrderId:
-          request.clientOrderId !== null && (await clientOrderIdExists(tx, caller.tenantId, request.clientOrderId)),
-        killSwitch: killSwitch.engagedAt !== null,
-        agentId: request.agentId,
-        now,
-      }
-      const checks = runRiskChecks(facts)
-      const overridesDefault =
-        gatheredFacts.policy.source === 'tenant' && defaultPolicyRejects(facts, deps.policies[request.type])
-      const verdict = decideVerdict(checks, overridesDefault)
-      const draft = draftRun(deps.ids.uuid(), runRequest, request, broker, facts, checks, verdict)
-      const admission = await storeByVerdict(deps, tx, runRequest, draft, facts, verdict)
-      if (runRequest.idempotencyKey) {
-        await saveIdempotencyKey(tx, {
-          tenantId: caller.tenantId,
-          key: runRequest.idempotencyKey,
-          bodyHash: hashBody(body),
-          runId: draft.id,
-          expiresAt: new Date(now.getTime() + IDEMPOTENCY_KEY_LIFETIME_MS),
-        })
-      }
-      return admission
-    })
+    const market = await readMarket(deps, broker, request, party)
+    const attemptAdmission = async () => {
+      const freeze = await deps.governance.findFreeze(party)
+      return deps.db.transaction().execute(async (tx) => {
+        const killSwitch = await lockTenant(tx, caller.tenantId)
+        const now = deps.clock.now()
+        const concurrentResponse = await replayResponse(tx, runRequest, now)
+        if (concurrentResponse) return { response: concurrentResponse }
+        const tradeInput = { caller, request: market.request, party, broker, market, freeze, now }
+        const { policy, defaultPolicy, terms, trade, limitPolicyIds } = await readTradeRules(deps, tx, tradeInput)
+        const assessment = await deps.governance.assess(tx, trade, limitPolicyIds)
+        const facts: RiskFacts = {
+          ...market,
+          policy,
+          terms,
+          assessment,
+          spentTodayMicro: await readCommittedMicro(tx, caller.tenantId, request.type, startOfDay(now)),
+          duplicateClientOrderId:
+            request.clientOrderId !== null && (await clientOrderIdExists(tx, caller.tenantId, request.clientOrderId)),
+          killSwitch: killSwitch.engagedAt !== null,
+          freeze,
+          agentNames: agentNamesOf(party),
+          now,
+        }
+        const checks = runRiskChecks(facts)
+        const overridesDefault = policy.source === 'named' && defaultPolicyRejects(facts, defaultPolicy)
+        const verdict = decideVerdict(checks, overridesDefault, assessment)
+        const draft = draftRun(deps.ids.uuid(), { request, party, broker, facts, checks, verdict, limitPolicyIds })
+        const admission = await storeByVerdict(deps, tx, runRequest, draft, facts, verdict)
+        if (runRequest.idempotencyKey) {
+          await saveIdempotencyKey(tx, {
+            tenantId: caller.tenantId,
+            key: runRequest.idempotencyKey,
+            bodyHash: hashBody(body),
+            runId: draft.id,
+            expiresAt: new Date(now.getTime() + IDEMPOTENCY_KEY_LIFETIME_MS),
+          })
+        }
+        return admission
+      })
+    }
+    return deps.governance.retryWhileChanging(caller.tenantId, attemptAdmission)
   }
 
 /** Stores the run as its verdict says: executing, pending or rejected. */
@@ -116,7 +136,7 @@ async function storeByVerdict(
   switch (verdict.outcome) {
     case 'execute':
       await insertRun(tx, draft)
-      return { run: draft }
+      return { run: await holdForTrade(tx, draft, requirePass(facts.assessment), draft.createdAt) }
     case 'pending':
       return { response: await storePending(deps, tx, draft, facts, verdict.policyVerdict) }
     case 'rejected': {
@@ -127,12 +147,19 @@ async function storeByVerdict(
         status: 'rejected',
         instrument_type: draft.terms.type,
         checks: draft.policy.checks,
+        policy_results: draft.policyResults,
+        ...(facts.assessment.outcome === 'refused' && facts.assessment.fields),
         request_id: requestId,
       })
       await deps.outcomeRecorder.recordRejected(tx, { ...draft, reason: verdict.message, ...responseColumns(response) })
       return { response }
     }
   }
+}
+
+function requirePass(assessment: TradeAssessment) {
+  if (assessment.outcome !== 'pass') throw new Error(`A trade with the outcome '${assessment.outcome}' cannot execute.`)
+  return assessment
 }
 
 async function storePending(
@@ -183,55 +210,92 @@ async function replayResponse(tx: Tx, runRequest: RunRequest, now: Date): Promis
   return { status: run.answerStatus, body: run.answerBody, replayed: true }
 }
 
-type GatheredFacts = Omit<RiskFacts, 'spentTodayMicro' | 'duplicateClientOrderId' | 'killSwitch' | 'agentId' | 'now'>
+/** What the broker and other modules say, read before any transaction is open. */
+type Market = Pick<RiskFacts, 'instrument' | 'quote' | 'account' | 'reading'> & {
+  request: TradeRequest
+  slippageBps: number
+}
 
-/** Calls the broker and the other modules before any transaction is open. */
-async function gatherFacts(
-  deps: AdmitDeps,
-  broker: Broker,
-  request: TradeRequest,
-  caller: TenantCaller,
-): Promise<GatheredFacts> {
+async function readMarket(deps: AdmitDeps, broker: Broker, request: TradeRequest, party: TradeParty): Promise<Market> {
   const { instrument } = requireResult(await broker.instrument(request.type, request.symbol))
   checkAgainstInstrument(request, instrument)
-  const [quoteResult, accountResult, policy, reading, agentFrozen] = await Promise.all([
+  const [quoteResult, accountResult, reading] = await Promise.all([
     broker.quote(request.type, request.symbol),
-    broker.account(caller.tenantId),
-    findTradePolicy(deps, caller, request),
+    broker.account(party.tenantId),
     request.type === 'rwa' ? deps.readBasis(request.symbol) : undefined,
-    request.agentId === null ? false : deps.isFrozen(caller.tenantId, request.agentId),
   ])
   const { quote } = requireResult(quoteResult)
   const { slippageBps } = requireResult(
     await broker.estimate(request.type, request.symbol, quantityToEstimateE8(request, quote)),
   )
-  // The broker's own spelling of the symbol, so that one position does not have two names.
-  const normalizedRequest = { ...request, symbol: instrument.symbol }
-  const terms = buildTradeTerms({
-    request: normalizedRequest,
-    quote,
-    instrument,
-    slippageBps,
-    policy,
-    basisBps: reading?.basisBps ?? null,
-  })
   return {
-    terms,
-    policy,
+    // The broker's own spelling of the symbol, so that one position does not have two names.
+    request: { ...request, symbol: instrument.symbol },
     instrument,
     quote,
+    slippageBps,
     account: requireResult(accountResult).account,
     reading: reading ?? null,
-    agentFrozen,
   }
 }
 
-async function findTradePolicy(deps: AdmitDeps, caller: TenantCaller, request: TradeRequest): Promise<TradePolicy> {
-  const defaultPolicy = deps.policies[request.type]
-  if (request.policyId === null) return defaultPolicy
-  const tenantPolicy = await deps.findPolicy(caller, request.policyId)
-  if (!tenantPolicy) throw invalid('policy_id is not a policy of this tenant.', { field: 'policy_id' })
-  return applyTenantPolicy(defaultPolicy, tenantPolicy, { agentId: request.agentId, keyId: caller.keyId })
+type TradeInput = {
+  caller: TenantCaller
+  request: TradeRequest
+  party: TradeParty
+  broker: Broker
+  market: Market
+  freeze: Freeze | undefined
+  now: Date
+}
+
+/** The limits of the trade by the policies that are in force now, its terms, and what governance reads of it. */
+async function readTradeRules(deps: AdmitDeps, tx: Tx, input: TradeInput) {
+  const { request, party, broker, market, freeze, now } = input
+  const termsUnder = (policy: TradePolicy) =>
+    buildTradeTerms({
+      request,
+      quote: market.quote,
+      instrument: market.instrument,
+      slippageBps: market.slippageBps,
+      policy,
+      basisBps: market.reading?.basisBps ?? null,
+    })
+  const shipped = deps.policies[request.type]
+  const trade: GovernedTrade = {
+    party,
+    type: request.type,
+    symbol: request.symbol,
+    payees: payeesOf(broker.id, market.instrument),
+    amountMicro: termsUnder(shipped).notionalMicro,
+    leverage: request.leverageE2 === null ? null : Number(request.leverageE2) / 100,
+    namedMandateId: request.mandateId,
+    freeze,
+    at: now,
+  }
+  const enforced = (await deps.governance.findEnforcedPolicies(tx, trade)).filter(speaksOfTrades)
+  const tenantDefault = await readTenantDefault(tx, deps.policies, party.tenantId, request.type)
+  const [first, ...others] = enforced
+  const defaultPolicy =
+    tenantDefault ?? (first === undefined ? shipped : applyPolicies(shipped, [first, ...others], 'enforced'))
+  const named = await findNamedPolicy(deps, tx, input)
+  const policy = named ? applyPolicies(tenantDefault ?? shipped, [named], 'named') : defaultPolicy
+  const limitPolicies = named ? [named] : policy.source === 'enforced' ? enforced : []
+  const limitPolicyIds = limitPolicies.map(({ id }) => id)
+  return { policy, defaultPolicy, terms: termsUnder(policy), trade, limitPolicyIds }
+}
+
+async function findNamedPolicy(
+  deps: AdmitDeps,
+  tx: Tx,
+  { caller, request, party }: TradeInput,
+): Promise<TenantPolicy | undefined> {
+  if (request.policyId === null) return undefined
+  const policy = await deps.governance.findPolicy(tx, caller.tenantId, request.policyId)
+  if (!policy) throw invalid('policy_id is not a policy of this tenant.', { field: 'policy_id' })
+  const mayControl = caller.scopes.includes('control')
+  requireNameable(policy, { agentNames: agentNamesOf(party), keyId: caller.keyId, mayControl })
+  return policy
 }
 
 /** Turns a broker's failure into an error: an unknown symbol is the caller's mistake (400), an unavailable broker is not (503). */
@@ -242,25 +306,31 @@ function requireResult<T extends { ok: true }>(result: T | BrokerFailure): T {
 }
 
 function defaultPolicyRejects(facts: RiskFacts, policy: TradePolicy): boolean {
-  return decideVerdict(runRiskChecks({ ...facts, policy }), false).outcome === 'rejected'
+  return decideVerdict(runRiskChecks({ ...facts, policy }), false, facts.assessment).outcome === 'rejected'
 }
 
 function draftRun(
   id: string,
-  { caller }: RunRequest,
-  request: TradeRequest,
-  broker: Broker,
-  facts: RiskFacts,
-  checks: ReturnType<typeof runRiskChecks>,
-  verdict: Verdict,
+  draft: {
+    request: TradeRequest
+    party: TradeParty
+    broker: Broker
+    facts: RiskFacts
+    checks: ReturnType<typeof runRiskChecks>
+    verdict: Verdict
+    limitPolicyIds: readonly string[]
+  },
 ): TradeRun {
+  const { request, party, broker, facts, checks, verdict, limitPolicyIds } = draft
   const { now, policy } = facts
   const executes = verdict.outcome === 'execute'
   return {
     id,
-    tenantId: caller.tenantId,
-    keyId: caller.keyId,
-    agentId: request.agentId,
+    ...party,
+    namedMandateId: request.mandateId,
+    mandateId: null,
+    policyResults: facts.assessment.results,
+    holds: [],
     broker: broker.id,
     mode: broker.mode,
     state: executes ? 'executing' : verdict.outcome === 'pending' ? 'pending_approval' : 'rejected',
@@ -274,6 +344,7 @@ function draftRun(
       contentHash: policy.contentHash,
       verdict: executes ? 'pass' : verdict.outcome === 'pending' ? verdict.policyVerdict : 'rejected',
       checks,
+      limitPolicyIds,
     },
     approval: null,
     expiresAt: null,

@@ -4,13 +4,17 @@ import type { Db, Tx } from '../../platform/db.ts'
 import type { Idempotency, IdempotentResponse } from '../../platform/idempotency.ts'
 import { microFromUsdc } from '../../platform/money.ts'
 import { conflict, expired, invalid, notFound } from '../../platform/problem.ts'
+import type { GovernedTrade, TradeGovernance } from '../governance/assess/assess-trade.ts'
+import type { Freeze } from '../governance/assess/evaluate-rules.ts'
 import { readDecider, requireMayDecide } from '../governance/grants/self-decision.ts'
 import { approvalDeadline } from './approval-window.ts'
 import type { InstrumentType } from './broker.ts'
-import { lockRun, markApproved } from './brokerage.store.ts'
+import { findRun, lockRun, markApproved } from './brokerage.store.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
+import { holdForTrade } from './trade-holds.ts'
 import { orderSideOf, type Side } from './trade-request.ts'
 import type { TradeRun } from './trade-run-record.ts'
+import { payeesOf } from './trade-terms.ts'
 
 /**
  * Beside `run_id` and `approved_by`, the fields repeat what the approver was shown. One that differs from the run stops
@@ -33,6 +37,7 @@ export type ApproveDeps = {
   clock: Clock
   outcomeRecorder: OutcomeRecorder
   idempotency: Idempotency
+  governance: TradeGovernance
   /** Wakes the worker. */
   wake(): void
 }
@@ -49,8 +54,10 @@ export const createApproveTrade =
   async (caller: TenantCaller, body: ApproveBody, idempotencyKey?: string): Promise<IdempotentResponse> => {
     const { tenantId, keyId } = caller
     const idempotentRequest = { scope: `tenant:${tenantId}`, route: 'POST /api/rh/approve', key: idempotencyKey, body }
-    try {
-      const response = await deps.idempotency.once(idempotentRequest, async (tx) => {
+    const attemptApproval = async () => {
+      const waitingRun = await findRun(deps.db, tenantId, body.run_id)
+      const freeze = waitingRun && (await deps.governance.findFreeze(waitingRun))
+      return deps.idempotency.once(idempotentRequest, async (tx) => {
         const run = await lockRun(tx, body.run_id, tenantId)
         const now = deps.clock.now()
         if (!run) throw notFound('run')
@@ -60,8 +67,19 @@ export const createApproveTrade =
         const mismatchedField = findMismatchedEcho(run, body)
         if (mismatchedField)
           throw invalid(`${mismatchedField} differs from the terms of the run.`, { field: mismatchedField })
+        // The rules apply as they are now, and to whoever asked, not to the approver.
+        const assessment = await deps.governance.assess(
+          tx,
+          toGovernedTrade(run, freeze, now),
+          run.policy.limitPolicyIds ?? [],
+          run.id,
+        )
+        if (assessment.outcome !== 'pass') {
+          const message = `This can no longer be approved. ${assessment.message}`
+          throw conflict(message, { extra: { policy_results: assessment.results } })
+        }
         const approvedRun: TradeRun = {
-          ...run,
+          ...(await holdForTrade(tx, run, assessment, now)),
           state: 'approved',
           approvedAt: now,
           approvedBy: keyId,
@@ -74,6 +92,9 @@ export const createApproveTrade =
         await deps.outcomeRecorder.recordApproved(tx, approvedRun, keyId, now)
         return { status: 200, body: toApprovedResponse(approvedRun) }
       })
+    }
+    try {
+      const response = await deps.governance.retryWhileChanging(tenantId, attemptApproval)
       deps.wake()
       return response
     } catch (error) {
@@ -86,6 +107,18 @@ export const createApproveTrade =
       throw expired('The approval window of this run has expired.')
     }
   }
+
+const toGovernedTrade = (run: TradeRun, freeze: Freeze | undefined, at: Date): GovernedTrade => ({
+  party: run,
+  type: run.terms.type,
+  symbol: run.terms.symbol,
+  payees: payeesOf(run.broker, run.instrument),
+  amountMicro: run.terms.notionalMicro,
+  leverage: run.terms.leverageE2 === null ? null : Number(run.terms.leverageE2) / 100,
+  namedMandateId: run.namedMandateId,
+  freeze,
+  at,
+})
 
 class ApprovalWindowExpired extends Error {}
 

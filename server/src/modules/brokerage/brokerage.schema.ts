@@ -1,5 +1,7 @@
 import { Type } from 'typebox'
+import { pageFields } from '../../platform/paging.ts'
 import { nullable, oneOf } from '../../platform/schema.ts'
+import { mandateField, payerFields, payerRecord } from '../governance/payer.schema.ts'
 import { INSTRUMENT_TYPES } from './broker.ts'
 import { SIDES } from './trade-request.ts'
 
@@ -42,6 +44,8 @@ export const RhRunRequest = Type.Object(
       Type.String({ pattern: '^[A-Za-z0-9._:-]{1,64}$', description: 'Your own name for the order; works once.' }),
     ),
     agent_id: Type.Optional(freeText(80)),
+    ...payerFields,
+    ...mandateField,
     idempotency_key: Type.Optional(Type.String({ minLength: 1, maxLength: 255 })),
   },
   { ...noAdditionalProperties, title: 'RhRunRequest' },
@@ -57,6 +61,16 @@ const Check = Type.Object(
   },
   { description: 'One risk check: the limit and the requested value.' },
 )
+
+const PolicyResults = Type.Array(Type.Object({}, { additionalProperties: true }), {
+  description: 'How the mandates, policies and budgets of the tenant judged the trade, as in any refusal.',
+})
+
+const party = {
+  ...payerRecord,
+  key_id: Type.String({ description: 'The key that asked.' }),
+  mandate_id: nullable(Type.String({ description: 'The mandate that the trade counts in.' })),
+}
 
 const Fill = Type.Object({
   fill_id: Type.String(),
@@ -136,6 +150,8 @@ export const RhReceipt = Type.Object(
       },
     ),
     created_at: dateTime,
+    agent_id: Type.Optional(nullable(Type.String())),
+    ...Type.Partial(Type.Object(party)).properties,
     instrument_metadata: openObject(
       'equity: ticker, order_type, limit_price. perp: leverage, notional, liquidation_price, direction. earn: yield_rate, lock_period, principal. rwa: underlying_asset, token_contract, settlement_lag. crypto: base_asset, quote_asset, product_id, order_type, limit_price, network. spend: merchant, merchant_id, category, amount_usdc, rail, authorization_id, pre_auth_id, recurring.',
     ),
@@ -196,6 +212,9 @@ export const RhRunRefused = Type.Object(
     error: oneOf(['budget_exceeded', 'policy_blocked']),
     message: Type.String(),
     checks: Type.Array(Check),
+    policy_results: Type.Optional(PolicyResults),
+    code: Type.Optional(Type.String({ description: '`field_required`: a rule selects by a field that is left out.' })),
+    field_required: Type.Optional(Type.String()),
     run_id: uuid,
     status: oneOf(['rejected', 'cancelled']),
     instrument_type: InstrumentType,
@@ -258,6 +277,9 @@ export const RhRun = Type.Object(
     policy_id: Type.String(),
     policy_verdict: Type.String(),
     checks: Type.Array(Check),
+    policy_results: PolicyResults,
+    agent_id: nullable(Type.String()),
+    ...party,
     broker: Type.String(),
     mode: oneOf(['paper', 'live']),
     client_order_id: nullable(Type.String()),
@@ -276,6 +298,77 @@ export const RhRun = Type.Object(
   },
   { title: 'RhRun' },
 )
+
+export const RhRunsQuery = Type.Object(
+  {
+    status: Type.Optional(oneOf(['pending_approval', 'approved', 'executing', 'executed', 'cancelled', 'rejected'])),
+    limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100, default: 20 })),
+    cursor: Type.Optional(Type.String({ format: 'uuid', description: 'next_cursor of the page before' })),
+  },
+  noAdditionalProperties,
+)
+
+export const RhRuns = Type.Object({ runs: Type.Array(RhRun), ...pageFields }, { title: 'RhRuns' })
+
+const usdc = (description: string) =>
+  Type.Optional(Type.Number({ minimum: 0, maximum: 1_000_000_000, description: `USDC. ${description}` }))
+const basisPoints = (description: string) =>
+  Type.Optional(Type.Integer({ minimum: 0, maximum: 10_000, description: `Basis points. ${description}` }))
+const share = (description: string) => Type.Optional(Type.Number({ minimum: 0, maximum: 1, description }))
+
+const DefaultConstraints = Type.Object(
+  {
+    always_require_approval: Type.Optional(Type.Boolean({ description: 'A person approves every run.' })),
+    require_approval_above_usdc: usdc('A person approves a run with a higher notional.'),
+    max_notional_usdc: usdc('Highest notional of a run.'),
+    max_per_day_usdc: usdc('Highest notional of the type in one UTC day, pending runs included.'),
+    max_leverage: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000, description: 'Perps: highest leverage.' })),
+    min_liquidation_distance_bps: basisPoints('Perps: smallest distance from the price to liquidation.'),
+    max_concentration: share('Highest share of the account in one symbol.'),
+    collar_bps: basisPoints('How far from the quote a run may be filled.'),
+    max_drift_bps: basisPoints('How far the price may move between approval and execution.'),
+    max_quote_age_seconds: Type.Optional(
+      Type.Integer({ minimum: 1, maximum: 86_400, description: 'Oldest quote that is good for a run.' }),
+    ),
+    max_basis_bps: basisPoints('Tokenised equities: how far from the reference.'),
+    max_float_share: share('Tokenised equities: highest share of what is offered near the reference.'),
+  },
+  noAdditionalProperties,
+)
+
+export const RhPolicyParams = Type.Object({ instrument_type: InstrumentType })
+
+export const RhPolicyUpdate = Type.Object(
+  { constraints: DefaultConstraints },
+  {
+    ...noAdditionalProperties,
+    title: 'RhPolicyUpdate',
+    description:
+      'Replaces the constraints that the tenant has set before. A constraint that is absent has its shipped value; with none at all, the tenant has no default of its own.',
+  },
+)
+
+export const RhPolicy = Type.Object(
+  {
+    instrument_type: InstrumentType,
+    source: oneOf(['tenant', 'shipped']),
+    version: Type.Integer({ description: 'Rises with each change; 0 while there was none.' }),
+    constraints: Type.Object({}, { additionalProperties: true, description: 'The constraints of this default.' }),
+    tenant_constraints: nullable(
+      Type.Object({}, { additionalProperties: true, description: 'Those that the tenant has set.' }),
+    ),
+    content_hash: nullable(Type.String()),
+    changed_by: nullable(Type.String({ description: 'The key that made the last change.' })),
+    updated_at: nullable(dateTime),
+  },
+  {
+    title: 'RhPolicy',
+    description:
+      'The default limits and approval thresholds for trades of one instrument type. While its source is `shipped`, active policies of the tenant that speak of trades come before it.',
+  },
+)
+
+export const RhPolicies = Type.Object({ policies: Type.Array(RhPolicy) }, { title: 'RhPolicies' })
 
 export const RhCancelRequest = Type.Object(
   { reason: Type.Optional(freeText(500)) },

@@ -4,14 +4,22 @@ import { stringifyWithBigints } from '../../platform/json.ts'
 import type { Fill, InstrumentType } from './broker.ts'
 import { notionalMicro } from './broker.ts'
 import { reviveStoredJson } from './stored-json.ts'
+import type { DefaultConstraints } from './trade-policies.ts'
 import type { RhReceipt } from './trade-receipt.ts'
-import type { ExecutionQuote, RunState, TradeRun } from './trade-run-record.ts'
+import { type ExecutionQuote, type RunState, spenderOf, type TradeRun } from './trade-run-record.ts'
 
 type RunRow = {
   id: string
   tenant_id: string
   key_id: string
   agent_id: string | null
+  spender: string | null
+  team: string | null
+  tags: unknown
+  named_mandate_id: string | null
+  mandate_id: string | null
+  policy_results: unknown
+  holds: unknown
   broker: string
   mode: 'paper' | 'live'
   state: RunState
@@ -67,6 +75,35 @@ export async function writeKillSwitch(tx: Tx, tenantId: string, killSwitch: Kill
   `.execute(tx)
 }
 
+/** Takes the locks of counters in the order of every transaction. */
+export const lockNames = (tx: Tx, names: readonly string[]) => sql`select lock_names(${names}::text[])`.execute(tx)
+
+export type TenantDefaultRow = {
+  type: InstrumentType
+  version: number
+  constraints: DefaultConstraints
+  contentHash: string
+  changedBy: string
+  createdAt: Date
+}
+
+/** The newest version of each default policy that the tenant has set. */
+export async function findTenantDefaults(tx: Tx, tenantId: string): Promise<TenantDefaultRow[]> {
+  const { rows } = await sql<TenantDefaultRow>`
+    select distinct on (instrument_type) instrument_type as type, version, constraints, content_hash as "contentHash",
+      changed_by as "changedBy", created_at as "createdAt"
+    from rh_policies where tenant_id = ${tenantId} order by instrument_type, version desc
+  `.execute(tx)
+  return rows
+}
+
+export async function insertTenantDefault(tx: Tx, tenantId: string, row: TenantDefaultRow): Promise<void> {
+  await sql`
+    insert into rh_policies (tenant_id, instrument_type, version, constraints, content_hash, changed_by, created_at)
+    values (${tenantId}, ${row.type}, ${row.version}, ${JSON.stringify(row.constraints)}::jsonb, ${row.contentHash}, ${row.changedBy}, ${row.createdAt})
+  `.execute(tx)
+}
+
 export async function readCommittedMicro(tx: Tx, tenantId: string, type: InstrumentType, since: Date): Promise<bigint> {
   const { rows } = await sql<{
     micro: bigint
@@ -104,11 +141,12 @@ export async function insertRun(tx: Tx, run: TradeRun): Promise<void> {
   const { terms } = run
   await sql`
     insert into rh_runs (
-      id, tenant_id, key_id, agent_id, instrument_type, symbol, broker, mode, state, reason, client_order_id,
+      id, tenant_id, key_id, agent_id, spender, team, tags, named_mandate_id, mandate_id, policy_results, instrument_type, symbol, broker, mode, state, reason, client_order_id,
       notional_micro, terms, instrument, policy, approval, expires_at, execute_by, lease_until, attempts,
       next_attempt_at, answer_status, answer_body, created_at, updated_at, finished_at)
     values (
-      ${run.id}, ${run.tenantId}, ${run.keyId}, ${run.agentId}, ${terms.type}, ${terms.symbol}, ${run.broker}, ${run.mode},
+      ${run.id}, ${run.tenantId}, ${run.keyId}, ${run.agentId}, ${spenderOf(run)}, ${run.team}, ${JSON.stringify(run.tags)}::jsonb,
+      ${run.namedMandateId}, ${run.mandateId}, ${JSON.stringify(run.policyResults)}::jsonb, ${terms.type}, ${terms.symbol}, ${run.broker}, ${run.mode},
       ${run.state}, ${run.reason}, ${run.clientOrderId}, ${terms.notionalMicro}, ${stringifyWithBigints(terms)}::jsonb,
       ${stringifyWithBigints(run.instrument)}::jsonb, ${stringifyWithBigints(run.policy)}::jsonb,
       ${run.approval && stringifyWithBigints(run.approval)}::jsonb, ${run.expiresAt}, ${run.executeBy}, ${run.leaseUntil}, ${run.attempts},
@@ -119,6 +157,23 @@ export async function insertRun(tx: Tx, run: TradeRun): Promise<void> {
 export async function findRun(tx: Tx, tenantId: string, id: string): Promise<TradeRun | undefined> {
   const { rows } = await sql<RunRow>`select * from rh_runs where id = ${id} and tenant_id = ${tenantId}`.execute(tx)
   return rows[0] && toTradeRun(rows[0])
+}
+
+/** A page of the tenant's runs, newest first. */
+export async function listRuns(
+  tx: Tx,
+  tenantId: string,
+  page: { status?: RunState; limit: number; before?: string },
+): Promise<TradeRun[]> {
+  const conditions = [
+    sql`tenant_id = ${tenantId}`,
+    ...(page.status === undefined ? [] : [sql`state = ${page.status}`]),
+    ...(page.before === undefined ? [] : [sql`id < ${page.before}`]),
+  ]
+  const { rows } = await sql<RunRow>`
+    select * from rh_runs where ${sql.join(conditions, sql` and `)} order by id desc limit ${page.limit}
+  `.execute(tx)
+  return rows.map(toTradeRun)
 }
 
 export async function lockRun(tx: Tx, id: string, tenantId?: string): Promise<TradeRun | undefined> {
@@ -220,23 +275,27 @@ export async function insertFills(tx: Tx, runId: string, fills: readonly Fill[])
   }
 }
 
-export async function listFills(tx: Tx, runId: string): Promise<Fill[]> {
+export const listFills = async (tx: Tx, runId: string): Promise<Fill[]> =>
+  (await listFillsOfRuns(tx, [runId])).get(runId) ?? []
+
+export async function listFillsOfRuns(tx: Tx, runIds: readonly string[]): Promise<Map<string, Fill[]>> {
   const { rows } = await sql<{
+    run_id: string
     fill_id: string
     quantity_e8: bigint
     price_e8: bigint
     fee_micro: bigint
     filled_at: Date
   }>`
-    select fill_id, quantity_e8, price_e8, fee_micro, filled_at from rh_fills where run_id = ${runId} order by filled_at, fill_id
+    select run_id, fill_id, quantity_e8, price_e8, fee_micro, filled_at from rh_fills
+    where run_id = any(${runIds}::uuid[]) order by run_id, filled_at, fill_id
   `.execute(tx)
-  return rows.map((row) => ({
-    fillId: row.fill_id,
-    quantityE8: row.quantity_e8,
-    priceE8: row.price_e8,
-    feeMicro: row.fee_micro,
-    at: row.filled_at,
-  }))
+  const fills = new Map<string, Fill[]>()
+  for (const row of rows) {
+    const { fill_id: fillId, quantity_e8: quantityE8, price_e8: priceE8, fee_micro: feeMicro, filled_at: at } = row
+    fills.set(row.run_id, [...(fills.get(row.run_id) ?? []), { fillId, quantityE8, priceE8, feeMicro, at }])
+  }
+  return fills
 }
 
 /** Stores the receipt and marks the run's previous one as superseded. */
@@ -290,9 +349,14 @@ export async function findReceipt(tx: Tx, tenantId: string, id: string): Promise
   return rows[0]?.body
 }
 
-export async function listReceiptIds(tx: Tx, runId: string): Promise<string[]> {
-  const { rows } = await sql<{ id: string }>`select id from rh_receipts where run_id = ${runId} order by id`.execute(tx)
-  return rows.map((row) => row.id)
+export const listReceiptIds = async (tx: Tx, runId: string): Promise<string[]> =>
+  (await listReceiptIdsOfRuns(tx, [runId])).get(runId) ?? []
+
+export async function listReceiptIdsOfRuns(tx: Tx, runIds: readonly string[]): Promise<Map<string, string[]>> {
+  const { rows } = await sql<{ run_id: string; ids: string[] }>`
+    select run_id, array_agg(id::text order by id) as ids from rh_receipts where run_id = any(${runIds}::uuid[]) group by run_id
+  `.execute(tx)
+  return new Map(rows.map((row) => [row.run_id, row.ids]))
 }
 
 export async function deleteExpiredIdempotencyKeys(tx: Tx, now: Date, limit: number): Promise<number> {
@@ -314,6 +378,14 @@ const toTradeRun = (row: RunRow): TradeRun => ({
   tenantId: row.tenant_id,
   keyId: row.key_id,
   agentId: row.agent_id,
+  // A run that names no spender is its key's in records, and for rules it has none.
+  spender: row.spender === `key:${row.key_id}` ? null : row.spender,
+  team: row.team,
+  tags: (row.tags ?? {}) as TradeRun['tags'],
+  namedMandateId: row.named_mandate_id,
+  mandateId: row.mandate_id,
+  policyResults: row.policy_results as TradeRun['policyResults'],
+  holds: row.holds as TradeRun['holds'],
   broker: row.broker,
   mode: row.mode,
   state: row.state,

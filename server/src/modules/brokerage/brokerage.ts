@@ -1,17 +1,19 @@
 import type { TenantCaller } from '../../platform/auth-context.ts'
+import { readPage } from '../../platform/paging.ts'
 import { notFound, unavailable } from '../../platform/problem.ts'
 import { type AdmitDeps, createAdmitTrade, LEASE_SECONDS } from './admit-trade.ts'
 import { type ApproveDeps, cancelExpiredRun, createApproveTrade } from './approve-trade.ts'
 import type { CoinbaseAccount, InstrumentType } from './broker.ts'
 import * as store from './brokerage.store.ts'
 import { createCancelTrade } from './cancel-trade.ts'
+import { createDefaultPolicies } from './default-policies.ts'
 import { createExecuteTrade, type ExecuteDeps } from './execute-trade.ts'
 import { createKillSwitch } from './kill-switch.ts'
 import { createReadPositions } from './positions.ts'
 import { createOutcomeRecorder, type OutcomeRecorderDeps } from './record-outcome.ts'
 import { createRunTrade, type RunTradeDeps } from './run-trade.ts'
 import type { RhReceipt } from './trade-receipt.ts'
-import { isUuid } from './trade-run-record.ts'
+import { isUuid, type RunState, type TradeRun } from './trade-run-record.ts'
 import { toTradeRunResponse } from './trade-run-response.ts'
 
 export type BrokerageDeps = Omit<AdmitDeps, 'outcomeRecorder'> &
@@ -55,6 +57,21 @@ export function createBrokerage(deps: BrokerageDeps) {
       if (!run) throw notFound('run')
       const [fills, receiptIds] = await Promise.all([store.listFills(db, run.id), store.listReceiptIds(db, run.id)])
       return toTradeRunResponse(run, fills, receiptIds)
+    },
+
+    defaultPolicies: createDefaultPolicies(deps),
+
+    async listRuns(caller: TenantCaller, query: { status?: RunState; limit?: number; cursor?: string }) {
+      const readRuns = (limit: number, after: TradeRun | undefined) =>
+        store.listRuns(db, caller.tenantId, { status: query.status, limit, before: after?.id ?? query.cursor })
+      const { rows, ...paging } = await readPage(query.limit ?? 20, readRuns, (run) => run.id)
+      const ids = rows.map((run) => run.id)
+      const [fills, receiptIds] = await Promise.all([
+        store.listFillsOfRuns(db, ids),
+        store.listReceiptIdsOfRuns(db, ids),
+      ])
+      const runs = rows.map((run) => toTradeRunResponse(run, fills.get(run.id) ?? [], receiptIds.get(run.id) ?? []))
+      return { runs, ...paging }
     },
 
     async listReceipts(caller: TenantCaller, query: ReceiptsQuery): Promise<RhReceipt[]> {

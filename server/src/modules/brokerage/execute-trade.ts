@@ -1,5 +1,6 @@
 import type { Clock } from '../../platform/clock.ts'
 import type { Db } from '../../platform/db.ts'
+import type { TradeGovernance } from '../governance/assess/assess-trade.ts'
 import type { Broker, BrokerOrder, OrderRequest, Quote } from './broker.ts'
 import { lockRun, markSent, readKillSwitch, releaseRun } from './brokerage.store.ts'
 import type { OutcomeRecorder, RunOutcome } from './record-outcome.ts'
@@ -12,7 +13,7 @@ export type ExecuteDeps = {
   clock: Clock
   venues: Venues
   outcomeRecorder: OutcomeRecorder
-  isFrozen(tenantId: string, agentId: string): Promise<boolean>
+  governance: Pick<TradeGovernance, 'findFreeze'>
   /** For crash tests: called at each step. */
   probe?(step: ExecuteStep): void
 }
@@ -83,8 +84,11 @@ export const createExecuteTrade = (deps: ExecuteDeps): ExecuteTrade => {
   async function findBlocker(run: TradeRun, quote: Quote): Promise<Decision | undefined> {
     const killSwitch = await readKillSwitch(deps.db, run.tenantId)
     if (killSwitch.engagedAt) return finishUnfilled('cancelled', 'Trading is switched off for this tenant.')
-    if (run.agentId && (await deps.isFrozen(run.tenantId, run.agentId))) {
-      return finishUnfilled('cancelled', `Agent '${run.agentId}' is frozen.`)
+    const freeze = await deps.governance.findFreeze(run)
+    if (freeze) {
+      const name = freeze.agentId
+      const reason = name === null ? 'An agent is frozen, and the run names none.' : `Agent '${name}' is frozen.`
+      return finishUnfilled('cancelled', reason)
     }
     if (quote.session === 'closed' || quote.session === 'holiday') {
       const retryAt = quote.nextOpen && quote.nextOpen < run.executeBy ? quote.nextOpen : run.executeBy

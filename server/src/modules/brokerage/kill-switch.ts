@@ -2,9 +2,17 @@ import type { TenantCaller } from '../../platform/auth-context.ts'
 import type { Clock } from '../../platform/clock.ts'
 import type { Db, Tx } from '../../platform/db.ts'
 import type { AuditEvent } from '../../platform/outbox.ts'
-import { type KillSwitch, lockTenant, lockUnfinishedRuns, readKillSwitch, writeKillSwitch } from './brokerage.store.ts'
+import {
+  type KillSwitch,
+  lockNames,
+  lockTenant,
+  lockUnfinishedRuns,
+  readKillSwitch,
+  writeKillSwitch,
+} from './brokerage.store.ts'
 import { stopRun } from './cancel-trade.ts'
 import type { OutcomeRecorder } from './record-outcome.ts'
+import { holdLocks } from './trade-holds.ts'
 
 export type KillSwitchDeps = {
   db: Db
@@ -30,6 +38,8 @@ export const createKillSwitch = (deps: KillSwitchDeps) => ({
         : { engagedAt: null, engagedBy: null, reason: null }
       await writeKillSwitch(tx, caller.tenantId, killSwitch)
       const stoppedRuns = engaged ? await lockUnfinishedRuns(tx, caller.tenantId) : []
+      // All at once, in the order in which every transaction takes them.
+      await lockNames(tx, holdLocks(stoppedRuns))
       for (const run of stoppedRuns)
         await stopRun(deps, tx, run, 'Trading is switched off for this tenant.', caller.keyId)
       await deps.audit(tx, {

@@ -4,8 +4,9 @@ import { usdcFromMicro } from '../../platform/money.ts'
 import type { AuditEvent, OutboxEvent } from '../../platform/outbox.ts'
 import type { Fill } from './broker.ts'
 import { findNewestReceiptHash, insertFills, insertReceipt, insertRun, markFinished } from './brokerage.store.ts'
+import { settleHolds } from './trade-holds.ts'
 import { createReceipt, type ReceiptStatus, type RhReceipt, type SignReceipt, sumFills } from './trade-receipt.ts'
-import { brokerClientOrderId, type TradeRun } from './trade-run-record.ts'
+import { brokerClientOrderId, spenderOf, type TradeRun } from './trade-run-record.ts'
 
 export type LedgerPosting = {
   tenantId: string
@@ -58,6 +59,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     at: Date,
   ): Promise<RhReceipt> => {
     const id = deps.ids.uuid()
+    const { tenantId, agentId } = run
     const receipt = createReceipt(
       {
         id,
@@ -80,6 +82,14 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
           selfApproved: run.selfApproved,
           approvedAt: run.approvedAt,
         },
+        party: {
+          agentId,
+          spender: spenderOf(run),
+          team: run.team,
+          tags: run.tags,
+          keyId: run.keyId,
+          mandateId: run.mandateId,
+        },
         executeBy: run.executeBy,
         executionQuote: run.executionQuote,
         prevHash: await findNewestReceiptHash(tx, run.id),
@@ -89,7 +99,6 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       deps.sign,
     )
     await insertReceipt(tx, receipt, run.broker, at)
-    const { tenantId, agentId } = run
     const { hash } = receipt.attestation
     await deps.issueCommitment(tx, {
       receiptId: publicReceiptId(id),
@@ -120,7 +129,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       subject: run.id,
       at,
       decision: run.policy.verdict,
-      policyIds: [run.policy.policyId],
+      policyIds: [...new Set([run.policy.policyId, ...run.policyResults.flatMap(({ policy_id }) => policy_id ?? [])])],
       data: { ...data, ...(transition === 'approved' && run.selfApproved && { self_approved: true }) },
     })
   }
@@ -141,6 +150,11 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
       const outcome = { status: 'rejected' as const, reason: run.reason, fills: [], brokerOrderId: null }
       const receipt = await storeReceipt(tx, run, outcome, run.createdAt)
       await publishTransition(tx, run, 'rejected', run.keyId, run.createdAt, receipt)
+      for (const { budget_id, limit, used, verdict } of run.policyResults) {
+        if (budget_id === undefined || verdict === 'pass') continue
+        const data = { ...toEventData(run, receipt), budget_id, limit_usdc: limit, used_usdc: used }
+        await deps.emit(tx, { tenantId: run.tenantId, type: 'budget.exceeded', data, at: run.createdAt })
+      }
       return receipt
     },
 
@@ -151,6 +165,7 @@ export function createOutcomeRecorder(deps: OutcomeRecorderDeps) {
     async recordFinished(tx: Tx, run: TradeRun, outcome: RunOutcome, actor: string, at: Date): Promise<TradeRun> {
       const finishedRun: TradeRun = { ...run, ...outcome, updatedAt: at, finishedAt: at }
       await insertFills(tx, run.id, outcome.fills)
+      await settleHolds(tx, run, outcome.state === 'executed' ? sumFills(outcome.fills).grossMicro : null)
       await postToLedger(tx, run, outcome.fills, at)
       const { quantityE8 } = sumFills(outcome.fills)
       const partial = outcome.state === 'executed' && quantityE8 < run.terms.quantityE8
@@ -207,6 +222,12 @@ function toFinalResponse(run: TradeRun, receipt: RhReceipt): { answerStatus: num
 
 const toEventData = (run: TradeRun, receipt: RhReceipt | null) => ({
   run_id: run.id,
+  agent_id: run.agentId,
+  spender: spenderOf(run),
+  team: run.team,
+  tags: run.tags,
+  key_id: run.keyId,
+  mandate_id: run.mandateId,
   instrument_type: run.terms.type,
   symbol: run.terms.symbol,
   side: run.terms.side,

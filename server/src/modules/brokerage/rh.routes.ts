@@ -94,6 +94,21 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
   )
 
   app.get(
+    '/api/rh/runs',
+    {
+      schema: {
+        operationId: 'listRhRuns',
+        tags,
+        summary: 'Brokerage runs, newest first; with status=pending_approval those that wait for a person',
+        querystring: schema.RhRunsQuery,
+        response: { 200: schema.RhRuns },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.listRuns(requireTenant(request.caller), request.query),
+  )
+
+  app.get(
     '/api/rh/runs/:id',
     {
       schema: {
@@ -139,6 +154,56 @@ export function rhRoutes(app: App, brokerage: Brokerage) {
       config: { ...READ, slow: true },
     },
     async (request) => brokerage.positions(requireTenant(request.caller)),
+  )
+
+  app.get(
+    '/api/rh/policies',
+    {
+      schema: {
+        operationId: 'listRhPolicies',
+        tags,
+        summary: 'The default trade policy of each instrument type',
+        response: { 200: schema.RhPolicies },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.defaultPolicies.list(requireTenant(request.caller)),
+  )
+
+  app.get(
+    '/api/rh/policies/:instrument_type',
+    {
+      schema: {
+        operationId: 'getRhPolicy',
+        tags,
+        summary: 'The default trade policy of an instrument type',
+        params: schema.RhPolicyParams,
+        response: { 200: schema.RhPolicy },
+      },
+      config: READ,
+    },
+    async (request) => brokerage.defaultPolicies.get(requireTenant(request.caller), request.params.instrument_type),
+  )
+
+  app.put(
+    '/api/rh/policies/:instrument_type',
+    {
+      schema: {
+        operationId: 'putRhPolicy',
+        tags,
+        summary: 'Set the default trade policy of an instrument type',
+        params: schema.RhPolicyParams,
+        body: schema.RhPolicyUpdate,
+        response: { 200: schema.RhPolicy },
+      },
+      config: { ...CONTROL, slow: true },
+    },
+    async (request) =>
+      brokerage.defaultPolicies.put(
+        requireTenant(request.caller),
+        request.params.instrument_type,
+        request.body.constraints,
+      ),
   )
 
   app.get(

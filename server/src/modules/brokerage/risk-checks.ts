@@ -1,4 +1,5 @@
 import { usdcFromMicro } from '../../platform/money.ts'
+import type { TradeAssessment } from '../governance/assess/assess-trade.ts'
 import { numberFromE8, type RwaReading } from './broker.ts'
 import { distanceToLiquidationBps, liquidationPriceE8 } from './liquidation-price.ts'
 import { addsExposure, buildCheck, type Check, type CheckValue, findPosition, type RiskFacts } from './risk-facts.ts'
@@ -42,17 +43,21 @@ export function runRiskChecks(facts: RiskFacts): Check[] {
     facts.reading && !facts.reading.preview && addsExposure(facts) ? checkFloatShare(facts, facts.reading) : null,
     terms.type === 'earn' && terms.orderSide === 'sell' ? checkEarnLock(facts) : null,
     checkApprovalThreshold(facts),
+    checkGovernance(facts),
   ]
   return checks.filter((check) => check !== null)
 }
 
 /** `overridden`: the default policy would have refused what the tenant's policy allows. */
-export function decideVerdict(checks: readonly Check[], overridden: boolean): Verdict {
+export function decideVerdict(checks: readonly Check[], overridden: boolean, assessment: TradeAssessment): Verdict {
   const failedChecks = checks.filter((check) => check.result === 'fail')
   if (failedChecks.length > 0) {
     // An order over a spend limit is often too large for the market as well; that does not change the error.
     const decisive = failedChecks.filter((check) => check.id !== 'price_collar')
-    const onlySpendLimits = decisive.length > 0 && decisive.every((check) => SPEND_LIMIT_CHECKS.has(check.id))
+    const isSpendLimit = ({ id }: Check) =>
+      SPEND_LIMIT_CHECKS.has(id) ||
+      (id === 'governance' && assessment.outcome === 'refused' && assessment.error === 'budget_exceeded')
+    const onlySpendLimits = decisive.length > 0 && decisive.every(isSpendLimit)
     const message = failedChecks.map((check) => check.reason ?? check.id).join(' ')
     return { outcome: 'rejected', error: onlySpendLimits ? 'budget_exceeded' : 'policy_blocked', message }
   }
@@ -66,18 +71,24 @@ export function decideVerdict(checks: readonly Check[], overridden: boolean): Ve
 const checkKillSwitch = (facts: RiskFacts) =>
   buildCheck('kill_switch', !facts.killSwitch, false, facts.killSwitch, 'Trading is switched off for this tenant.')
 
-function checkAgent({ policy, agentId, agentFrozen }: RiskFacts): Check | null {
-  if (agentId === null) return null
-  if (agentFrozen) return buildCheck('agent', false, 'not frozen', agentId, `Agent '${agentId}' is frozen.`)
-  const allowed = policy.allowedAgents === null || policy.allowedAgents.includes(agentId)
-  const ok = allowed && !policy.deniedAgents.includes(agentId)
-  return buildCheck(
-    'agent',
-    ok,
-    formatList(policy.allowedAgents),
-    agentId,
-    `${policy.name} does not let '${agentId}' trade.`,
-  )
+function checkAgent({ policy, agentNames, freeze }: RiskFacts): Check | null {
+  const [first] = agentNames
+  if (first === undefined) return null
+  if (freeze?.agentId) {
+    return buildCheck('agent', false, 'not frozen', freeze.agentId, `Agent '${freeze.agentId}' is frozen.`)
+  }
+  const isListed = (list: readonly string[]) => agentNames.some((name) => list.includes(name))
+  const allowed = policy.allowedAgents === null || isListed(policy.allowedAgents)
+  const ok = allowed && !isListed(policy.deniedAgents)
+  const reason = `${policy.name} does not let '${first}' trade.`
+  return buildCheck('agent', ok, formatList(policy.allowedAgents), first, reason)
+}
+
+/** What mandates, policies and budgets say, in one check; `policy_results` has each of them. */
+function checkGovernance({ assessment }: RiskFacts): Check {
+  if (assessment.outcome === 'pass') return buildCheck('governance', true, null, null, '')
+  const { outcome, rule, message } = assessment
+  return buildCheck('governance', false, rule, null, message, outcome === 'refused' ? 'fail' : 'review')
 }
 
 function checkInstrumentAllowed({ terms, policy }: RiskFacts): Check {

@@ -1,3 +1,5 @@
+import type { TradeAssessment } from '../governance/assess/assess-trade.ts'
+import type { Freeze } from '../governance/assess/evaluate-rules.ts'
 import {
   type BrokerAccount,
   type BrokerPosition,
@@ -32,8 +34,10 @@ export type RiskFacts = {
   spentTodayMicro: bigint
   duplicateClientOrderId: boolean
   killSwitch: boolean
-  agentId: string | null
-  agentFrozen: boolean
+  agentNames: readonly string[]
+  freeze: Freeze | undefined
+  /** How the tenant's mandates, policies and budgets judge the trade. */
+  assessment: TradeAssessment
   now: Date
 }
 

@@ -1,15 +1,19 @@
 import { readFileSync } from 'node:fs'
+import { hashJson } from '../../platform/canonical.ts'
 import { microFromUsdc } from '../../platform/money.ts'
-import { invalid } from '../../platform/problem.ts'
+import { forbidden, invalid } from '../../platform/problem.ts'
 import { INSTRUMENT_TYPES, type InstrumentType, minBigint } from './broker.ts'
 
-/** The rules for one trade: the default policy of its instrument type, with the tenant's policy applied over it. */
+/** The limits and approval thresholds of one trade, and the lists of the policy that they come from. */
 export type TradePolicy = {
   policyId: string
   name: string
   contentHash: string | null
-  /** `default` comes from `data/brokerage/policies.json`, `tenant` is one of the tenant's policies. */
-  source: 'default' | 'tenant'
+  /**
+   * `shipped` comes from `data/brokerage/policies.json`, `tenant_default` is the tenant's own for the type, `enforced` the
+   * tenant's policies that speak of trades, `named` the policy that the request names.
+   */
+  source: 'shipped' | 'tenant_default' | 'enforced' | 'named'
   alwaysRequireApproval: boolean
   requireApprovalAboveMicro: bigint | null
   maxNotionalMicro: bigint | null
@@ -45,6 +49,21 @@ export type PolicyConstraints = {
   denied_agents?: readonly string[]
 }
 
+/** The constraints of a default policy: those of the shipped file and of PUT /api/rh/policies/{instrument_type}. */
+export type DefaultConstraints = Pick<
+  PolicyConstraints,
+  'require_approval_above_usdc' | 'max_notional_usdc' | 'max_per_day_usdc' | 'max_leverage'
+> & {
+  always_require_approval?: boolean
+  min_liquidation_distance_bps?: number
+  max_concentration?: number
+  collar_bps?: number
+  max_drift_bps?: number
+  max_quote_age_seconds?: number
+  max_basis_bps?: number
+  max_float_share?: number
+}
+
 export type TenantPolicy = {
   id: string
   name: string
@@ -55,40 +74,98 @@ export type TenantPolicy = {
   /** The only agent or key that may use it; absent when the whole tenant may. */
   agentId?: string | null
   keyId?: string | null
+  /** A key without the scope `control` may name it. */
+  selectable?: boolean
 }
 
-type DefaultPolicyEntry = PolicyConstraints & {
-  always_require_approval?: boolean
-  min_liquidation_distance_bps?: number
-  max_concentration?: number
-  collar_bps: number
-  max_drift_bps: number
-  max_quote_age_seconds: number
-  max_basis_bps?: number
-  max_float_share?: number
-}
+type ShippedConstraints = DefaultConstraints &
+  Required<Pick<DefaultConstraints, 'collar_bps' | 'max_drift_bps' | 'max_quote_age_seconds'>>
 
-export type DefaultPolicies = Record<InstrumentType, TradePolicy>
+/** A default policy with the constraints it was made from. */
+export type DefaultPolicy = TradePolicy & { constraints: DefaultConstraints }
+
+export type DefaultPolicies = Record<InstrumentType, DefaultPolicy>
 
 const DEFAULT_POLICIES_FILE = new URL('../../../data/brokerage/policies.json', import.meta.url)
 
 export function loadDefaultPolicies(url: URL = DEFAULT_POLICIES_FILE): DefaultPolicies {
-  const file = JSON.parse(readFileSync(url, 'utf8')) as { policies: Record<InstrumentType, DefaultPolicyEntry> }
-  const entries = INSTRUMENT_TYPES.map((type) => [type, toDefaultPolicy(type, file.policies[type])] as const)
+  const file = JSON.parse(readFileSync(url, 'utf8')) as { policies: Record<InstrumentType, ShippedConstraints> }
+  const entries = INSTRUMENT_TYPES.map((type) => [type, toShippedPolicy(type, file.policies[type])] as const)
   return Object.fromEntries(entries) as DefaultPolicies
 }
 
+/** The tenant's default for a type: its constraints over those of the shipped policy. */
+export const toTenantDefault = (
+  shipped: DefaultPolicy,
+  type: InstrumentType,
+  stored: { constraints: DefaultConstraints; contentHash: string },
+): DefaultPolicy => ({
+  ...toShippedPolicy(type, {
+    ...(shipped.constraints as ShippedConstraints),
+    // A threshold of the tenant replaces "always", as one of a policy does.
+    ...(stored.constraints.require_approval_above_usdc !== undefined && { always_require_approval: false }),
+    ...stored.constraints,
+  }),
+  name: `Tenant's default ${type} policy`,
+  contentHash: stored.contentHash,
+  source: 'tenant_default',
+})
+
+/** Constraints that only trades have: a policy with one of them speaks of trades. */
+const TRADE_CONSTRAINTS = ['allowed_instruments', 'denied_instruments', 'max_leverage', 'max_notional_usdc'] as const
+
+export const speaksOfTrades = ({ constraints }: Pick<TenantPolicy, 'constraints'>): boolean =>
+  TRADE_CONSTRAINTS.some((name) => constraints[name] !== undefined)
+
 /**
- * A tenant's policy overrides the default where it has a constraint and keeps the default elsewhere: a higher limit must
- * not silently switch off the approval threshold.
+ * Policies of the tenant override the default where they have a constraint and keep the default elsewhere: a higher limit
+ * must not silently switch off the approval threshold. Of several policies the smallest of each limit applies.
  */
-export function applyTenantPolicy(
+export function applyPolicies(
   defaultPolicy: TradePolicy,
-  policy: TenantPolicy,
-  requester: { agentId: string | null; keyId: string },
+  policies: readonly [TenantPolicy, ...TenantPolicy[]],
+  source: 'enforced' | 'named',
 ): TradePolicy {
-  // It may allow more than the default does, so only the agent or key it was written for may use it.
-  if (policy.agentId && policy.agentId !== requester.agentId)
+  const smallest = (name: keyof PolicyConstraints) =>
+    policies.reduce<number | undefined>((lowest, { constraints }) => {
+      const value = constraints[name] as number | undefined
+      return value === undefined || (lowest !== undefined && lowest <= value) ? lowest : value
+    }, undefined)
+  const approvalAboveMicro = toMicroOrNull(smallest('require_approval_above_usdc'))
+  const [first] = policies
+  return {
+    ...defaultPolicy,
+    policyId: first.id,
+    name: policies.map(({ name }) => name).join(', '),
+    contentHash: policies.length === 1 ? first.contentHash : hashJson(policies.map((policy) => policy.contentHash)),
+    source,
+    alwaysRequireApproval: approvalAboveMicro === null ? defaultPolicy.alwaysRequireApproval : false,
+    requireApprovalAboveMicro: approvalAboveMicro ?? defaultPolicy.requireApprovalAboveMicro,
+    maxNotionalMicro:
+      smallerOf(toMicroOrNull(smallest('max_notional_usdc')), toMicroOrNull(smallest('max_per_run_usdc'))) ??
+      defaultPolicy.maxNotionalMicro,
+    maxPerDayMicro: toMicroOrNull(smallest('max_per_day_usdc')) ?? defaultPolicy.maxPerDayMicro,
+    maxLeverage: smallest('max_leverage') ?? defaultPolicy.maxLeverage,
+    // The lists of every policy in force bind the trade in governance; those of the named one are shown as checks too.
+    ...(source === 'named' && {
+      allowedInstruments: first.constraints.allowed_instruments ?? null,
+      deniedInstruments: first.constraints.denied_instruments ?? [],
+      allowedMerchants: first.constraints.allowed_merchants ?? null,
+      deniedMerchants: first.constraints.denied_merchants ?? [],
+      allowedAgents: first.constraints.allowed_agents ?? null,
+      deniedAgents: first.constraints.denied_agents ?? [],
+    }),
+  }
+}
+
+/** Refuses a policy that this request cannot name: it may allow more than the default, so it is for those it was written for. */
+export function requireNameable(
+  policy: TenantPolicy,
+  requester: { agentNames: readonly string[]; keyId: string; mayControl: boolean },
+): void {
+  if (!requester.mayControl && !policy.selectable)
+    throw forbidden(`Policy '${policy.name}' is not selectable: naming it needs a key with the scope 'control'.`)
+  if (policy.agentId && !requester.agentNames.includes(policy.agentId))
     throw invalid(`Policy '${policy.name}' is for another agent.`, { field: 'policy_id' })
   if (policy.keyId && policy.keyId !== requester.keyId)
     throw invalid(`Policy '${policy.name}' is for another key.`, { field: 'policy_id' })
@@ -98,48 +175,27 @@ export function applyTenantPolicy(
       field: 'policy_id',
     })
   }
-  const { constraints } = policy
-  const approvalAboveMicro = toMicroOrNull(constraints.require_approval_above_usdc)
-  return {
-    ...defaultPolicy,
-    policyId: policy.id,
-    name: policy.name,
-    contentHash: policy.contentHash,
-    source: 'tenant',
-    alwaysRequireApproval: approvalAboveMicro === null ? defaultPolicy.alwaysRequireApproval : false,
-    requireApprovalAboveMicro: approvalAboveMicro ?? defaultPolicy.requireApprovalAboveMicro,
-    maxNotionalMicro:
-      smallerOf(toMicroOrNull(constraints.max_notional_usdc), toMicroOrNull(constraints.max_per_run_usdc)) ??
-      defaultPolicy.maxNotionalMicro,
-    maxPerDayMicro: toMicroOrNull(constraints.max_per_day_usdc) ?? defaultPolicy.maxPerDayMicro,
-    maxLeverage: constraints.max_leverage ?? defaultPolicy.maxLeverage,
-    allowedInstruments: constraints.allowed_instruments ?? defaultPolicy.allowedInstruments,
-    deniedInstruments: constraints.denied_instruments ?? defaultPolicy.deniedInstruments,
-    allowedMerchants: constraints.allowed_merchants ?? defaultPolicy.allowedMerchants,
-    deniedMerchants: constraints.denied_merchants ?? defaultPolicy.deniedMerchants,
-    allowedAgents: constraints.allowed_agents ?? defaultPolicy.allowedAgents,
-    deniedAgents: constraints.denied_agents ?? defaultPolicy.deniedAgents,
-  }
 }
 
-function toDefaultPolicy(type: InstrumentType, entry: DefaultPolicyEntry): TradePolicy {
+function toShippedPolicy(type: InstrumentType, constraints: ShippedConstraints): DefaultPolicy {
   return {
     policyId: `default-${type}`,
     name: `Default ${type} policy`,
     contentHash: null,
-    source: 'default',
-    alwaysRequireApproval: entry.always_require_approval ?? false,
-    requireApprovalAboveMicro: toMicroOrNull(entry.require_approval_above_usdc),
-    maxNotionalMicro: toMicroOrNull(entry.max_notional_usdc),
-    maxPerDayMicro: toMicroOrNull(entry.max_per_day_usdc),
-    maxLeverage: entry.max_leverage ?? null,
-    minLiquidationDistanceBps: entry.min_liquidation_distance_bps ?? null,
-    maxConcentration: entry.max_concentration ?? null,
-    collarBps: entry.collar_bps,
-    maxDriftBps: entry.max_drift_bps,
-    maxQuoteAgeSeconds: entry.max_quote_age_seconds,
-    maxBasisBps: entry.max_basis_bps ?? null,
-    maxFloatShare: entry.max_float_share ?? null,
+    source: 'shipped',
+    constraints,
+    alwaysRequireApproval: constraints.always_require_approval ?? false,
+    requireApprovalAboveMicro: toMicroOrNull(constraints.require_approval_above_usdc),
+    maxNotionalMicro: toMicroOrNull(constraints.max_notional_usdc),
+    maxPerDayMicro: toMicroOrNull(constraints.max_per_day_usdc),
+    maxLeverage: constraints.max_leverage ?? null,
+    minLiquidationDistanceBps: constraints.min_liquidation_distance_bps ?? null,
+    maxConcentration: constraints.max_concentration ?? null,
+    collarBps: constraints.collar_bps,
+    maxDriftBps: constraints.max_drift_bps,
+    maxQuoteAgeSeconds: constraints.max_quote_age_seconds,
+    maxBasisBps: constraints.max_basis_bps ?? null,
+    maxFloatShare: constraints.max_float_share ?? null,
     allowedInstruments: null,
     deniedInstruments: [],
     allowedMerchants: null,

@@ -31,6 +31,15 @@ export type ReceiptInput = {
     selfApproved: boolean
     approvedAt: Date | null
   }
+  /** Who traded, by which key and under which mandate. */
+  party: {
+    agentId: string | null
+    spender: string
+    team: string | null
+    tags: Readonly<Record<string, string>>
+    keyId: string
+    mandateId: string | null
+  }
   executeBy: Date
   executionQuote: Pick<Quote, 'markE8' | 'source' | 'observedAt'> | null
   prevHash: string | null
@@ -158,6 +167,12 @@ function buildReceiptBody(input: ReceiptInput) {
       approved_at: input.approval.approvedAt?.toISOString() ?? null,
       ...(input.approval.selfApproved && { self_approved: true }),
     },
+    agent_id: input.party.agentId,
+    spender: input.party.spender,
+    team: input.party.team,
+    tags: { ...input.party.tags },
+    key_id: input.party.keyId,
+    mandate_id: input.party.mandateId,
     execute_by: input.executeBy.toISOString(),
     receipt_url: input.receiptUrl,
     created_at: input.createdAt.toISOString(),

@@ -31,6 +31,10 @@ export type TradeRequest = {
   policyId: string | null
   clientOrderId: string | null
   agentId: string | null
+  /** The spender, tags and mandate that the request names. */
+  spender: string | undefined
+  tags: Readonly<Record<string, string>>
+  mandateId: string | null
 }
 
 export type TradeRequestBody = {
@@ -44,6 +48,9 @@ export type TradeRequestBody = {
   policy_id?: string
   client_order_id?: string
   agent_id?: string
+  spender?: string
+  tags?: Record<string, string>
+  mandate_id?: string
 }
 
 const MAX_QUANTITY_E8 = 1_000_000_000n * 100_000_000n
@@ -80,6 +87,9 @@ export function parseTradeRequest(body: TradeRequestBody): TradeRequest {
     policyId: body.policy_id ?? null,
     clientOrderId: body.client_order_id ?? null,
     agentId: body.agent_id ?? null,
+    spender: body.spender,
+    tags: body.tags ?? {},
+    mandateId: body.mandate_id ?? null,
   }
 }
 

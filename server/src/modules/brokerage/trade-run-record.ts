@@ -1,3 +1,4 @@
+import type { RuleResult } from '../governance/rules/rule-result.ts'
 import type { ApprovalPayload } from './approval-payload.ts'
 import type { Instrument, Quote } from './broker.ts'
 import type { Check } from './risk-facts.ts'
@@ -13,7 +14,12 @@ export type RunPolicy = {
   /** `pass`, `rejected`, or why a person has to approve. */
   verdict: string
   checks: Check[]
+  /** The tenant's policies that the limits came from; absent in runs of earlier versions. */
+  limitPolicyIds?: readonly string[]
 }
+
+/** What a run holds in one counter until its outcome is recorded. */
+export type StoredHold = { scope: string } & Record<string, unknown>
 
 /** One governed trade: a row of `rh_runs`. */
 export type TradeRun = {
@@ -21,6 +27,14 @@ export type TradeRun = {
   tenantId: string
   keyId: string
   agentId: string | null
+  spender: string | null
+  team: string | null
+  tags: Readonly<Record<string, string>>
+  namedMandateId: string | null
+  /** The mandate that it counts in. */
+  mandateId: string | null
+  policyResults: readonly RuleResult[]
+  holds: readonly StoredHold[]
   broker: string
   mode: 'paper' | 'live'
   state: RunState
@@ -62,3 +76,11 @@ export const isFinal = (state: RunState) => state === 'executed' || state === 'c
 
 /** The client order id sent to the broker is the run's id, so that two attempts are one order. */
 export const brokerClientOrderId = (run: Pick<TradeRun, 'id'>) => run.id
+
+/** In records, a trade that names no spender is its key's. */
+export const spenderOf = ({ spender, keyId }: Pick<TradeRun, 'spender' | 'keyId'>) => spender ?? `key:${keyId}`
+
+/** Rules and freezes about an agent are about the named agent and the spender. */
+export const agentNamesOf = ({ agentId, spender }: Pick<TradeRun, 'agentId' | 'spender'>): string[] => [
+  ...new Set([agentId, spender].filter((name) => name !== null)),
+]

@@ -1,6 +1,6 @@
 import { usdcFromMicro } from '../../platform/money.ts'
 import { type Fill, numberFromE8 } from './broker.ts'
-import type { TradeRun } from './trade-run-record.ts'
+import { spenderOf, type TradeRun } from './trade-run-record.ts'
 
 /** GET /api/rh/runs/:id: the state of a run with its checks, fills and receipts. */
 export const toTradeRunResponse = (run: TradeRun, fills: readonly Fill[], receiptIds: readonly string[]) => ({
@@ -18,6 +18,13 @@ export const toTradeRunResponse = (run: TradeRun, fills: readonly Fill[], receip
   policy_id: run.policy.policyId,
   policy_verdict: run.policy.verdict,
   checks: run.policy.checks,
+  policy_results: [...run.policyResults] as Record<string, unknown>[],
+  agent_id: run.agentId,
+  spender: spenderOf(run),
+  team: run.team,
+  tags: run.tags,
+  key_id: run.keyId,
+  mandate_id: run.mandateId,
   broker: run.broker,
   mode: run.mode,
   client_order_id: run.clientOrderId,

@@ -152,3 +152,7 @@ function fitQuantityToCap(request: TradeRequest, priceE8: bigint, slippageBps: n
   }
   return quantity
 }
+
+/** Whom a trade pays: the merchant of a spend by its name and id, the broker of any other trade. */
+export const payeesOf = (brokerId: string, { type, symbol, spend }: Instrument): string[] =>
+  type === 'spend' ? [symbol, ...(spend ? [spend.merchantId] : [])] : [brokerId]

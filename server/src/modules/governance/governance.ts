@@ -19,6 +19,7 @@ import { createApprovalDecider, findApprovalNotice } from './approvals/linked-ap
 import { createMessageWorker, type Senders } from './approvals/message-worker.ts'
 import { deleteOldMessages } from './approvals/messages.store.ts'
 import { createAssessRun } from './assess/assess-run.ts'
+import { createTradeGovernance } from './assess/assess-trade.ts'
 import type { AssessmentRequest, RefusedAssessment } from './assess/assessment.ts'
 import { createDecisions } from './assess/decisions.ts'
 import { createEvaluateActions } from './assess/evaluate-actions.ts'
@@ -118,6 +119,7 @@ export function createGovernance(deps: GovernanceDeps) {
     authorize: createAuthorize(deps),
     decisions: createDecisions(deps),
 
+    trades: createTradeGovernance({ ...deps, rulesCache }),
     assess: createAssessRun({ ...deps, rulesCache, readCounters }),
     evaluateActions: createEvaluateActions({ ...deps, rulesCache, readCounters }),
 

@@ -5,6 +5,7 @@ export type PendingWork = {
   executing: number
   escalated_runs: number
   approvals_pending: number
+  brokerage_approvals_pending: number
   preauths_open: number
   preauths_escalated: number
   oldest_preauth: Date | null
@@ -22,6 +23,7 @@ export async function readPendingWork(tx: Tx, tenantId: string): Promise<Pending
       (select count(*)::int from open_runs where tenant_id = ${tenantId} and outcome = 'pending' and state in ('executing', 'settling')) as executing,
       (select count(*)::int from open_runs where tenant_id = ${tenantId} and outcome = 'escalated') as escalated_runs,
       (select count(*)::int from approvals where tenant_id = ${tenantId} and status = 'pending') as approvals_pending,
+      (select count(*)::int from rh_runs where tenant_id = ${tenantId} and state = 'pending_approval') as brokerage_approvals_pending,
       (select count(*)::int from preauths where tenant_id = ${tenantId} and status in ('open', 'in_use')) as preauths_open,
       (select count(*)::int from preauths where tenant_id = ${tenantId} and status = 'escalated') as preauths_escalated,
       (select min(created_at) from preauths where tenant_id = ${tenantId} and status in ('open', 'in_use')) as oldest_preauth,

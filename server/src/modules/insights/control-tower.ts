@@ -67,6 +67,7 @@ export function createControlTower(deps: ControlTowerDeps) {
         escalated: pendingWork.escalated_runs,
       },
       approvals_pending: pendingWork.approvals_pending,
+      brokerage_approvals_pending: pendingWork.brokerage_approvals_pending,
       self_approved: selfApproved > 0,
       self_approved_count: selfApproved,
       preauth: {

@@ -65,6 +65,9 @@ export const ControlTowerResponse = Type.Object(
       escalated: Type.Integer(),
     }),
     approvals_pending: Type.Integer(),
+    brokerage_approvals_pending: Type.Integer({
+      description: 'Trades that wait: GET /api/rh/runs?status=pending_approval.',
+    }),
     self_approved: Type.Boolean({
       description: 'Whether somebody decided this month about what he asked for himself.',
     }),

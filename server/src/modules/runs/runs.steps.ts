@@ -3,6 +3,7 @@ import { AuditInput, EventInput, JournalAudit, JournalEvent } from '../../platfo
 import { nullable, nullableNumber, nullableText, timestamp } from '../../platform/schema.ts'
 import { defineSetStep, defineStep, type StepInput } from '../../platform/sql-step.ts'
 import type { AssessmentSummary } from '../governance/assess/assessment.ts'
+import { CounterNeed, HoldInput } from '../governance/counters/limit-hold-item.ts'
 import { EscrowEndInput, EscrowHoldInput, LedgerInput, PayoutEndInput, PayoutInput } from '../ledger/ledger.steps.ts'
 import { writeMemoryStep } from '../memory/memory.steps.ts'
 import { issueReceiptStep } from '../receipts/receipts.steps.ts'
@@ -10,31 +11,6 @@ import { issueReceiptStep } from '../receipts/receipts.steps.ts'
 /** An amount in micro-USDC. A bigint becomes a JSON number that PostgreSQL reads exactly. */
 const amount = Type.Unsafe<bigint | string>(Type.Integer())
 const stored = Type.Record(Type.String(), Type.Unknown())
-
-const HoldInput = Type.Object({
-  scope: Type.String(),
-  period: Type.String(),
-  amount_micro: amount,
-  on_success: Type.String(),
-  measure: Type.String(),
-  /** The limit is read from the counter's definition; otherwise `limit_micro` is the limit. */
-  defined: Type.Optional(Type.Boolean()),
-  enforce: Type.Optional(Type.Boolean()),
-  event_id: Type.Optional(nullableText),
-  /** When the amount leaves a rolling window. */
-  slice_ends_at: Type.Optional(timestamp),
-  limit_micro: Type.Optional(amount),
-  open_limit_micro: Type.Optional(amount),
-  settled_micro: Type.Optional(amount),
-  on_refusal: Type.Optional(Type.Object({ status: Type.Integer(), reason: Type.String(), detail: stored })),
-})
-
-const CounterNeed = Type.Object({
-  scope: Type.String(),
-  period: Type.String(),
-  amount_micro: amount,
-  room: Type.Boolean(),
-})
 
 const GrantsInput = Type.Object({
   rules_version: Type.Optional(amount),

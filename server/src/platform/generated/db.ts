@@ -828,6 +828,7 @@ export type Policies = {
   created_at: Date
   updated_at: Date
   identity_id: string | null
+  selectable: Generated<boolean>
 }
 
 export type PolicyVersions = {
@@ -939,6 +940,16 @@ export type RhOauthStates = {
   browser_hash: string | null
 }
 
+export type RhPolicies = {
+  tenant_id: string
+  instrument_type: string
+  version: number
+  constraints: unknown
+  content_hash: string
+  changed_by: string
+  created_at: Date
+}
+
 export type RhReceipts = {
   id: string
   run_id: string
@@ -999,6 +1010,10 @@ export type RhRuns = {
   team: string | null
   tags: unknown
   self_approved: Generated<boolean>
+  holds: Generated<unknown>
+  mandate_id: string | null
+  named_mandate_id: string | null
+  policy_results: Generated<unknown>
 }
 
 export type RhTenants = {
@@ -1328,6 +1343,7 @@ export type DB = {
   rh_fills: RhFills
   rh_oauth_accounts: RhOauthAccounts
   rh_oauth_states: RhOauthStates
+  rh_policies: RhPolicies
   rh_receipts: RhReceipts
   rh_run_keys: RhRunKeys
   rh_runs: RhRuns

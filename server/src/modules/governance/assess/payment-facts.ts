@@ -25,6 +25,7 @@ export type PaymentFacts = {
   mandateId?: string | null
   /** Set for trades only. */
   instrument?: string
+  symbol?: string
   leverage?: number
   notionalMicro?: bigint
 }

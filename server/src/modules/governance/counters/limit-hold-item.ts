@@ -1,4 +1,38 @@
+import { Type } from 'typebox'
+import { nullableText, timestamp } from '../../../platform/schema.ts'
 import type { Hold } from '../assess/assessment.ts'
+
+/** An amount in micro-USDC. A bigint becomes a JSON number that PostgreSQL reads exactly. */
+const amount = Type.Unsafe<bigint | string>(Type.Integer())
+
+/** What SQL `hold_limits` reads of a hold. */
+export const HoldInput = Type.Object({
+  scope: Type.String(),
+  period: Type.String(),
+  amount_micro: amount,
+  on_success: Type.String(),
+  measure: Type.String(),
+  /** The limit is read from the counter's definition; otherwise `limit_micro` is the limit. */
+  defined: Type.Optional(Type.Boolean()),
+  enforce: Type.Optional(Type.Boolean()),
+  event_id: Type.Optional(nullableText),
+  /** When the amount leaves a rolling window. */
+  slice_ends_at: Type.Optional(timestamp),
+  limit_micro: Type.Optional(amount),
+  open_limit_micro: Type.Optional(amount),
+  settled_micro: Type.Optional(amount),
+  on_refusal: Type.Optional(
+    Type.Object({ status: Type.Integer(), reason: Type.String(), detail: Type.Record(Type.String(), Type.Unknown()) }),
+  ),
+})
+
+/** What SQL `require_same_room` reads: a counter, and whether the amount has room in it. */
+export const CounterNeed = Type.Object({
+  scope: Type.String(),
+  period: Type.String(),
+  amount_micro: amount,
+  room: Type.Boolean(),
+})
 
 /** The counter of what a payer has promised and not yet paid, and of what has been settled. */
 export const exposureScope = (payer: string) => `exposure:${payer}`
@@ -26,3 +60,5 @@ export const toLimitHoldItem = (hold: Hold) => ({
         }),
       }),
 })
+
+export type LimitHoldItem = ReturnType<typeof toLimitHoldItem>

@@ -28,6 +28,8 @@ export type PolicyContent = {
   /** The spender, team, tag (`name=value`) or merchant that the policy is for. */
   identity_id?: string
   audit_trail_required: boolean
+  /** Absent unless true, so that the hashes of older policies stay the same. */
+  selectable?: true
   constraints: Constraints
   rules: Rule[]
 }

@@ -17,6 +17,12 @@ const shared = {
   mode: Type.Optional(ModeSchema),
   status: Type.Optional(oneOf(['active', 'inactive'])),
   audit_trail_required: Type.Optional(Type.Boolean()),
+  selectable: Type.Optional(
+    Type.Boolean({
+      description:
+        'A key without the scope `control` may name the policy as the `policy_id` of a trade. Default false.',
+    }),
+  ),
 }
 
 const draft = {
@@ -65,6 +71,7 @@ export const Policy = Type.Object(
     key_prefix: nullable(Type.String()),
     identity_id: nullable(Type.String()),
     audit_trail_required: Type.Boolean(),
+    selectable: Type.Boolean(),
     constraints: Type.Object({}, { additionalProperties: true }),
     rules: Type.Array(Type.Object({}, { additionalProperties: true })),
     content_hash: Type.String(),

@@ -54,6 +54,7 @@ export async function writePolicy(
     ...content,
     constraints: JSON.stringify(content.constraints),
     rules: JSON.stringify(content.rules),
+    selectable: content.selectable ?? false,
     version,
     status,
     content_hash: hash,

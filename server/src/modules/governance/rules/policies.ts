@@ -41,6 +41,7 @@ export type PolicyInput = {
   agent_id?: string
   identity_id?: string
   audit_trail_required?: boolean
+  selectable?: boolean
   mode?: Mode
   status?: 'active' | 'inactive'
   constraints?: Constraints
@@ -49,7 +50,7 @@ export type PolicyInput = {
 
 export type PolicyChange = Pick<
   PolicyInput,
-  'name' | 'rules' | 'audit_trail_required' | 'mode' | 'status' | 'constraints'
+  'name' | 'rules' | 'audit_trail_required' | 'selectable' | 'mode' | 'status' | 'constraints'
 >
 
 export type Policies = ReturnType<typeof createPolicies>
@@ -168,8 +169,10 @@ export function createPolicies(deps: PoliciesDeps) {
         await lockRules(tx, tenant.tenantId)
         const existingPolicy = await lockTenantPolicy(tx, tenant, id)
         const current = toContent(existingPolicy)
+        const { selectable: wasSelectable, ...unchanged } = current
         const content: PolicyContent = {
-          ...current,
+          ...unchanged,
+          ...((change.selectable ?? wasSelectable) && { selectable: true }),
           name: change.name ?? current.name,
           mode: change.mode ?? current.mode,
           audit_trail_required: change.audit_trail_required ?? current.audit_trail_required,
@@ -240,6 +243,7 @@ async function readPolicy(
     key_prefix: input.api_key?.slice(0, KEY_PREFIX) ?? null,
     ...(input.identity_id !== undefined && { identity_id: input.identity_id }),
     audit_trail_required: input.audit_trail_required ?? false,
+    ...(input.selectable && { selectable: true }),
     constraints,
     rules,
   }
@@ -304,6 +308,7 @@ const toContent = (row: PolicyRow): PolicyContent => ({
   key_prefix: row.key_prefix,
   ...(row.identity_id !== null && { identity_id: row.identity_id }),
   audit_trail_required: row.audit_trail_required,
+  ...(row.selectable && { selectable: true }),
   constraints: row.constraints as Constraints,
   rules: row.rules as Rule[],
 })
@@ -320,6 +325,7 @@ const toPolicyRecord = (row: PolicyRow) => ({
   key_prefix: row.key_prefix,
   identity_id: row.identity_id,
   audit_trail_required: row.audit_trail_required,
+  selectable: row.selectable,
   constraints: row.constraints,
   rules: row.rules,
   content_hash: row.content_hash,

@@ -49,8 +49,8 @@ export const ConstraintsSchema = Type.Object(
       Type.Boolean({ description: 'A pre-authorisation token has to come before execution.' }),
     ),
     require_mandate: Type.Optional(Type.Boolean({ description: 'A mandate has to cover the payment.' })),
-    allowed_instruments: names('Trades: only these instrument types.'),
-    denied_instruments: names('Trades: never these instrument types.'),
+    allowed_instruments: names('Trades: only these instrument types or symbols.'),
+    denied_instruments: names('Trades: never these instrument types or symbols.'),
     max_leverage: Type.Optional(Type.Number({ minimum: 0, maximum: 1_000, description: 'Trades: highest leverage.' })),
     max_notional_usdc: usdc('Trades: highest notional.'),
   },
@@ -120,16 +120,21 @@ const evaluators: {
     required && kind !== 'action' ? evaluatePreauth(preauthorised) : undefined,
   require_mandate: (required, { mandateId, kind }) =>
     required && kind !== 'action' ? evaluateMandateUse(mandateId ?? null) : undefined,
-  allowed_instruments: (allowed, { instrument }) =>
-    instrument === undefined
+  allowed_instruments: (allowed, facts) =>
+    facts.instrument === undefined
       ? undefined
-      : evaluateAllowList('allowed_instruments', 'instrument', [instrument], allowed),
-  denied_instruments: (denied, { instrument }) =>
-    instrument === undefined ? undefined : evaluateDenyList('denied_instruments', 'instrument', [instrument], denied),
+      : evaluateAllowList('allowed_instruments', 'instrument', instrumentNames(facts), allowed),
+  denied_instruments: (denied, facts) =>
+    facts.instrument === undefined
+      ? undefined
+      : evaluateDenyList('denied_instruments', 'instrument', instrumentNames(facts), denied),
   max_leverage: (max, { leverage }) => (leverage === undefined ? undefined : evaluateLeverage(leverage, max)),
   max_notional_usdc: (max, { notionalMicro }) =>
     notionalMicro === undefined ? undefined : evaluateMaximum('max_notional_usdc', notionalMicro, toMicro(max)),
 }
+
+const instrumentNames = ({ instrument, symbol }: PaymentFacts): string[] =>
+  [instrument, symbol].filter((name) => name !== undefined)
 
 /** The findings of all constraints that apply to the payment, in the order listed above. */
 export function evaluateConstraints(

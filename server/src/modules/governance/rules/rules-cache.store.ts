@@ -93,6 +93,7 @@ export function toPolicy(row: Selectable<Policies>, keys: readonly KeyLink[]): P
     key_prefix,
     ...(row.identity_id !== null && { identity_id: row.identity_id }),
     audit_trail_required,
+    ...(row.selectable && { selectable: true }),
     constraints: row.constraints as Constraints,
     rules: row.rules as Rule[],
     keyIds: key_id === null ? new Set() : keySuccessors(key_id, keys),

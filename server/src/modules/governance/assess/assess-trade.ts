@@ -1,0 +1,241 @@
+import type { TenantCaller } from '../../../platform/auth-context.ts'
+import type { Tx } from '../../../platform/db.ts'
+import type { Ids } from '../../../platform/ids.ts'
+import { invalid, unavailable } from '../../../platform/problem.ts'
+import { readCounters } from '../counters/limit-counters.store.ts'
+import { toLimitHoldItem } from '../counters/limit-hold-item.ts'
+import { readMandate } from '../grants/grants.store.ts'
+import { appliesTo, type Policy } from '../rules/evaluate-policy.ts'
+import { findPolicy } from '../rules/policies.store.ts'
+import { type Constraints, velocityConstraints } from '../rules/policy-constraints.ts'
+import type { RuleResult } from '../rules/rule-result.ts'
+import type { TenantRules } from '../rules/rules-cache.store.ts'
+import type { RulesCache } from '../rules/rules-cache.ts'
+import { assessPayment, toAllowedPayment, toRefusal } from './assess-payment.ts'
+import { smallestChanges, toCounterNeed } from './assessment-outcome.ts'
+import { MAX_ATTEMPTS, shouldAssessAgain, waitBeforeRetry } from './assessment-retry.ts'
+import type { Freeze } from './evaluate-rules.ts'
+import { agentNames, type PaymentFacts, readSpender, type Tags } from './payment-facts.ts'
+import { refusalCode } from './refusals.ts'
+
+/** Who trades: the key's tenant and bonds, and what the request names. */
+export type TradeParty = {
+  tenantId: string
+  keyId: string
+  agentId: string | null
+  spender: string | null
+  team: string | null
+  tags: Tags
+}
+
+/** What rules read of a trade. */
+export type GovernedTrade = {
+  party: TradeParty
+  /** The instrument's type and symbol; lists of instruments name either. */
+  type: string
+  symbol: string
+  /** The names of the merchant of a spend, the broker of any other trade. */
+  payees: readonly string[]
+  /** The amount of a spend, the notional of any other trade. */
+  amountMicro: bigint
+  leverage: number | null
+  /** The mandate that the request names; it is used alone. */
+  namedMandateId: string | null
+  freeze: Freeze | undefined
+  at: Date
+}
+
+/** What the step `admit_trade` holds. */
+export type TradeAdmission = {
+  holds: ReturnType<typeof toLimitHoldItem>[]
+  needs: ReturnType<typeof toCounterNeed>[]
+  locks: string[]
+  rulesVersion: bigint
+  mandateId: string | null
+}
+
+/** The listed results, and what follows from them. */
+export type TradeAssessment = { results: RuleResult[] } & (
+  | { outcome: 'pass'; admission: TradeAdmission }
+  /** A rule asks for a person. */
+  | { outcome: 'review'; message: string; rule: string }
+  | {
+      outcome: 'refused'
+      error: 'budget_exceeded' | 'policy_blocked'
+      message: string
+      rule: string
+      /** The fields of the refusal beside `policy_results`. */
+      fields: Record<string, unknown>
+    }
+)
+
+/** A policy as the limits of trades read it. */
+export type TradingPolicy = {
+  id: string
+  name: string
+  status: string
+  mode: string
+  agentId: string | null
+  keyId: string | null
+  contentHash: string
+  selectable: boolean
+  constraints: Constraints
+}
+
+export type TradeGovernanceDeps = {
+  ids: Ids
+  rulesCache: RulesCache
+  findFreeze(tenantId: string, agentNames: readonly string[]): Promise<Freeze | undefined>
+}
+
+export type TradeGovernance = ReturnType<typeof createTradeGovernance>
+
+/** What the brokerage needs of governance. Every function that takes `tx` reads in the transaction that stores the run. */
+export const createTradeGovernance = (deps: TradeGovernanceDeps) => ({
+  readParty(
+    caller: TenantCaller,
+    { agentId, spender, tags }: { agentId: string | null; spender: string | undefined; tags: Tags },
+  ): TradeParty {
+    const { tenantId, keyId, team } = caller
+    return { tenantId, keyId, agentId, spender: readSpender(caller, spender, agentId), team, tags }
+  },
+
+  /** The freeze that stops this party, if one does. */
+  findFreeze: (party: Pick<TradeParty, 'tenantId' | 'agentId' | 'spender'>): Promise<Freeze | undefined> =>
+    deps.findFreeze(party.tenantId, agentNames(party)),
+
+  /** Undefined when the tenant has no policy with this id. */
+  async findPolicy(tx: Tx, tenantId: string, policyId: string): Promise<TradingPolicy | undefined> {
+    const row = await findPolicy(tx, tenantId, policyId)
+    if (!row) return undefined
+    const { id, name, status, mode, selectable, agent_id, key_id, content_hash } = row
+    const constraints = row.constraints as Constraints
+    const identity = { agentId: agent_id, keyId: key_id, contentHash: content_hash }
+    return { id, name, status, mode, selectable, constraints, ...identity }
+  },
+
+  /** The policies in mode `enforce` that are for this trade. */
+  async findEnforcedPolicies(tx: Tx, trade: GovernedTrade): Promise<TradingPolicy[]> {
+    const { tenantId, keyId } = trade.party
+    const { policies } = await deps.rulesCache.get(tenantId, keyId, tx)
+    return policies
+      .filter((policy) => policy.mode === 'enforce' && appliesTo(policy, tradeFacts(trade)))
+      .map(({ agent_id, key_id, content_hash, ...policy }) => ({
+        ...policy,
+        status: 'active',
+        agentId: agent_id,
+        keyId: key_id,
+        contentHash: content_hash,
+        selectable: policy.selectable ?? false,
+      }))
+  },
+
+  /**
+   * Judges the trade by mandates, freezes, budgets and what the policies deny. Limits of policies apply to a trade only
+   * where its own limits come from the policy: the brokerage checks those of one trade, and the trade counts in the limits
+   * by day, month and minute of the policies in `limitPolicyIds`. `approvalId`: a person has approved the trade.
+   */
+  async assess(
+    tx: Tx,
+    trade: GovernedTrade,
+    limitPolicyIds: readonly string[],
+    approvalId?: string,
+  ): Promise<TradeAssessment> {
+    const { tenantId, keyId } = trade.party
+    const namedMandate = trade.namedMandateId === null ? null : await readMandate(tx, tenantId, trade.namedMandateId)
+    if (namedMandate === undefined) throw invalid(`There is no mandate '${trade.namedMandateId}'.`)
+    const rules = await deps.rulesCache.get(tenantId, keyId, tx)
+    const assessment = await assessPayment((counters, at) => readCounters(tx, counters, at), {
+      rules: rulesForTrades(rules, new Set(limitPolicyIds)),
+      facts: tradeFacts(trade),
+      requestedPolicies: { policies: [] },
+      namedMandate,
+      heldScopes: new Set(),
+      freeze: trade.freeze,
+      // A trade is not approved by its hash: its run is the approval.
+      actionHash: '',
+      grants: approvalId === undefined ? {} : { approval: { id: approvalId, votes: 1 } },
+    })
+    if (!assessment.decidingResult) {
+      const { results, holds, needs, rulesVersion, mandateId } = toAllowedPayment(deps.ids, assessment)
+      const locks = [...holds, ...needs].map(({ scope }) => `limit:${scope}`)
+      const admission = {
+        holds: holds.map(toLimitHoldItem),
+        needs: needs.map(toCounterNeed),
+        locks,
+        rulesVersion,
+        mandateId,
+      }
+      return { outcome: 'pass', results, admission }
+    }
+    const refusal = toRefusal(assessment)
+    const { results, message, error } = refusal
+    const { rule } = assessment.decidingResult
+    if (refusal.review) return { outcome: 'review', results, message, rule }
+    const { policy_id, budget_id, mandate_id, field_required } = assessment.decidingResult
+    const code = refusalCode(refusal)
+    const fields = {
+      ...(code && { code, field_required }),
+      decided_by: { policy_id, budget_id: budget_id ?? null, mandate_id: mandate_id ?? null, rule },
+      smallest_change: smallestChanges(assessment.results),
+    }
+    return { outcome: 'refused', results, error, message, rule, fields }
+  },
+
+  /** Calls `work` again while rules or limits change between its assessment and its holds. */
+  async retryWhileChanging<T>(tenantId: string, work: () => Promise<T>): Promise<T> {
+    for (let attempt = 0; attempt < MAX_ATTEMPTS; attempt += 1) {
+      try {
+        return await work()
+      } catch (error) {
+        if (!shouldAssessAgain(error)) throw error
+        deps.rulesCache.invalidate(tenantId)
+        await waitBeforeRetry(attempt)
+      }
+    }
+    throw unavailable('The limits of this trade keep changing; nothing was held and no order was sent.', 1)
+  },
+})
+
+const tradeFacts = ({ party, type, symbol, payees, amountMicro, leverage, at }: GovernedTrade): PaymentFacts => ({
+  kind: 'trade',
+  action: 'trade',
+  agentId: party.agentId,
+  spender: party.spender,
+  team: party.team,
+  keyId: party.keyId,
+  tags: party.tags,
+  amountMicro,
+  merchants: payees,
+  network: null,
+  sessionId: null,
+  at,
+  // A spend pays a merchant, which a pre-authorisation could do instead; any other trade needs none.
+  preauthorised: type !== 'spend',
+  instrument: type,
+  symbol,
+  ...(leverage !== null && { leverage }),
+  notionalMicro: amountMicro,
+})
+
+/** Limits of one payment, which a trade has from the policy that its limits come from. */
+const LIMITS_OF_ONE_TRADE = [
+  'max_per_run_usdc',
+  'max_notional_usdc',
+  'max_leverage',
+  'require_approval_above_usdc',
+] as const satisfies (keyof Constraints)[]
+
+function rulesForTrades(rules: TenantRules, limitPolicyIds: ReadonlySet<string>): TenantRules {
+  const counted = Object.keys(velocityConstraints)
+  const isIgnored = (policy: Policy, name: string) =>
+    (LIMITS_OF_ONE_TRADE as readonly string[]).includes(name) ||
+    (counted.includes(name) && !limitPolicyIds.has(policy.id))
+  const policies = rules.policies.map((policy) => ({
+    ...policy,
+    constraints: Object.fromEntries(
+      Object.entries(policy.constraints).filter(([name]) => !isIgnored(policy, name)),
+    ) as Constraints,
+  }))
+  return { ...rules, policies }
+}
